@@ -7,7 +7,7 @@ use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, Format, Options};
 use rankgauge_core::measure::Measure;
-use rankgauge_eval::run::{Order, RunFile};
+use rankgauge_eval::run::{Order, ReadOptions, RunReader};
 
 use super::{assert_explained, choice};
 
@@ -36,10 +36,6 @@ pub(super) fn gold(input: &[u8]) {
 }
 
 pub(super) fn run(input: &[u8]) {
-    let limits = Limits {
-        record_bytes: 1 << 16,
-        results_per_search: 100,
-    };
     let order = choice(
         input,
         &[
@@ -49,12 +45,16 @@ pub(super) fn run(input: &[u8]) {
             Some(Order::Rank),
         ],
     );
-    let file = RunFile::new(PathBuf::from("a.run"), input.to_vec());
-    let error = match &file {
-        Ok(file) => file.parse(order, &limits).err(),
-        Err(error) => return assert_explained(&error.to_string(), MAX_EXPLANATION),
+    let options = ReadOptions {
+        order,
+        limits: Limits {
+            record_bytes: 1 << 16,
+            results_per_search: 100,
+        },
+        scores: choice(input, &[true, false]),
     };
-    if let Some(error) = error {
+    let run = RunReader::of_bytes(PathBuf::from("a.run"), input.to_vec(), &options);
+    if let Err(error) = run.and_then(|run| run.each_answer(|| (), |(), _, _| ())) {
         assert_explained(&error.to_string(), MAX_EXPLANATION);
     }
 }

@@ -151,38 +151,37 @@ fn usage(wrong: CompareError) -> Failure {
 /// Judges runs and compares them.
 fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comparison, Failure> {
     let mut options = options(&arguments);
-    let worst = arguments.worst;
-    let request = Request {
-        needs_answers: !arguments.by.is_empty(),
-        ..Request::default()
-    };
-    arguments
-        .judging
-        .judge_with(request, |judged| {
-            let measures = &judged.evaluation.measures;
-            options.labels = compare::labels(judged.gold, judged.runs, &options.by);
-            let runs = judged.evaluation.runs.iter();
-            let mut scores: Vec<RunScores> = Vec::new();
-            if let Some(baseline) = baseline {
-                stored::check_gold(&baseline.gold, &judged.evaluation.gold)?;
-                scores.extend(baseline.runs);
-            }
-            scores.extend(runs.map(|run| RunScores::of(run, measures)));
-            let last = scores.last().cloned();
-            options.gold = Some(judged.evaluation.gold.clone());
-            let mut comparison = compare::compare(scores, &options).map_err(usage)?;
-            if let (Some(mut last), Some(position), Some(measure)) =
-                (last, judged.runs.len().checked_sub(1), measures.first())
-                && worst > 0
-            {
-                // The comparison has made the names unique.
-                last.name = comparison.runs.last().cloned().unwrap_or(last.name);
-                comparison.errors =
-                    judged.errors(position, &last, measure, worst, &options.labels)?;
-            }
-            Ok(comparison)
-        })
-        .and_then(|comparison| comparison)
+    let mut judged = arguments.judging.judge(Request {
+        by: Vec::new(),
+        curves: false,
+        documents: false,
+        conditions: None,
+        feedback: &[],
+        sweep: false,
+        operations: None,
+        labels: &options.by,
+        worst: arguments.worst,
+        last_run_only: true,
+        worst_by: |_| Some(0),
+    })?;
+    let measures = &judged.evaluation.measures;
+    options.labels = compare::labels(&judged.gold, &options.by, &judged.labels);
+    let mut scores: Vec<RunScores> = Vec::new();
+    if let Some(baseline) = baseline {
+        stored::check_gold(&baseline.gold, &judged.evaluation.gold)?;
+        scores.extend(baseline.runs);
+    }
+    let runs = judged.evaluation.runs.iter();
+    scores.extend(runs.map(|run| RunScores::of(run, measures)));
+    let last = scores.last().cloned();
+    options.gold = Some(judged.evaluation.gold.clone());
+    let mut comparison = compare::compare(scores, &options).map_err(usage)?;
+    if let (Some(mut last), Some(errors)) = (last, judged.errors.pop().flatten()) {
+        // The comparison has made the names unique.
+        last.name = comparison.runs.last().cloned().unwrap_or(last.name);
+        comparison.errors = errors.analysis(&judged.gold, &last, &options.labels);
+    }
+    Ok(comparison)
 }
 
 /// Compares files of scores.

@@ -2,7 +2,6 @@
 
 mod feedback;
 mod judging;
-mod runs;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -13,18 +12,12 @@ use super::failure::Failure;
 use super::gate::Conditions;
 use super::output::ReportFormat;
 use super::{gate, output};
-pub(super) use judging::{JudgingArguments, Request, check_component};
+pub(super) use judging::{JudgedRuns, JudgingArguments, Request, check_component};
 use rankgauge_core::statistics::Settings;
-use rankgauge_eval::behaviour::Behaviour;
 use rankgauge_eval::compare::{self, ErrorAnalysis, Pair, RunScores};
 use rankgauge_eval::evaluate::Evaluation;
-use rankgauge_eval::gate::{self as gate_of, Check, OperationBound, UnknownTier};
-use rankgauge_eval::operations::{Operations, operations};
+use rankgauge_eval::gate::{self as gate_of, Check, UnknownTier};
 use rankgauge_eval::report;
-use rankgauge_eval::sweep::{Sweep, WithoutScore, sweep};
-
-use judging::JudgedRuns;
-pub(super) use runs::name_of;
 
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
@@ -65,19 +58,30 @@ pub(super) struct Evaluate {
 }
 
 /// Analyses the errors of each run.
-fn errors(judged: &JudgedRuns<'_>, worst: usize) -> Result<Vec<ErrorAnalysis>, Failure> {
-    let measures = &judged.evaluation.measures;
-    let Some(measure) = report::headline(measures).filter(|_| worst > 0) else {
-        return Ok(Vec::new());
-    };
-    let measure = &measures[measure];
-    let labels = compare::labels(judged.gold, &[], &[]);
-    let runs = judged.evaluation.runs.iter().enumerate();
-    let errors = runs.map(|(position, evaluation)| {
-        let scores = RunScores::of(evaluation, measures);
-        judged.errors(position, &scores, measure, worst, &labels)
+fn errors(judged: &mut JudgedRuns) -> Vec<ErrorAnalysis> {
+    let evaluation = &judged.evaluation;
+    let labels = compare::labels(&judged.gold, &[], &[]);
+    let errors = judged.errors.drain(..).zip(&evaluation.runs);
+    let errors = errors.filter_map(|(errors, run)| {
+        let scores = RunScores::of(run, &evaluation.measures);
+        errors?.analysis(&judged.gold, &scores, &labels)
     });
-    errors.filter_map(Result::transpose).collect()
+    errors.collect()
+}
+
+/// Checks of the runs against the conditions of the gate.
+fn checks(judged: &JudgedRuns) -> Result<Vec<Check>, UnknownTier> {
+    let conditions = &judged.conditions;
+    let mut checks = gate_of::of_evaluation(&judged.evaluation, conditions)?;
+    let runs = judged.evaluation.runs.iter().map(|run| run.name.as_str());
+    let bounds = &conditions.operations;
+    let of_operations = gate_of::of_operations(runs.clone(), &judged.operations, bounds);
+    checks.extend(of_operations);
+    if conditions.tier.is_some() {
+        let untested = gate_of::of_untested(runs, &checks);
+        checks.extend(untested);
+    }
+    Ok(checks)
 }
 
 /// Compares every run with the first. Empty for one run, and for runs without a query in common.
@@ -103,69 +107,6 @@ const TESTS: Settings = Settings {
 
 /// Significance level of the report.
 const ALPHA: f64 = 0.05;
-
-/// Requested contents of a report.
-struct Contents {
-    /// True for a report, false for the columns of trec_eval and for checks.
-    is_report: bool,
-    /// Number of worst queries.
-    worst: usize,
-    /// True to sweep the score threshold.
-    sweeps: bool,
-    /// True for the operations of each query.
-    per_query: bool,
-}
-
-/// Everything that a report shows.
-struct Results {
-    evaluation: Evaluation,
-    checks: Result<Vec<Check>, UnknownTier>,
-    errors: Result<Vec<ErrorAnalysis>, Failure>,
-    operations: Vec<Operations>,
-    operation_targets: Vec<OperationBound>,
-    behaviour: Vec<Behaviour>,
-    sweeps: Result<Vec<Sweep>, WithoutScore>,
-    changes: Vec<Pair>,
-}
-
-impl Results {
-    fn of(judged: JudgedRuns<'_>, contents: &Contents) -> Self {
-        let runs = judged.runs.iter();
-        let operations: Vec<Operations> = runs
-            .filter_map(|run| {
-                let (by, prices) = (judged.by, judged.prices);
-                operations(judged.gold, run, by, prices, contents.per_query)
-            })
-            .collect();
-        let mut checks = gate_of::of_evaluation(&judged.evaluation, &judged.conditions);
-        if let Ok(checks) = &mut checks {
-            let runs = judged.evaluation.runs.iter().map(|run| run.name.as_str());
-            let bounds = &judged.conditions.operations;
-            checks.extend(gate_of::of_operations(runs.clone(), &operations, bounds));
-            if judged.conditions.tier.is_some() {
-                let untested = gate_of::of_untested(runs, checks);
-                checks.extend(untested);
-            }
-        }
-        let swept = judged.runs.iter().filter(|_| contents.sweeps);
-        let swept = swept
-            .filter_map(|run| sweep(judged.gold, run, judged.rules, judged.counted).transpose());
-        Self {
-            checks,
-            errors: errors(&judged, contents.worst),
-            sweeps: swept.collect(),
-            changes: if contents.is_report {
-                changes(&judged.evaluation)
-            } else {
-                Vec::new()
-            },
-            operations,
-            operation_targets: judged.operation_targets,
-            behaviour: judged.behaviour,
-            evaluation: judged.evaluation,
-        }
-    }
-}
 
 /// Rejects a case that no run counts.
 fn check_cases(evaluation: &Evaluation, cases: &[String]) -> Result<(), Failure> {
@@ -197,38 +138,37 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         documents: arguments.per_query && is_data || !arguments.case.is_empty(),
         conditions: Some(&conditions),
         feedback: &arguments.feedback,
-        scores: arguments.sweep_threshold,
-        needs_answers: arguments.sweep_threshold,
-    };
-    let contents = Contents {
-        is_report,
+        sweep: arguments.sweep_threshold,
+        operations: Some(is_report && (arguments.per_query || !arguments.case.is_empty())),
+        labels: &[],
         worst: if is_report { arguments.worst } else { 0 },
-        sweeps: arguments.sweep_threshold,
-        per_query: is_report && (arguments.per_query || !arguments.case.is_empty()),
+        last_run_only: false,
+        worst_by: report::headline,
     };
-    let results = arguments
-        .judging
-        .judge_with(request, |judged| Results::of(judged, &contents))?;
-    let errors = results.errors?;
-    let usage = |error: anyhow::Error| Failure::Usage(error);
-    check_cases(&results.evaluation, &arguments.case)?;
-    let checks = results.checks.map_err(|error| usage(error.into()))?;
-    let sweeps = results.sweeps.map_err(|error| usage(error.into()))?;
+    let mut judged = arguments.judging.judge(request)?;
+    let errors = errors(&mut judged);
+    check_cases(&judged.evaluation, &arguments.case)?;
+    let checks = checks(&judged).map_err(|error| Failure::Usage(error.into()))?;
+    let changes = if is_report {
+        changes(&judged.evaluation)
+    } else {
+        Vec::new()
+    };
     let options = report::Options {
         per_query: arguments.per_query,
         checks: &checks,
         errors: &errors,
-        operations: &results.operations,
-        operation_targets: &results.operation_targets,
-        behaviour: &results.behaviour,
-        sweeps: &sweeps,
-        changes: &results.changes,
+        operations: &judged.operations,
+        operation_targets: &judged.operation_targets,
+        behaviour: &judged.behaviour,
+        sweeps: &judged.sweeps,
+        changes: &changes,
         cases: &arguments.case,
     };
     let text = if arguments.trec {
-        report::write_trec(&results.evaluation, &options)
+        report::write_trec(&judged.evaluation, &options)
     } else {
-        report::write(&results.evaluation, format.into(), &options)
+        report::write(&judged.evaluation, format.into(), &options)
     };
     output::print_or_write(&text, arguments.output.as_deref()).map_err(Failure::Running)?;
     gate::result(&checks)

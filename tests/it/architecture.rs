@@ -112,8 +112,19 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "eval::operations",
-        &["eval::evaluate", "eval::run"],
+        &["eval::evaluate"],
         "operations are a function of the events of a run and a price table",
+    ),
+    (
+        "eval::pass",
+        &[
+            "eval::compare",
+            "eval::evaluate",
+            "eval::operations",
+            "eval::run",
+            "eval::sweep",
+        ],
+        "a pass joins the reader of runs with everything that is computed of a run",
     ),
     (
         "eval::behaviour",
@@ -122,7 +133,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "eval::sweep",
-        &["eval::evaluate::query_of", "eval::run"],
+        &["eval::evaluate::Options", "eval::run"],
         "a sweep is a function of a run and its judgements",
     ),
     (
@@ -346,8 +357,7 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("core::gold::load", &["std::fs"]),
     ("core::statistics", &["rand", "rand_chacha"]),
     ("eval::compare", &["rand", "rand_chacha"]),
-    ("eval::run::source", &["std::fs"]),
-    ("eval::run::stream", &["std::fs"]),
+    ("eval::run::input", &["std::fs"]),
     ("lab", &["rand", "rand_chacha"]),
     ("lab::broker", INPUTS),
     ("lab::produce", INPUTS),
@@ -397,7 +407,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("eval::operations", 2),
     ("eval::proposal", 2),
     ("eval::report", 30),
-    ("eval::run", 6),
     ("eval::template", 2),
     ("sidecar::config", 4),
     ("serve", 24),

@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 use crate::evaluate::GoldFacts;
 use rankgauge_core::statistics::Settings;
 
-pub use answer_errors::AnswerErrors;
+pub use answer_errors::{AnalysedErrors, AnswerErrors};
 pub use best::{BestMeasure, BestOfSlice};
 pub use errors::{
     ErrorAnalysis, FalsePositive, Found, Missed, PatternCount, QueryErrors, WorstQuery,
 };
 pub use hard_slices::HardSlice;
 pub use interaction::{Interaction, InteractionMeasure};
-pub use labels::labels;
+pub use labels::{SearchLabel, labels};
 pub use pair::{MeasureComparison, Pair};
 pub use patterns::Pattern;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};

@@ -3,25 +3,24 @@
 //! The scores are those of the live path: the measures and the judging are the same. The module
 //! knows nothing of the layout or the destination of a report.
 
+mod answers;
 mod judging;
 mod plane;
-mod streaming;
 mod sums;
 mod tiers;
-mod whole;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::run::Run;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_core::ranking::Rules;
 
+pub(crate) use answers::JudgedAnswers;
+pub(crate) use judging::Plan;
 pub use judging::{label_of, query_of};
 pub use plane::PlanePoint;
-pub use streaming::{Streamed, evaluate_stream};
 pub use tiers::OverallTier;
 
 /// Evaluation options.
@@ -68,35 +67,6 @@ pub struct AnsweredTwice {
     pub line: usize,
     /// Line of the first answer.
     pub first: usize,
-}
-
-/// Judges `runs` against `gold`.
-///
-/// # Errors
-/// A run answers a gold query twice, by its key and by its text.
-pub fn evaluate(
-    gold: &GoldSet,
-    runs: &[Run<'_>],
-    options: &Options,
-) -> Result<Evaluation, AnsweredTwice> {
-    let runs = runs.iter().map(|run| evaluate_run(gold, run, options));
-    Ok(Evaluation::of(
-        gold,
-        options,
-        runs.collect::<Result<_, _>>()?,
-    ))
-}
-
-/// Judges one run against `gold`.
-///
-/// # Errors
-/// The run answers a gold query twice, by its key and by its text.
-pub fn evaluate_run(
-    gold: &GoldSet,
-    run: &Run<'_>,
-    options: &Options,
-) -> Result<RunEvaluation, AnsweredTwice> {
-    whole::judge(gold, run, options)
 }
 
 impl Evaluation {

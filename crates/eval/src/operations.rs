@@ -12,12 +12,11 @@ use serde::Serialize;
 
 pub use query::QueryOperations;
 
-use crate::evaluate::{label_of, query_of};
-use crate::run::{Results, Run};
+use crate::evaluate::label_of;
 use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::event::{Search, Usage};
-use rankgauge_core::gold::GoldSet;
+use rankgauge_core::gold::GoldQuery;
 
 /// Operations of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -220,6 +219,21 @@ impl Values {
         }
     }
 
+    fn merge(&mut self, other: Self) {
+        let measured = &mut self.measured;
+        measured.searches += other.measured.searches;
+        measured.errors += other.measured.errors;
+        measured.zero_results += other.measured.zero_results;
+        measured.without_cost += other.measured.without_cost;
+        measured.calls += other.measured.calls;
+        measured.input_tokens += other.measured.input_tokens;
+        measured.output_tokens += other.measured.output_tokens;
+        self.latencies.extend(other.latencies);
+        for (currency, costs) in other.costs {
+            self.costs.entry(currency).or_default().extend(costs);
+        }
+    }
+
     fn finish(self) -> Measured {
         let costs = self.costs.into_iter();
         let latency_ms = Distribution::of(self.latencies);
@@ -275,83 +289,122 @@ fn nanos_to_units(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
 
-/// Returns the operations of a run over the searches of gold queries; `None` if no search states a
-/// latency, a cost, a call or an error. `by` are the labels to break the numbers down by; with
-/// `per_query`, the numbers of each search are kept.
-pub fn operations(
-    gold: &GoldSet,
-    run: &Run<'_>,
-    by: &[String],
-    prices: &PriceTable,
+/// Collector of the operations of a run.
+pub(crate) struct Collector<'a> {
+    /// Labels to break the numbers down by.
+    by: &'a [String],
+    prices: &'a PriceTable,
     per_query: bool,
-) -> Option<Operations> {
-    let mut queries = BTreeMap::new();
-    let mut all = Values::default();
-    let mut stages: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let mut models: BTreeMap<(String, String), ModelUsage> = BTreeMap::new();
-    let mut slices: BTreeMap<(usize, String), Values> = BTreeMap::new();
-    for answer in &run.answers {
-        let Results::Search(search) = &answer.results else {
-            continue;
-        };
-        let Some(index) = query_of(gold, answer) else {
-            continue;
-        };
-        all.add(search, prices);
-        if per_query {
-            let key = gold.query(index).key.clone();
-            queries.insert(key, QueryOperations::of(search, prices));
+    queries: BTreeMap<String, QueryOperations>,
+    all: Values,
+    stages: BTreeMap<String, Vec<f64>>,
+    models: BTreeMap<(String, String), ModelUsage>,
+    slices: BTreeMap<(usize, String), Values>,
+}
+
+impl<'a> Collector<'a> {
+    /// Empty collector, which keeps the numbers of each search with `per_query`.
+    pub(crate) fn new(by: &'a [String], prices: &'a PriceTable, per_query: bool) -> Self {
+        Self {
+            by,
+            prices,
+            per_query,
+            queries: BTreeMap::new(),
+            all: Values::default(),
+            stages: BTreeMap::new(),
+            models: BTreeMap::new(),
+            slices: BTreeMap::new(),
+        }
+    }
+
+    /// Adds the search of a gold query.
+    pub(crate) fn add(&mut self, query: &GoldQuery, search: &Search<'_>) {
+        self.all.add(search, self.prices);
+        if self.per_query {
+            let operations = QueryOperations::of(search, self.prices);
+            self.queries.insert(query.key.clone(), operations);
         }
         for stage in search.stages.iter().flatten() {
-            let latencies = stages.entry(stage.name.0.to_string()).or_default();
+            let latencies = self.stages.entry(stage.name.0.to_string()).or_default();
             latencies.extend(stage.latency_ms);
         }
         for usage in search.usage.iter().flatten() {
-            let model = usage.model.as_deref().unwrap_or("").to_owned();
-            let operation = usage.operation.as_deref().unwrap_or("").to_owned();
-            let of_model = models.entry((model.clone(), operation.clone()));
-            let of_model = of_model.or_insert_with(|| ModelUsage {
-                model,
-                operation,
-                ..ModelUsage::default()
+            self.add_usage(&ModelUsage {
+                model: usage.model.as_deref().unwrap_or("").to_owned(),
+                operation: usage.operation.as_deref().unwrap_or("").to_owned(),
+                calls: 1,
+                input_tokens: usage.input_tokens.unwrap_or(0),
+                output_tokens: usage.output_tokens.unwrap_or(0),
             });
-            of_model.calls += 1;
-            of_model.input_tokens += usage.input_tokens.unwrap_or(0);
-            of_model.output_tokens += usage.output_tokens.unwrap_or(0);
         }
-        for (position, label) in by.iter().enumerate() {
-            if let Some(value) = label_of(label, gold.query(index), Some(search)) {
-                let values = slices.entry((position, value)).or_default();
-                values.add(search, prices);
+        for (position, label) in self.by.iter().enumerate() {
+            if let Some(value) = label_of(label, query, Some(search)) {
+                let values = self.slices.entry((position, value)).or_default();
+                values.add(search, self.prices);
             }
         }
     }
-    let all = all.finish();
-    let has_data = all.latency_ms.is_some()
-        || !all.cost.is_empty()
-        || all.calls > 0
-        || all.errors > 0
-        || !stages.is_empty();
-    has_data.then(|| Operations {
-        run: run.name.clone(),
-        queries,
-        all,
-        stages: stages
-            .into_iter()
-            .filter_map(|(name, latencies)| Some((name, Distribution::of(latencies)?)))
-            .collect(),
-        models: models.into_values().collect(),
-        by: slices
-            .into_iter()
-            .filter_map(|((position, value), values)| {
-                Some(MeasuredSlice {
-                    label: by.get(position)?.clone(),
-                    value,
-                    measured: values.finish(),
+
+    fn add_usage(&mut self, usage: &ModelUsage) {
+        let key = (usage.model.clone(), usage.operation.clone());
+        let of_model = self.models.entry(key).or_insert_with(|| ModelUsage {
+            model: usage.model.clone(),
+            operation: usage.operation.clone(),
+            ..ModelUsage::default()
+        });
+        of_model.calls += usage.calls;
+        of_model.input_tokens += usage.input_tokens;
+        of_model.output_tokens += usage.output_tokens;
+    }
+
+    /// Operations of both.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self.all.merge(other.all);
+        self.queries.extend(other.queries);
+        for (stage, latencies) in other.stages {
+            self.stages.entry(stage).or_default().extend(latencies);
+        }
+        for usage in other.models.values() {
+            self.add_usage(usage);
+        }
+        for (slice, values) in other.slices {
+            self.slices.entry(slice).or_default().merge(values);
+        }
+        self
+    }
+
+    /// Operations of the run `name`; `None` if no search states a latency, a cost, a call or an
+    /// error.
+    pub(crate) fn finish(self, name: &str) -> Option<Operations> {
+        let all = self.all.finish();
+        let has_data = all.latency_ms.is_some()
+            || !all.cost.is_empty()
+            || all.calls > 0
+            || all.errors > 0
+            || !self.stages.is_empty();
+        has_data.then(|| Operations {
+            run: name.to_owned(),
+            queries: self.queries,
+            all,
+            stages: self
+                .stages
+                .into_iter()
+                .filter_map(|(name, latencies)| Some((name, Distribution::of(latencies)?)))
+                .collect(),
+            models: self.models.into_values().collect(),
+            by: self
+                .slices
+                .into_iter()
+                .filter_map(|((position, value), values)| {
+                    Some(MeasuredSlice {
+                        label: self.by.get(position)?.clone(),
+                        value,
+                        measured: values.finish(),
+                    })
                 })
-            })
-            .collect(),
-    })
+                .collect(),
+        })
+    }
 }
 
 /// Quality and expense of a run.

@@ -7,10 +7,10 @@
 
 use serde::Serialize;
 
-use crate::evaluate::query_of;
-use crate::run::{Answer, Results, Run};
+use crate::evaluate::Options;
+use crate::run::{Answer, Place, Places, Results};
 use rankgauge_core::gold::{GoldQuery, GoldSet};
-use rankgauge_core::ranking::{Judge, Ranking, Rules};
+use rankgauge_core::ranking::{Judge, Ranking};
 
 /// Maximum number of thresholds in a [`Sweep`].
 const MAX_POINTS: usize = 20;
@@ -65,15 +65,6 @@ pub struct WithoutScore {
     pub line: usize,
 }
 
-/// Counted queries of a sweep.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Counted {
-    /// True if gold queries that the run does not answer count with zero results.
-    pub complete: bool,
-    /// True if only gold queries with a relevant document count.
-    pub has_relevant: bool,
-}
-
 /// Result of a query.
 struct Scored {
     score: f64,
@@ -104,66 +95,108 @@ impl Kept {
     }
 }
 
-/// Computes the sweep of a run; `None` if the run has no result of a counted query.
-///
-/// # Errors
-/// A result of a counted query has no score.
-pub fn sweep(
-    gold: &GoldSet,
-    run: &Run<'_>,
-    rules: &Rules,
-    counted: Counted,
-) -> Result<Option<Sweep>, WithoutScore> {
-    let mut queries: Vec<Kept> = Vec::new();
-    let mut results: Vec<Scored> = Vec::new();
-    let mut judge = Judge::new(rules.clone());
-    let mut ranking = Ranking::new();
-    let mut answered = 0;
-    for answer in &run.answers {
-        let Some(query) = query_of(gold, answer).map(|index| gold.query(index)) else {
-            continue;
-        };
-        answered += 1;
+/// Collector of the scores and the relevance of results.
+pub(crate) struct Collector {
+    complete: bool,
+    has_relevant: bool,
+    judge: Judge,
+    ranking: Ranking,
+    /// Number of gold queries that the run answers.
+    answered: usize,
+    /// Answers of counted queries: number of relevant documents, scores and relevance of the results.
+    answers: Vec<(Place, u32, Vec<(f64, bool)>)>,
+    /// First answer with a result without a score, and its query.
+    without_score: Option<(Place, String)>,
+}
+
+impl Collector {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            complete: options.complete,
+            has_relevant: options.has_relevant,
+            judge: Judge::new(options.rules.clone()),
+            ranking: Ranking::new(),
+            answered: 0,
+            answers: Vec::new(),
+            without_score: None,
+        }
+    }
+
+    /// Adds the answer to a gold query.
+    pub(crate) fn add(&mut self, place: Place, query: &GoldQuery, answer: &Answer<'_>) {
+        self.answered += 1;
         let relevant = size(query.judgements.relevant(None));
-        if counted.has_relevant && relevant == 0 {
-            continue;
+        if self.has_relevant && relevant == 0 {
+            return;
         }
-        let scores = scores_of(answer).ok_or_else(|| WithoutScore {
-            run: run.name.clone(),
-            query: answer.query.to_string(),
-            line: answer.line,
-        })?;
-        let found = relevance(answer, query, &mut judge, &mut ranking);
-        let number = queries.len();
-        results.extend(scores.zip(found).map(|(score, is_relevant)| Scored {
-            score,
-            query: number,
-            is_relevant,
-        }));
-        queries.push(Kept {
-            relevant,
-            ..Kept::default()
-        });
+        let Some(scores) = scores_of(answer) else {
+            let found = (place, answer.query.to_string());
+            self.without_score = self.without_score.take().into_iter().chain([found]).min();
+            return;
+        };
+        let found = relevance(answer, query, &mut self.judge, &mut self.ranking);
+        let results = scores.zip(found).collect();
+        self.answers.push((place, relevant, results));
     }
-    if counted.complete && !counted.has_relevant {
-        let missing = gold.queries().len().saturating_sub(answered);
-        queries.resize(queries.len() + missing, Kept::default());
-    } else if counted.complete {
-        let with = gold.queries().iter();
-        let with = with.filter(|query| query.judgements.relevant(None) > 0);
-        queries.resize(with.count().max(queries.len()), Kept::default());
+
+    /// Answers of both.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self.answered += other.answered;
+        self.answers.extend(other.answers);
+        let without = self.without_score.into_iter().chain(other.without_score);
+        self.without_score = without.min();
+        self
     }
-    Ok(points(&mut queries, results).map(|points| {
-        let best = best(&points);
-        Sweep {
-            run: run.name.clone(),
-            queries: queries.len(),
-            thresholds: points.len(),
-            best,
-            all: points.last().copied().unwrap_or(best),
-            points: thinned(&points, best),
+
+    /// Sweep of the run `name`; `None` if it has no result of a counted query.
+    pub(crate) fn finish(
+        mut self,
+        name: &str,
+        gold: &GoldSet,
+        places: &Places,
+    ) -> Result<Option<Sweep>, WithoutScore> {
+        if let Some((place, query)) = self.without_score {
+            return Err(WithoutScore {
+                run: name.to_owned(),
+                query,
+                line: places.line(place),
+            });
         }
-    }))
+        // Sums of floating-point numbers depend on the order.
+        self.answers.sort_by_key(|(place, ..)| *place);
+        let mut queries: Vec<Kept> = Vec::new();
+        let mut results: Vec<Scored> = Vec::new();
+        for (query, (_, relevant, of_answer)) in self.answers.into_iter().enumerate() {
+            results.extend(of_answer.into_iter().map(|(score, is_relevant)| Scored {
+                score,
+                query,
+                is_relevant,
+            }));
+            queries.push(Kept {
+                relevant,
+                ..Kept::default()
+            });
+        }
+        if self.complete && !self.has_relevant {
+            let missing = gold.queries().len().saturating_sub(self.answered);
+            queries.resize(queries.len() + missing, Kept::default());
+        } else if self.complete {
+            let with = gold.queries().iter();
+            let with = with.filter(|query| query.judgements.relevant(None) > 0);
+            queries.resize(with.count().max(queries.len()), Kept::default());
+        }
+        Ok(points(&mut queries, results).map(|points| {
+            let best = best(&points);
+            Sweep {
+                run: name.to_owned(),
+                queries: queries.len(),
+                thresholds: points.len(),
+                best,
+                all: points.last().copied().unwrap_or(best),
+                points: thinned(&points, best),
+            }
+        }))
+    }
 }
 
 /// Scores of the results, in order; `None` if one has no score.

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use anyhow::anyhow;
 
-use crate::cli::evaluate::name_of;
 use crate::cli::failure::Failure;
 use crate::cli::input;
 use rankgauge_eval::compare::{RunScores, StoredEvaluation};
 use rankgauge_eval::evaluate::GoldFacts;
+use rankgauge_eval::run::name_of;
 
 /// Scores of one file.
 pub(super) struct ScoreFile {

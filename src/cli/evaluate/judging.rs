@@ -1,28 +1,28 @@
-//! Inputs of a judgement from arguments and configuration, and the judgement of the runs.
+//! Inputs of a judgement from arguments and configuration, and one pass over each run.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
 use super::feedback::{self, FeedbackFiles};
-use super::runs::{RunInput, read_runs};
 use crate::cli::failure::Failure;
 use crate::cli::gate::{Conditions, Required, operation_targets};
 use crate::cli::input;
+use crate::cli::output;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
-use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
-use rankgauge_core::ranking::Rules;
 use rankgauge_eval::behaviour::Behaviour;
-use rankgauge_eval::compare::{AnswerErrors, CompareError, ErrorAnalysis, Labels, RunScores};
+use rankgauge_eval::compare::{AnalysedErrors, AnswerErrors, CompareError, SearchLabel};
 use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
 use rankgauge_eval::gate::OperationBound;
-use rankgauge_eval::run::{Order, Run, RunStream};
-use rankgauge_eval::sweep::Counted;
+use rankgauge_eval::operations::Operations;
+use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
+use rankgauge_eval::run::{Order, ReadOptions, RunReader, name_of};
+use rankgauge_eval::sweep::Sweep;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
 #[derive(Debug, Args)]
@@ -93,11 +93,6 @@ fn check_subject(measure: &Measure) -> Result<(), String> {
 }
 
 /// Requested content of a judgement.
-#[derive(Default)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent contents, each named at its place"
-)]
 pub(in crate::cli) struct Request<'a> {
     /// Labels to break the means down by.
     pub(in crate::cli) by: Vec<String>,
@@ -109,77 +104,38 @@ pub(in crate::cli) struct Request<'a> {
     pub(in crate::cli) conditions: Option<&'a Conditions>,
     /// Files of feedback events.
     pub(in crate::cli) feedback: &'a [PathBuf],
-    /// True to keep the scores of results.
-    pub(in crate::cli) scores: bool,
-    /// True if the answers are needed after the judgement. Without them, TREC runs are judged while
-    /// they are read.
-    pub(in crate::cli) needs_answers: bool,
+    /// True to sweep the score threshold.
+    pub(in crate::cli) sweep: bool,
+    /// True to keep the operations of each query; `None` for no operations.
+    pub(in crate::cli) operations: Option<bool>,
+    /// Labels whose values are collected from search events.
+    pub(in crate::cli) labels: &'a [String],
+    /// Number of worst queries to analyse, 0 for none.
+    pub(in crate::cli) worst: usize,
+    /// True to analyse the last run only.
+    pub(in crate::cli) last_run_only: bool,
+    /// Measure that determines the worst queries, by position.
+    pub(in crate::cli) worst_by: fn(&[String]) -> Option<usize>,
 }
 
-/// Judged runs, with the gold set and the rules of the judgement.
-pub(in crate::cli) struct JudgedRuns<'a> {
+/// Judged runs, with the gold set.
+pub(in crate::cli) struct JudgedRuns {
     pub(in crate::cli) evaluation: Evaluation,
-    pub(in crate::cli) gold: &'a GoldSet,
-    pub(in crate::cli) runs: &'a [Run<'a>],
-    /// Files of the runs whose answers are not kept.
-    read_again: Vec<Option<&'a Path>>,
-    /// Order in which results are judged, if it is stated.
-    order: Option<Order>,
-    pub(in crate::cli) rules: &'a Rules,
-    /// Labels of the slices.
-    pub(in crate::cli) by: &'a [String],
-    /// Prices of model calls.
-    pub(in crate::cli) prices: &'a PriceTable,
+    pub(in crate::cli) gold: Arc<GoldSet>,
+    /// Errors of each run, to be analysed.
+    pub(in crate::cli) errors: Vec<Option<AnswerErrors>>,
+    /// Operations of the runs that state them.
+    pub(in crate::cli) operations: Vec<Operations>,
+    /// Sweeps of the runs with results.
+    pub(in crate::cli) sweeps: Vec<Sweep>,
+    /// Values of labels, in the order of the runs.
+    pub(in crate::cli) labels: Vec<SearchLabel>,
     /// Conditions of the gate.
     pub(in crate::cli) conditions: rankgauge_eval::gate::Conditions,
     /// Configured targets of the operations.
     pub(super) operation_targets: Vec<OperationBound>,
-    /// Gold queries that count.
-    pub(super) counted: Counted,
     /// User behaviour on the runs with feedback.
     pub(super) behaviour: Vec<Behaviour>,
-}
-
-impl JudgedRuns<'_> {
-    /// Analyses the errors of the run at `position`, with these scores. `None` if the measure has no
-    /// preferred direction.
-    pub(in crate::cli) fn errors(
-        &self,
-        position: usize,
-        scores: &RunScores,
-        measure: &str,
-        worst: usize,
-        labels: &Labels,
-    ) -> Result<Option<ErrorAnalysis>, Failure> {
-        let cutoff = ErrorAnalysis::cutoff_of(measure);
-        let file = self.read_again.get(position).copied().flatten();
-        let mut errors = match (file, self.runs.get(position)) {
-            (Some(path), _) => {
-                let keys = ErrorAnalysis::analysed(scores, measure);
-                let stream = RunStream::open(path, self.order);
-                let errors = stream.and_then(|stream| {
-                    AnswerErrors::read(self.gold, stream, self.rules, cutoff, &keys, worst)
-                });
-                errors.ok_or_else(|| {
-                    Failure::Running(anyhow::anyhow!(
-                        "{}: changed while it was judged, so that its errors cannot be analysed; \
-                         run the command again",
-                        path.display()
-                    ))
-                })?
-            }
-            (None, Some(run)) => AnswerErrors::new(self.gold, run, self.rules, cutoff),
-            (None, None) => return Ok(None),
-        };
-        Ok(ErrorAnalysis::of(
-            scores,
-            measure,
-            cutoff,
-            worst,
-            labels,
-            |query| errors.of(query),
-        ))
-    }
 }
 
 impl JudgingArguments {
@@ -188,12 +144,9 @@ impl JudgingArguments {
         self.run.len()
     }
 
-    /// Reads and judges the runs, and passes the result with its inputs to `then`.
-    pub(in crate::cli) fn judge_with<T>(
-        self,
-        request: Request<'_>,
-        then: impl FnOnce(JudgedRuns<'_>) -> T,
-    ) -> Result<T, Failure> {
+    /// Reads and judges the runs.
+    pub(in crate::cli) fn judge(self, request: Request<'_>) -> Result<JudgedRuns, Failure> {
+        let usage = |error: anyhow::Error| Failure::Usage(error);
         let config = self.settings.load()?;
         let required = match request.conditions {
             Some(conditions) => conditions.required(&config)?,
@@ -208,7 +161,6 @@ impl JudgingArguments {
             .map_or_else(Default::default, |conditions| {
                 conditions.resolve(&required, &measures, &config)
             });
-        let usage = |error: anyhow::Error| Failure::Usage(error);
         let paths = if self.gold.is_empty() {
             &config.gold.paths
         } else {
@@ -220,20 +172,11 @@ impl JudgingArguments {
         if paths.is_empty() {
             return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
         }
-        let order = self.order.map(Order::from);
         input::check_distinct(self.run.iter().chain(paths).chain(request.feedback))?;
-        let limits = &config.engine.record_limits;
-        let mut files = Vec::new();
-        let load = || gold::load(paths, &config.gold.options);
-        let (gold, runs) = if request.needs_answers {
-            let (gold, runs) = rayon::join(load, || {
-                read_runs(&mut files, &self.run, order, limits, request.scores)
-            });
-            (gold, Some(runs))
-        } else {
-            (load(), None)
-        };
+        let gold = gold::load(paths, &config.gold.options);
         let gold = Arc::new(gold.map_err(|error| usage(error.into()))?);
+        // The command ends soon: freeing a large gold set would only delay it.
+        std::mem::forget(Arc::clone(&gold));
         let options = Options {
             targets: targets(&config, &measures),
             tier_measures: tier_measures(&config, &measures),
@@ -246,55 +189,64 @@ impl JudgingArguments {
             curves: request.curves,
             documents: request.documents,
         };
-        let mut irregular = Vec::new();
-        let input = RunInput {
-            paths: &self.run,
-            order,
-            limits,
-            scores: request.scores,
+        let measures: Vec<String> = options.measures.iter().map(ToString::to_string).collect();
+        let analysed = (request.worst_by)(&measures).filter(|_| request.worst > 0);
+        let analysed = analysed.map(|measure| AnalysedErrors {
+            measure,
+            worst: request.worst,
+        });
+        let reading = ReadOptions {
+            order: self.order.map(Order::from),
+            limits: config.engine.record_limits,
+            scores: request.sweep,
         };
-        let runs = match runs {
-            Some(runs) => runs.map_err(|error| usage(error.into()))?,
-            None => Vec::new(),
-        };
-        let judged = input.judge(&gold, runs, &mut irregular, &options)?;
-        let (mut runs, mut evaluations, mut read_again) = (Vec::new(), Vec::new(), Vec::new());
-        for (judged, path) in judged.into_iter().zip(&self.run) {
-            runs.push(judged.run);
+        let names = names(&self.run);
+        let (mut evaluations, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
+        for (position, (path, name)) in self.run.iter().zip(&names).enumerate() {
+            let is_analysed = !request.last_run_only || position + 1 == self.run.len();
+            let contents = Contents {
+                errors: analysed.filter(|_| is_analysed),
+                operations: request.operations.map(|per_query| RequestedOperations {
+                    prices: &config.engine.prices,
+                    per_query,
+                }),
+                sweep: request.sweep,
+                labels: request.labels,
+            };
+            let run = RunReader::open(path, &reading).map_err(|error| usage(error.into()))?;
+            let judged = judge(&gold, name, run, &options, &contents);
+            let judged = judged.map_err(|error| usage(error.into()))?;
+            if let Some(warning) = &judged.warning {
+                output::warn(warning);
+            }
             evaluations.push(judged.evaluation);
-            read_again.push(Some(path.as_path()).filter(|_| !judged.has_answers));
+            errors.push(judged.errors);
+            operations.extend(judged.operations);
+            sweeps.extend(judged.sweep);
+            labels.extend(judged.labels);
         }
         let evaluation = Evaluation::of(&gold, &options, evaluations);
         check_labels(&evaluation, &options.by, &gold)?;
         let behaviour = if has_feedback {
             let requested = self.measures.iter().flat_map(|list| list.0.clone());
             let measures = feedback::measures(&requested.collect::<Vec<Measure>>(), &config)?;
-            let names = runs.iter().map(|run| run.name.clone());
             let runs: Vec<(PathBuf, String)> = self.run.iter().cloned().zip(names).collect();
             feedback::behaviour(&config, &gold, &measures, &options.by, &runs, &feedback)?
         } else {
             Vec::new()
         };
-        let result = then(JudgedRuns {
-            behaviour,
-            counted: Counted {
-                complete: self.complete,
-                has_relevant: self.has_relevant,
-            },
+        Ok(JudgedRuns {
             evaluation,
-            gold: &gold,
-            runs: &runs,
-            read_again,
-            order,
-            rules: &options.rules,
-            by: &options.by,
-            prices: &config.engine.prices,
+            gold,
+            errors,
+            operations,
+            sweeps,
+            labels,
             conditions,
             operation_targets: operation_targets(&config).collect(),
-        });
-        // The command ends soon: freeing a large gold set would only delay it.
-        std::mem::forget(gold);
-        Ok(result)
+            behaviour,
+        })
     }
 
     /// Returns the measures of the arguments without duplicates, or without any the configured
@@ -405,4 +357,19 @@ fn goals(config: &Config, measures: &[Measure]) -> Vec<Goal> {
     goals
         .filter_map(|goal| Goal::new(goal.name.clone(), &goal.requirements, measures))
         .collect()
+}
+
+/// Returns a name for each run: the file name without folder and extension, or the path if two file
+/// names are equal.
+fn names(paths: &[PathBuf]) -> Vec<String> {
+    let stems: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+    let name = |(stem, path): (&String, &PathBuf)| {
+        let alike = stems.iter().filter(|other| *other == stem).count();
+        if alike > 1 {
+            path.display().to_string()
+        } else {
+            stem.clone()
+        }
+    };
+    stems.iter().zip(paths).map(name).collect()
 }

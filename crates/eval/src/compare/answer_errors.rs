@@ -4,94 +4,121 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use super::errors::Preference;
 use super::patterns::{Pattern, patterns};
-use super::{FalsePositive, Found, Missed, QueryErrors};
-use crate::evaluate::query_of;
-use crate::run::{Answer, Results, Run, RunStream};
+use super::{ErrorAnalysis, FalsePositive, Found, Labels, Missed, QueryErrors, RunScores};
+use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
-use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
+use rankgauge_core::gold::{GoldQuery, GoldSet};
 use rankgauge_core::ranking::{Judge, Rules};
 
-/// Errors in the answers of one run.
-pub struct AnswerErrors<'a> {
-    gold: &'a GoldSet,
-    /// Answers by the key of the gold query.
-    answers: BTreeMap<&'a str, &'a Answer<'a>>,
-    /// Errors that are found already, by the key of the gold query.
-    found: BTreeMap<&'a str, QueryErrors>,
-    finder: Finder,
+/// Errors to analyse.
+#[derive(Clone, Copy, Debug)]
+pub struct AnalysedErrors {
+    /// Measure that determines the worst queries, by position.
+    pub measure: usize,
+    /// Number of worst queries.
+    pub worst: usize,
 }
 
-impl<'a> AnswerErrors<'a> {
-    /// Errors among the first `cutoff` results of `run`, judged by `rules`.
-    pub fn new(gold: &'a GoldSet, run: &'a Run<'a>, rules: &Rules, cutoff: u32) -> Self {
-        let answers = run.answers.iter().filter_map(|answer| {
-            let index = query_of(gold, answer)?;
-            Some((gold.query(index).key.as_str(), answer))
-        });
-        Self {
-            gold,
-            answers: answers.collect(),
-            found: BTreeMap::new(),
-            finder: Finder::new(rules, cutoff),
-        }
-    }
+/// Errors in the answers of one run to queries without a perfect score.
+pub struct AnswerErrors {
+    /// Measure that determines the worst queries, by position and by name.
+    position: usize,
+    measure: String,
+    preference: Preference,
+    /// Number of worst queries.
+    worst: usize,
+    finder: Finder,
+    found: Vec<FoundErrors>,
+}
 
-    /// Errors of the queries `keys`, found while reading `run`; of those after the first `detailed`
-    /// only the patterns, so that memory does not grow with the run. `None` if the run cannot be
-    /// read in parts.
-    pub fn read(
-        gold: &'a GoldSet,
-        run: RunStream,
-        rules: &Rules,
-        cutoff: u32,
-        keys: &[&str],
-        detailed: usize,
-    ) -> Option<Self> {
-        let places = keys.iter().enumerate();
-        let places: FxHashMap<QueryIndex, usize> = places
-            .filter_map(|(place, key)| Some((gold.find(Some(key), None)?, place)))
-            .collect();
-        let threads = run.each_answer(
-            || (Finder::new(rules, cutoff), Vec::new()),
-            |(finder, found), _, answer| {
-                if let Some(index) = query_of(gold, answer)
-                    && let Some(place) = places.get(&index)
-                {
-                    let query = gold.query(index);
-                    let mut errors = finder.of_answer(query, Some(answer));
-                    if *place >= detailed {
-                        errors = QueryErrors {
-                            patterns: errors.patterns,
-                            ..QueryErrors::default()
-                        };
-                    }
-                    found.push((query.key.as_str(), errors));
-                }
-                Some(())
-            },
-        );
+/// Errors in the answer to one query.
+struct FoundErrors {
+    query: String,
+    score: f64,
+    errors: QueryErrors,
+}
+
+impl AnswerErrors {
+    /// No errors so far. `measure` is the name of the measure. `None` if it has no preferred
+    /// direction.
+    pub(crate) fn new(rules: &Rules, measure: &str, analysed: AnalysedErrors) -> Option<Self> {
         Some(Self {
-            gold,
-            answers: BTreeMap::new(),
-            found: threads?.into_iter().flat_map(|(_, found)| found).collect(),
-            finder: Finder::new(rules, cutoff),
+            position: analysed.measure,
+            preference: Preference::of(measure)?,
+            worst: analysed.worst,
+            finder: Finder {
+                judge: Judge::new(rules.clone()),
+                cutoff: ErrorAnalysis::cutoff_of(measure),
+            },
+            measure: measure.to_owned(),
+            found: Vec::new(),
         })
     }
 
-    /// Returns the errors for one gold query, given by its key. A query that the run does not
-    /// answer misses every relevant document.
-    pub fn of(&mut self, key: &str) -> QueryErrors {
-        if let Some(errors) = self.found.remove(key) {
-            return errors;
+    /// Adds the answer to a query with these scores.
+    pub(crate) fn add(&mut self, query: &GoldQuery, answer: &Answer<'_>, scores: &[Option<f64>]) {
+        let score = scores.get(self.position).copied().flatten();
+        let score = score.filter(|score| !self.preference.is_perfect(*score));
+        if let Some(score) = score {
+            self.found.push(FoundErrors {
+                query: query.key.clone(),
+                score,
+                errors: self.finder.of_answer(query, Some(answer)),
+            });
+            if self.found.len().is_multiple_of(DETAILED_ERRORS) {
+                self.reduce();
+            }
         }
-        let Some(index) = self.gold.find(Some(key), None) else {
-            return QueryErrors::default();
-        };
-        let answer = self.answers.get(key).copied();
-        self.finder.of_answer(self.gold.query(index), answer)
+    }
+
+    /// Keeps only the patterns of queries that are not among the worst, so that memory does not grow
+    /// with the results.
+    fn reduce(&mut self) {
+        self.found.sort_by(|one, other| {
+            let order = self.preference.compare(one.score, other.score);
+            order.then_with(|| one.query.cmp(&other.query))
+        });
+        for found in self.found.iter_mut().skip(self.worst) {
+            found.errors = QueryErrors {
+                patterns: std::mem::take(&mut found.errors.patterns),
+                ..QueryErrors::default()
+            };
+        }
+    }
+
+    /// Errors of both.
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        self.found.extend(other.found);
+        self
+    }
+
+    /// Analyses the errors of a run with these scores, judged against `gold`. A query that the run
+    /// does not answer misses every relevant document.
+    pub fn analysis(
+        mut self,
+        gold: &GoldSet,
+        scores: &RunScores,
+        labels: &Labels,
+    ) -> Option<ErrorAnalysis> {
+        let found = self.found.drain(..).map(|it| (it.query, it.errors));
+        let mut found: FxHashMap<String, QueryErrors> = found.collect();
+        let (cutoff, worst) = (self.finder.cutoff, self.worst);
+        ErrorAnalysis::of(scores, &self.measure, cutoff, worst, labels, |key| {
+            found
+                .remove(key)
+                .or_else(|| {
+                    let index = gold.find(Some(key), None)?;
+                    Some(self.finder.of_answer(gold.query(index), None))
+                })
+                .unwrap_or_default()
+        })
     }
 }
+
+/// Number of queries after which details are dropped.
+const DETAILED_ERRORS: usize = 1024;
 
 /// Finder of the errors in single answers.
 struct Finder {
@@ -100,13 +127,6 @@ struct Finder {
 }
 
 impl Finder {
-    fn new(rules: &Rules, cutoff: u32) -> Self {
-        Self {
-            judge: Judge::new(rules.clone()),
-            cutoff,
-        }
-    }
-
     fn of_answer(&mut self, query: &GoldQuery, answer: Option<&Answer<'_>>) -> QueryErrors {
         match answer.map(|answer| &answer.results) {
             Some(Results::Search(search)) => self.of_search(query, search),

@@ -3,6 +3,7 @@
 //! The scores determine which queries are worst. The caller, who has the rankings and the
 //! judgements, supplies the retrieved and missed documents.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
@@ -135,22 +136,34 @@ fn scores_of<'r>(run: &'r RunScores, measure: &str) -> Option<Vec<(&'r String, f
     Some(scores.collect())
 }
 
-/// Returns the scores that are not perfect, worst first. `None` if the measure has no preferred
-/// direction.
-fn imperfect<'r>(
-    mut scores: Vec<(&'r String, f64)>,
-    measure: &str,
-) -> Option<Vec<(&'r String, f64)>> {
-    let sign = match Direction::of(measure) {
-        Direction::Up => 1.0,
-        Direction::Down => -1.0,
-        Direction::Neither => return None,
-    };
-    if let Some(perfect) = Direction::perfect(measure) {
-        scores.retain(|(_, score)| sign * score < sign * perfect - ROUNDING);
+/// Preference between the scores of a measure.
+pub(super) struct Preference {
+    /// 1 if higher is better, else -1.
+    sign: f64,
+    perfect: Option<f64>,
+}
+
+impl Preference {
+    /// Preference of a measure, by its name; `None` without a preferred direction.
+    pub(super) fn of(measure: &str) -> Option<Self> {
+        let sign = match Direction::of(measure) {
+            Direction::Up => 1.0,
+            Direction::Down => -1.0,
+            Direction::Neither => return None,
+        };
+        let perfect = Direction::perfect(measure);
+        Some(Self { sign, perfect })
     }
-    scores.sort_by(|(_, one), (_, other)| (sign * one).total_cmp(&(sign * other)));
-    Some(scores)
+
+    pub(super) fn is_perfect(&self, score: f64) -> bool {
+        let perfect = self.perfect.map(|perfect| self.sign * perfect - ROUNDING);
+        perfect.is_some_and(|perfect| self.sign * score >= perfect)
+    }
+
+    /// Compares two scores, the worse first.
+    pub(super) fn compare(&self, one: f64, other: f64) -> Ordering {
+        (self.sign * one).total_cmp(&(self.sign * other))
+    }
 }
 
 impl ErrorAnalysis {
@@ -160,14 +173,6 @@ impl ErrorAnalysis {
             .rsplit_once('@')
             .and_then(|(_, cutoff)| cutoff.parse().ok());
         cutoff.unwrap_or(DEFAULT_CUTOFF)
-    }
-
-    /// Keys of the queries of `run` without a perfect score by `measure`, worst first: those that
-    /// [`ErrorAnalysis::of`] analyses.
-    pub fn analysed<'r>(run: &'r RunScores, measure: &str) -> Vec<&'r str> {
-        let scores = scores_of(run, measure).and_then(|scores| imperfect(scores, measure));
-        let scores = scores.unwrap_or_default().into_iter();
-        scores.map(|(query, _)| query.as_str()).collect()
     }
 
     /// Analyses the queries of `run` without a perfect score by `measure`, and lists the `count`
@@ -182,10 +187,12 @@ impl ErrorAnalysis {
         labels: &Labels,
         mut errors_of: impl FnMut(&str) -> QueryErrors,
     ) -> Option<Self> {
-        let scores = scores_of(run, measure)?;
+        let mut scores = scores_of(run, measure)?;
         let hard_slices = hard_slices(&scores, labels, Direction::of(measure));
         let all = scores.len();
-        let scores = imperfect(scores, measure)?;
+        let preference = Preference::of(measure)?;
+        scores.retain(|(_, score)| !preference.is_perfect(*score));
+        scores.sort_by(|(_, one), (_, other)| preference.compare(*one, *other));
         let mut patterns: BTreeMap<Pattern, (usize, Vec<String>)> = BTreeMap::new();
         let mut queries = Vec::new();
         for (query, score) in &scores {

@@ -15,8 +15,8 @@ use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 pub(super) const CUTOFFS: [u32; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
 
 /// Data to compute for every query.
-pub(super) struct Plan<'o> {
-    pub(super) options: &'o Options,
+pub(crate) struct Plan<'o> {
+    pub(crate) options: &'o Options,
     /// True if measures need more than the grades.
     whole_searches: bool,
     /// Cutoffs at which documents are counted.
@@ -28,14 +28,15 @@ pub(super) struct Plan<'o> {
 }
 
 impl<'o> Plan<'o> {
-    /// Plan for rankings of at most `longest` results.
-    pub(super) fn new(options: &'o Options, longest: usize) -> Self {
+    pub(crate) fn new(options: &'o Options) -> Self {
         let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
         Self {
             options,
             whole_searches: !options.measures.iter().all(is_ranked),
             cutoffs: micro::cutoffs(&options.measures),
-            curves: options.curves.then(|| cutoffs_within(longest)),
+            curves: options
+                .curves
+                .then(|| CUTOFFS.into_iter().filter_map(Cutoff::new).collect()),
             perfect: measures_with_targets(options),
         }
     }
@@ -100,9 +101,9 @@ impl<'p> Judging<'p> {
         }
     }
 
-    /// Returns true if only gold queries with a relevant document count.
-    pub(super) fn has_relevant_only(&self) -> bool {
-        self.plan.options.has_relevant
+    /// Returns true if the query counts.
+    pub(super) fn counts(&self, query: &GoldQuery) -> bool {
+        !self.plan.options.has_relevant || query.judgements.relevant(None) > 0
     }
 
     /// Judges the answer to one query. A missing answer is a list without results.
@@ -277,13 +278,6 @@ fn documents_of(query: &GoldQuery, ranking: &Ranking, retrieved: Vec<String>) ->
             .collect(),
         retrieved,
     }
-}
-
-/// Cutoffs of nDCG by cutoff, up to the length of the longest ranking.
-fn cutoffs_within(longest: usize) -> Vec<Cutoff> {
-    let longest = u32::try_from(longest).unwrap_or(u32::MAX);
-    let within = CUTOFFS.into_iter().filter(|cutoff| *cutoff <= longest);
-    within.filter_map(Cutoff::new).collect()
 }
 
 /// Returns the gold query that an answer belongs to.

@@ -2,62 +2,52 @@
 //! User Behavior Insights.
 
 use std::borrow::Cow;
-use std::path::Path;
 
-use rustc_hash::FxHashMap;
-
-use super::{Answer, Order, Results, RunError, as_compared, by_score};
+use super::answer::{Answer, Order, ReadOptions, Results, as_compared, by_score};
+use super::error::{RunProblem, Wrong};
 use rankgauge_core::decode::{native, ubi};
-use rankgauge_core::event::{Hit, Limits, Search};
+use rankgauge_core::event::{Hit, Search};
 
-pub(super) fn parse<'t>(
-    path: &Path,
+/// Passes the answers in `text` to `take`, with their lines, and their queries to `begin`. Returns the
+/// number of lines.
+pub(super) fn each_answer<'t>(
     text: &'t str,
+    is_ubi: bool,
     order: Order,
-    limits: &Limits,
-) -> Result<Vec<Answer<'t>>, RunError> {
-    let mut answered = FxHashMap::default();
-    let mut answers = Vec::new();
-    let lines = (1..).zip(text.lines());
-    let decode = if is_ubi(text) {
-        ubi::search
-    } else {
-        native::search
-    };
-    for (line, record) in lines.filter(|(_, record)| !record.trim().is_empty()) {
-        let mut search = decode(record.as_bytes(), limits).map_err(|rejection| RunError::Json {
-            path: path.to_owned(),
-            line,
-            reason: format!("not a search event: {}", rejection.detail),
-        })?;
-        sort(path, line, &mut search, order)?;
-        let query = name(&search);
-        if let Some(first) = answered.insert(query.clone(), line) {
-            return Err(RunError::RepeatedQuery {
-                path: path.to_owned(),
-                line,
-                query: query.into_owned(),
-                first,
-            });
+    options: &ReadOptions,
+    mut begin: impl FnMut(usize, &str),
+    mut take: impl FnMut(usize, &Answer<'t>),
+) -> Result<usize, Wrong> {
+    let decode = if is_ubi { ubi::search } else { native::search };
+    let mut lines = 0;
+    for (line, record) in (1..).zip(text.lines()) {
+        lines = line;
+        if record.trim().is_empty() {
+            continue;
         }
-        answers.push(Answer {
-            query,
+        let mut search = decode(record.as_bytes(), &options.limits).map_err(|rejection| {
+            RunProblem::Json(format!("not a search event: {}", rejection.detail)).at(line)
+        })?;
+        sort(&mut search, order).map_err(|problem| problem.at(line))?;
+        let query = name(&search);
+        begin(line, &query);
+        take(
             line,
-            results: Results::Search(search),
-            scores: Vec::new(),
-        });
+            &Answer {
+                query,
+                results: Results::Search(search),
+                scores: Vec::new(),
+            },
+        );
     }
-    Ok(answers)
+    Ok(lines)
 }
 
 /// Returns true if the first event is one of User Behavior Insights: it has no `results`, and lists
 /// the ids of its results in a field of that format.
-fn is_ubi(text: &str) -> bool {
-    let first = text.lines().find(|line| !line.trim().is_empty());
-    first.is_some_and(|first| {
-        !first.contains("\"results\"")
-            && (first.contains("\"query_response_") || first.contains("\"user_query\""))
-    })
+pub(super) fn is_ubi(first: &str) -> bool {
+    !first.contains("\"results\"")
+        && (first.contains("\"query_response_") || first.contains("\"user_query\""))
 }
 
 /// Returns the key of the query, else its text.
@@ -67,17 +57,12 @@ fn name<'t>(search: &Search<'t>) -> Cow<'t, str> {
     key.or_else(text).unwrap_or_default()
 }
 
-fn sort(path: &Path, line: usize, search: &mut Search<'_>, order: Order) -> Result<(), RunError> {
-    let without = |what| RunError::NoOrder {
-        path: path.to_owned(),
-        line,
-        what,
-    };
+fn sort(search: &mut Search<'_>, order: Order) -> Result<(), RunProblem> {
     match order {
         Order::Served => {}
         Order::Score => {
             if search.results.iter().any(|hit| hit.score.is_none()) {
-                return Err(without("score"));
+                return Err(RunProblem::NoOrder { what: "score" });
             }
             search.results.sort_by(|a, b| {
                 let score = |hit: &Hit<'_>| {
@@ -89,7 +74,7 @@ fn sort(path: &Path, line: usize, search: &mut Search<'_>, order: Order) -> Resu
         }
         Order::Rank => {
             if search.results.iter().any(|hit| hit.rank.is_none()) {
-                return Err(without("rank"));
+                return Err(RunProblem::NoOrder { what: "rank" });
             }
             search.results.sort_by_key(|hit| hit.rank);
         }

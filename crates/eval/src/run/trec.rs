@@ -1,19 +1,16 @@
 //! TREC runs: `query Q0 document rank score name`, separated by white space.
-//!
-//! The parser first finds the lines of each query, then reads the queries in parallel.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::path::Path;
 
-use rayon::iter::{Either, IntoParallelRefIterator as _, ParallelIterator as _};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Answer, Order, Results, RunError, as_compared, by_score};
+use super::answer::{Answer, Order, Results, as_compared, by_score};
+use super::error::{RunProblem, Wrong};
 use rankgauge_core::text;
 
 /// Lines of one query, in one or more places of the file.
-struct Group<'t> {
+pub(super) struct Group<'t> {
     query: &'t str,
     blocks: Vec<Block<'t>>,
 }
@@ -49,61 +46,32 @@ pub(super) fn tag(text: &str) -> Option<String> {
     Some(tag.to_owned())
 }
 
-/// Parses a run. The answers are in the order of their first lines.
-pub(super) fn parse<'t>(
-    path: &Path,
+/// Passes the answers in `text` to `take`, with the lines where they begin, and their queries to
+/// `begin`. Returns the number of lines. A query whose lines are in several places has several
+/// answers.
+pub(super) fn each_answer<'t>(
     text: &'t str,
     order: Order,
     keeps_scores: bool,
-) -> Result<Vec<Answer<'t>>, RunError> {
-    let groups = groups(text);
-    let reader = || Reader {
-        path,
-        order,
-        keeps_scores,
-        layout: Layout::default(),
-        lines: Vec::new(),
-        seen: FxHashSet::default(),
-    };
-    let answers = groups.par_iter().map_init(reader, Reader::answer);
-    let (wrong, answers): (Vec<Wrong>, Vec<Answer<'t>>) = answers.partition_map(Either::from);
-    match wrong.into_iter().min_by_key(|wrong| wrong.line) {
-        Some(first) => Err(first.error),
-        None => Ok(answers),
-    }
-}
-
-/// Passes the answers in `text` to `take`. Lines are counted from the start of `text`, and a query
-/// whose lines are in several places has several answers.
-pub(super) fn each_answer<'t>(
-    path: &Path,
-    text: &'t str,
-    order: Order,
-    mut take: impl FnMut(&Answer<'t>),
-) -> Result<(), RunError> {
-    let mut reader = Reader {
-        path,
-        order,
-        keeps_scores: false,
-        layout: Layout::default(),
-        lines: Vec::new(),
-        seen: FxHashSet::default(),
-    };
+    mut begin: impl FnMut(usize, &str),
+    mut take: impl FnMut(usize, &Answer<'t>),
+) -> Result<usize, Wrong> {
+    let mut reader = Reader::new(order, keeps_scores);
     let (mut query, mut first) = ("", 1);
-    let read = reader.each_line(text, 1, |reader, columns, number| {
+    let lines = reader.each_line(text, 1, |reader, columns, number| {
         if columns.query != query {
             if !query.is_empty() {
-                take(&reader.finish(query, first));
+                take(first, &reader.finish(query));
             }
             (query, first) = (columns.query, number);
+            begin(number, query);
         }
         reader.read(&columns, number)
-    });
-    read.map_err(|wrong| wrong.error)?;
+    })?;
     if !query.is_empty() {
-        take(&reader.finish(query, first));
+        take(first, &reader.finish(query));
     }
-    Ok(())
+    Ok(lines)
 }
 
 /// Maximum number of lines that are examined for swapped columns.
@@ -142,7 +110,7 @@ pub(super) fn swapped_columns(text: &str) -> Option<String> {
 }
 
 /// Groups lines by query, in the order of the first lines.
-fn groups(text: &str) -> Vec<Group<'_>> {
+pub(super) fn groups(text: &str) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     let mut by_query: FxHashMap<&str, usize> = FxHashMap::default();
     let mut position = usize::MAX;
@@ -193,15 +161,8 @@ fn add<'t>(groups: &mut [Group<'t>], position: usize, first: usize, text: Option
     }
 }
 
-/// Error with its line number.
-struct Wrong {
-    line: usize,
-    error: RunError,
-}
-
 /// Reads the queries of a run, in reused buffers.
-struct Reader<'t, 'p> {
-    path: &'p Path,
+pub(super) struct Reader<'t> {
     order: Order,
     keeps_scores: bool,
     layout: Layout<'t>,
@@ -209,9 +170,19 @@ struct Reader<'t, 'p> {
     seen: FxHashSet<&'t str>,
 }
 
-impl<'t> Reader<'t, '_> {
-    /// Reads the answer to one query.
-    fn answer(&mut self, group: &Group<'t>) -> Result<Answer<'t>, Wrong> {
+impl<'t> Reader<'t> {
+    pub(super) fn new(order: Order, keeps_scores: bool) -> Self {
+        Self {
+            order,
+            keeps_scores,
+            layout: Layout::default(),
+            lines: Vec::new(),
+            seen: FxHashSet::default(),
+        }
+    }
+
+    /// Reads the answer to one query, and returns its first line.
+    pub(super) fn answer(&mut self, group: &Group<'t>) -> Result<(usize, Answer<'t>), Wrong> {
         self.clear();
         for block in &group.blocks {
             self.each_line(block.text, block.first, |reader, columns, number| {
@@ -219,66 +190,51 @@ impl<'t> Reader<'t, '_> {
             })?;
         }
         let first = group.blocks.first().map_or(0, |block| block.first);
-        Ok(self.finish(group.query, first))
+        Ok((first, self.finish(group.query)))
     }
 
     /// Passes the columns of each line that is not blank to `take`, with its number, counted from
-    /// `first`.
+    /// `first`. Returns the number of lines.
     fn each_line(
         &mut self,
         text: &'t str,
         first: usize,
         mut take: impl FnMut(&mut Self, Columns<'t>, usize) -> Result<(), Wrong>,
-    ) -> Result<(), Wrong> {
+    ) -> Result<usize, Wrong> {
         let (mut rest, mut number) = (text, first);
         while !rest.is_empty() {
             let (columns, after) = self.layout.next(rest);
             match columns {
                 Ok(Some(columns)) => take(self, columns, number)?,
                 Ok(None) => {}
-                Err(found) => {
-                    return Err(Wrong {
-                        line: number,
-                        error: RunError::Columns {
-                            path: self.path.to_owned(),
-                            line: number,
-                            found,
-                        },
-                    });
-                }
+                Err(found) => return Err(RunProblem::Columns { found }.at(number)),
             }
             (rest, number) = (after, number + 1);
         }
-        Ok(())
+        Ok(number - first)
     }
 
     /// Reads one line of an answer.
     fn read(&mut self, columns: &Columns<'t>, number: usize) -> Result<(), Wrong> {
-        let wrong = |error| Wrong {
-            line: number,
-            error,
-        };
-        let line = read_line(self.path, columns, number, self.order).map_err(wrong)?;
+        let line = read_line(columns, self.order).map_err(|problem| problem.at(number))?;
         if !self.seen.insert(line.document) {
-            return Err(wrong(RunError::RepeatedDocument {
-                path: self.path.to_owned(),
-                line: number,
+            let problem = RunProblem::RepeatedDocument {
                 query: columns.query.to_owned(),
                 document: line.document.to_owned(),
-            }));
+            };
+            return Err(problem.at(number));
         }
         self.lines.push(line);
         Ok(())
     }
 
     /// Returns the answer of the lines that are read, and removes them.
-    fn finish(&mut self, query: &'t str, first: usize) -> Answer<'t> {
+    fn finish(&mut self, query: &'t str) -> Answer<'t> {
         sort(&mut self.lines);
         let documents = self.lines.iter().map(|line| Cow::Borrowed(line.document));
         let scores = self.lines.iter().filter(|_| self.keeps_scores);
         let answer = Answer {
             query: Cow::Borrowed(query),
-            line: first,
             results: Results::Documents(documents.collect()),
             scores: scores.map(|line| line.score).collect(),
         };
@@ -370,21 +326,14 @@ impl<'t> Layout<'t> {
 }
 
 /// Parses the columns of a line.
-fn read_line<'t>(
-    path: &Path,
-    columns: &Columns<'t>,
-    number: usize,
-    order: Order,
-) -> Result<Line<'t>, RunError> {
+fn read_line<'t>(columns: &Columns<'t>, order: Order) -> Result<Line<'t>, RunProblem> {
     let Columns {
         document,
         rank,
         score,
         ..
     } = *columns;
-    let not_a_number = |what, value: &str| RunError::NotANumber {
-        path: path.to_owned(),
-        line: number,
+    let not_a_number = |what, value: &str| RunProblem::NotANumber {
         what,
         value: value.to_owned(),
     };
@@ -442,4 +391,31 @@ fn sort(lines: &mut [Line<'_>]) {
         (Key::Rank(first), Key::Rank(second)) => first.cmp(&second),
         _ => Ordering::Equal,
     });
+}
+
+/// Start of the last query in `bytes`, whose lines may continue; `None` if there is only one query,
+/// or no whole line.
+pub(super) fn last_query(bytes: &[u8]) -> Option<usize> {
+    let end = memchr::memrchr(b'\n', bytes)?;
+    let mut start = line_start(bytes, end);
+    let key = first_column(bytes.get(start..end)?)?;
+    while let Some(before) = start.checked_sub(1) {
+        let line = line_start(bytes, before);
+        if first_column(bytes.get(line..before)?) != Some(key) {
+            return Some(start);
+        }
+        start = line;
+    }
+    None
+}
+
+/// Start of the line that ends before `end`.
+fn line_start(bytes: &[u8], end: usize) -> usize {
+    let before = bytes.get(..end).unwrap_or_default();
+    memchr::memrchr(b'\n', before).map_or(0, |at| at + 1)
+}
+
+fn first_column(line: &[u8]) -> Option<&[u8]> {
+    let mut columns = line.split(u8::is_ascii_whitespace);
+    columns.find(|column| !column.is_empty())
 }

@@ -1,33 +1,52 @@
 //! Run files: content, result order, and error messages of invalid files.
 
 use std::fs;
-use std::path::Path;
 
 use proptest::prelude::*;
 
 use rankgauge_core::event::Limits;
 use rankgauge_core::text;
-use rankgauge_eval::run::{Order, Results, RunError, RunFile};
+use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
 
-const LIMITS: Limits = Limits {
-    record_bytes: 1 << 20,
-    results_per_search: 1000,
-};
+/// Content of a run: each query, the line of its first result, and its ordered documents with their
+/// scores.
+type Content = Vec<(String, usize, Vec<(String, f64)>)>;
 
-/// Parsed content of `bytes`: each query, the line of its first result, and its ordered documents.
+fn content(run: RunReader) -> Result<Content, RunError> {
+    let (threads, places) = run.each_answer(Vec::new, |answers, place, answer| {
+        let Results::Documents(documents) = &answer.results else {
+            panic!("a TREC run has no events")
+        };
+        let documents = documents.iter().map(ToString::to_string);
+        let documents = documents.zip(answer.scores.iter().copied()).collect();
+        answers.push((place, answer.query.to_string(), documents));
+    })?;
+    let mut answers: Vec<_> = threads.into_iter().flatten().collect();
+    answers.sort_by_key(|(place, ..)| *place);
+    let answers = answers.into_iter();
+    let answers = answers.map(|(place, query, documents)| (query, places.line(place), documents));
+    Ok(answers.collect())
+}
+
+fn options(order: Option<Order>) -> ReadOptions {
+    ReadOptions {
+        order,
+        limits: Limits {
+            record_bytes: 1 << 20,
+            results_per_search: 1000,
+        },
+        scores: true,
+    }
+}
+
+/// Content of `bytes` in a file: each query, the line of its first result, and its ordered documents.
 fn read(bytes: &[u8], order: Option<Order>) -> Result<Vec<(String, usize, Vec<String>)>, RunError> {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("base.run");
     fs::write(&path, bytes).expect("a file");
-    let file = RunFile::read(Path::new(&path))?;
-    let run = file.parse(order, &LIMITS)?;
-    let answers = run.answers.iter().map(|answer| {
-        let Results::Documents(documents) = &answer.results else {
-            panic!("a TREC run has no events")
-        };
-        let documents = documents.iter().map(ToString::to_string).collect();
-        (answer.query.to_string(), answer.line, documents)
-    });
+    let answers = content(RunReader::open(&path, &options(order))?)?.into_iter();
+    let ids = |documents: Vec<(String, f64)>| documents.into_iter().map(|(id, _)| id).collect();
+    let answers = answers.map(|(query, line, documents)| (query, line, ids(documents)));
     Ok(answers.collect())
 }
 
@@ -157,10 +176,9 @@ proptest! {
     fn scores_have_the_values_of_their_decimals(score in "[0-9]{0,18}[.]?[0-9]{0,18}") {
         prop_assume!(score.parse::<f64>().is_ok());
         let text = format!("q Q0 d 1 {score} t");
-        let file = RunFile::new("base.run".into(), text.into_bytes()).expect("a small run");
-        let file = file.with_scores();
-        let run = file.parse(None, &LIMITS).expect("a run");
-        let bits: Vec<u64> = run.answers[0].scores.iter().map(|score| score.to_bits()).collect();
+        let run = RunReader::of_bytes("base.run".into(), text.into_bytes(), &options(None));
+        let run = content(run.expect("a small run")).expect("a run");
+        let bits: Vec<u64> = run[0].2.iter().map(|(_, score)| score.to_bits()).collect();
         prop_assert_eq!(bits, [score.parse::<f64>().expect("a number").to_bits()]);
     }
 }

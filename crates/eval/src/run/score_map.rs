@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::path::Path;
 
 use rustc_hash::FxHashSet;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::{Answer, Order, Results, RunError, as_compared, by_score};
+use super::answer::{Answer, Order, Results, as_compared, by_score};
+use super::error::{RunProblem, Wrong};
 use rankgauge_core::event::Text;
 
 /// Entries of an object in their order, including repeated names.
@@ -38,51 +38,38 @@ impl<'t, 'de: 't, T: Deserialize<'de>> Deserialize<'de> for Entries<'t, T> {
     }
 }
 
-pub(super) fn parse<'t>(
-    path: &Path,
-    text: &'t str,
+/// Parses a run. The answers are in the order of the file.
+pub(super) fn parse(
+    text: &str,
     order: Order,
     keeps_scores: bool,
-) -> Result<Vec<Answer<'t>>, RunError> {
+) -> Result<Vec<Answer<'_>>, Wrong> {
     if order == Order::Rank {
-        return Err(RunError::NoOrder {
-            path: path.to_owned(),
-            line: 1,
-            what: "rank",
-        });
+        return Err(RunProblem::NoOrder { what: "rank" }.at(1));
     }
-    let Entries::<'t, Entries<'t, f64>>(queries) =
-        serde_json::from_str(text).map_err(|error| RunError::Json {
-            path: path.to_owned(),
-            line: error.line(),
-            reason: format!("not a run in JSON, `{{query: {{document: score}}}}`: {error}"),
-        })?;
+    let Entries::<Entries<f64>>(queries) = serde_json::from_str(text).map_err(|error| {
+        let problem = format!("not a run in JSON, `{{query: {{document: score}}}}`: {error}");
+        RunProblem::Json(problem).at(error.line())
+    })?;
     if queries.is_empty() {
-        return Err(RunError::Empty {
-            path: path.to_owned(),
-        });
+        return Err(RunProblem::Empty.into());
     }
     let mut answered = FxHashSet::default();
     let answers = queries.into_iter().map(|(query, Entries(mut documents))| {
         if !answered.insert(query.clone()) {
-            return Err(RunError::RepeatedQuery {
-                path: path.to_owned(),
-                line: 1,
-                query: query.into_owned(),
-                first: 1,
-            });
+            let query = query.into_owned();
+            return Err(RunProblem::RepeatedQuery { query, first: 1 }.at(1));
         }
         let mut seen = FxHashSet::default();
         if let Some((document, _)) = documents
             .iter()
             .find(|(document, _)| !seen.insert(document))
         {
-            return Err(RunError::RepeatedDocument {
-                path: path.to_owned(),
-                line: 1,
+            let problem = RunProblem::RepeatedDocument {
                 query: query.into_owned(),
                 document: document.to_string(),
-            });
+            };
+            return Err(problem.at(1));
         }
         if order == Order::Score {
             documents.sort_by(|(a, first), (b, second)| {
@@ -94,7 +81,6 @@ pub(super) fn parse<'t>(
         let documents = documents.into_iter().map(|(document, _)| document);
         Ok(Answer {
             query,
-            line: 1,
             results: Results::Documents(documents.collect()),
             scores,
         })

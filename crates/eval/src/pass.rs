@@ -1,0 +1,188 @@
+//! One pass over a run: each answer is judged, and everything else that a report shows of it is
+//! collected, while the run is read.
+
+use std::path::PathBuf;
+
+use crate::compare::{AnalysedErrors, AnswerErrors, SearchLabel};
+use crate::evaluate::{
+    AnsweredTwice, JudgedAnswers, Options, Plan, RunEvaluation, label_of, query_of,
+};
+use crate::operations::{self, Operations};
+use crate::run::{Answer, Place, Results, RunError, RunReader};
+use crate::sweep::{self, Sweep, WithoutScore};
+use rankgauge_core::engine::money::PriceTable;
+use rankgauge_core::gold::GoldSet;
+
+/// Contents of a pass in addition to the evaluation.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Contents<'a> {
+    /// Analysed errors.
+    pub errors: Option<AnalysedErrors>,
+    /// Operations, broken down by the labels of the evaluation.
+    pub operations: Option<RequestedOperations<'a>>,
+    /// True to sweep the score threshold.
+    pub sweep: bool,
+    /// Labels whose values are collected from search events.
+    pub labels: &'a [String],
+}
+
+/// Operations to collect.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestedOperations<'a> {
+    /// Prices of model calls.
+    pub prices: &'a PriceTable,
+    /// True to keep the operations of each query.
+    pub per_query: bool,
+}
+
+/// Result of a pass.
+pub struct JudgedRun {
+    /// Evaluation of the run.
+    pub evaluation: RunEvaluation,
+    /// Errors in the answers, to be analysed with the scores of the run. `None` unless requested, and
+    /// for a measure without a preferred direction.
+    pub errors: Option<AnswerErrors>,
+    /// Operations; `None` unless requested, and for a run that states none.
+    pub operations: Option<Operations>,
+    /// Sweep; `None` unless requested, and for a run without a result of a counted query.
+    pub sweep: Option<Sweep>,
+    /// Values of the requested labels.
+    pub labels: Vec<SearchLabel>,
+    /// Sign of a mistake in a valid file, as a sentence.
+    pub warning: Option<String>,
+}
+
+/// Reason why a run cannot be judged.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages explain the fields")]
+pub enum JudgeError {
+    #[error(transparent)]
+    Run(#[from] RunError),
+    #[error(transparent)]
+    AnsweredTwice(#[from] AnsweredTwice),
+    #[error(transparent)]
+    WithoutScore(#[from] WithoutScore),
+    #[error(
+        "{}: none of its queries is in the gold set (the run's first is `{in_run}`, the gold set's \
+         `{in_gold}`); check that they belong together",
+        path.display()
+    )]
+    NoGoldQuery {
+        path: PathBuf,
+        in_run: String,
+        in_gold: String,
+    },
+}
+
+/// State of one thread.
+struct Thread<'a> {
+    answers: JudgedAnswers<'a>,
+    errors: Option<AnswerErrors>,
+    operations: Option<operations::Collector<'a>>,
+    sweep: Option<sweep::Collector>,
+    labels: Vec<SearchLabel>,
+}
+
+impl<'a> Thread<'a> {
+    fn new(plan: &'a Plan<'a>, contents: &Contents<'a>) -> Self {
+        let options = plan.options;
+        let errors = contents.errors.and_then(|errors| {
+            let measure = options.measures.get(errors.measure)?;
+            AnswerErrors::new(&options.rules, &measure.to_string(), errors)
+        });
+        Self {
+            answers: JudgedAnswers::new(plan),
+            errors,
+            operations: contents.operations.map(|requested| {
+                operations::Collector::new(&options.by, requested.prices, requested.per_query)
+            }),
+            sweep: contents.sweep.then(|| sweep::Collector::new(options)),
+            labels: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, gold: &GoldSet, labels: &[String], place: Place, answer: &Answer<'_>) {
+        let Some(index) = query_of(gold, answer) else {
+            self.answers.add_unknown(place, answer);
+            return;
+        };
+        let query = gold.query(index);
+        if let Results::Search(search) = &answer.results {
+            if let Some(operations) = &mut self.operations {
+                operations.add(query, search);
+            }
+            for (label, name) in labels.iter().enumerate() {
+                let value = label_of(name, query, Some(search));
+                self.labels.extend(value.map(|value| SearchLabel {
+                    query: index,
+                    label,
+                    value,
+                }));
+            }
+        }
+        if let Some(sweep) = &mut self.sweep {
+            sweep.add(place, query, answer);
+        }
+        let judged = self.answers.add(place, index, query, answer);
+        if let (Some(errors), Some(judged)) = (&mut self.errors, judged) {
+            errors.add(query, answer, &judged.scores);
+        }
+    }
+}
+
+/// Judges the run `name` against `gold`, and collects `contents`.
+///
+/// # Errors
+/// The run is wrong, answers a gold query twice or none at all, or lacks a score for a sweep.
+pub fn judge(
+    gold: &GoldSet,
+    name: &str,
+    run: RunReader,
+    options: &Options,
+    contents: &Contents<'_>,
+) -> Result<JudgedRun, JudgeError> {
+    let plan = Plan::new(options);
+    let path = run.path().to_owned();
+    let tag = run.tag().map(ToOwned::to_owned);
+    let warning = run.warning().map(ToOwned::to_owned);
+    let (threads, places) = run.each_answer(
+        || Thread::new(&plan, contents),
+        |thread, place, answer| thread.add(gold, contents.labels, place, answer),
+    )?;
+    let (mut answers, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
+    for thread in threads {
+        answers.push(thread.answers);
+        errors.extend(thread.errors);
+        operations.extend(thread.operations);
+        sweeps.extend(thread.sweep);
+        labels.extend(thread.labels);
+    }
+    let is_known = answers.iter().any(JudgedAnswers::has_known);
+    let evaluation = JudgedAnswers::finish(answers, name, gold, &plan, &places)?;
+    if !is_known {
+        return Err(JudgeError::NoGoldQuery {
+            path,
+            in_run: evaluation.unknown.first().cloned().unwrap_or_default(),
+            in_gold: gold
+                .queries()
+                .first()
+                .map_or_else(String::new, |query| query.key.clone()),
+        });
+    }
+    let sweep = match sweeps.into_iter().reduce(sweep::Collector::merge) {
+        Some(sweep) => sweep.finish(name, gold, &places)?,
+        None => None,
+    };
+    Ok(JudgedRun {
+        evaluation: RunEvaluation { tag, ..evaluation },
+        errors: errors.into_iter().reduce(AnswerErrors::merge),
+        operations: operations
+            .into_iter()
+            .reduce(operations::Collector::merge)
+            .and_then(|operations| operations.finish(name)),
+        sweep,
+        labels,
+        warning,
+    })
+}

@@ -1,0 +1,101 @@
+//! Errors of run files, with their places.
+
+use std::io;
+use std::path::PathBuf;
+
+use rankgauge_core::text::TextError;
+
+/// Maximum length of a line of a TREC run in bytes.
+pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// Maximum length of a line of JSON in bytes. A JSON file can be a single line.
+pub(super) const MAX_JSON_BYTES: usize = 256 << 20;
+
+/// Error in a run file.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{}: {problem}", .path.display(), .line.map(|line| format!(":{line}")).unwrap_or_default())]
+pub struct RunError {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Line number, from 1; `None` if the error concerns the whole file.
+    pub line: Option<usize>,
+    /// Description of the error.
+    pub problem: RunProblem,
+}
+
+/// Kinds of errors in a run file.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages explain the fields")]
+pub enum RunProblem {
+    #[error("cannot be read: {0}; check the path and its permissions")]
+    Unreadable(#[from] io::Error),
+    #[error("the run is empty; give it at least one result")]
+    Empty,
+    #[error("{0}")]
+    NotUtf8(TextError),
+    #[error("the line is longer than {MAX_LINE_BYTES} bytes; check that the file is a run")]
+    LongLine,
+    #[error("the JSON is larger than {MAX_JSON_BYTES} bytes; write it as a TREC run")]
+    TooLarge,
+    #[error(
+        "unknown run format; expected a TREC run (`query Q0 document rank score name`), search \
+         events (one JSON object per line) or JSON (`{{query: {{document: score}}}}`)"
+    )]
+    UnrecognisedFormat,
+    #[error("{found} columns where a TREC run has six, `query Q0 document rank score name`")]
+    Columns { found: usize },
+    #[error(
+        "the {what} `{value}` is not a number; the columns are `query Q0 document rank score name`"
+    )]
+    NotANumber { what: &'static str, value: String },
+    #[error("document `{document}` is returned again for query `{query}`; keep one")]
+    RepeatedDocument { query: String, document: String },
+    #[error("query `{query}` is answered again, first on line {first}; keep one answer")]
+    RepeatedQuery { query: String, first: usize },
+    #[error("{0}")]
+    Json(String),
+    #[error(
+        "a result has no {what}, which the order by {what} requires; add it, or choose another \
+         --order"
+    )]
+    NoOrder { what: &'static str },
+}
+
+/// Problem with its 1-based line, counted from the start of the text that was read.
+#[derive(Debug)]
+pub(super) struct Wrong {
+    /// `None` if the problem concerns the whole file.
+    pub(super) line: Option<usize>,
+    pub(super) problem: RunProblem,
+}
+
+impl RunProblem {
+    /// Problem in this line.
+    pub(super) fn at(self, line: usize) -> Wrong {
+        Wrong {
+            line: Some(line),
+            problem: self,
+        }
+    }
+}
+
+impl From<RunProblem> for Wrong {
+    fn from(problem: RunProblem) -> Self {
+        Self {
+            line: None,
+            problem,
+        }
+    }
+}
+
+impl From<io::Error> for Wrong {
+    fn from(error: io::Error) -> Self {
+        RunProblem::from(error).into()
+    }
+}
+
+impl From<TextError> for Wrong {
+    fn from(error: TextError) -> Self {
+        RunProblem::NotUtf8(error).at(error.line)
+    }
+}

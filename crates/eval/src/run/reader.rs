@@ -1,0 +1,439 @@
+//! Reader of runs: one answer after the other, on all threads.
+//!
+//! Lines are read in parts of whole queries, so that memory does not grow with the file. The lines of
+//! a TREC query can be in several places, which shows only at the end. Such a run is read once more,
+//! as a whole; so is one with a wrong line, because only the whole run shows which line is the first.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use super::answer::{Answer, Order, ReadOptions};
+use super::error::{MAX_JSON_BYTES, RunError, RunProblem, Wrong};
+use super::input::{self, Input, PART_BYTES, Part};
+use super::{events, score_map, trec};
+use rankgauge_core::text;
+
+/// Format of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Trec,
+    /// Search events; of User Behavior Insights if `is_ubi`.
+    Events {
+        is_ubi: bool,
+    },
+    /// JSON `{query: {document: score}}`.
+    ScoreMap,
+}
+
+/// Run whose format is known, before its answers are read.
+pub struct RunReader {
+    input: Input,
+    /// Bytes that are read already.
+    head: Vec<u8>,
+    format: Format,
+    order: Order,
+    options: ReadOptions,
+    tag: Option<String>,
+    warning: Option<String>,
+}
+
+/// Place of an answer. Places are in the order of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    part: usize,
+    line: usize,
+}
+
+/// Lines of the places in a run.
+#[derive(Debug, Default)]
+pub struct Places {
+    /// Parts with their numbers of lines; empty if the lines of places are those of the whole run.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Places {
+    /// Returns the 1-based line of a place.
+    pub fn line(&self, place: Place) -> usize {
+        let before = self.lines.iter().filter(|(part, _)| *part < place.part);
+        place.line + before.map(|(_, lines)| lines).sum::<usize>()
+    }
+}
+
+/// State of one thread.
+struct Thread<S> {
+    state: S,
+    /// Queries with the places of their first lines.
+    queries: Vec<(Place, String)>,
+    /// Number of lines of each part.
+    lines: Vec<(usize, usize)>,
+    wrong: Option<(Place, Wrong)>,
+}
+
+impl<S> Thread<S> {
+    fn new(state: S) -> Self {
+        Self {
+            state,
+            queries: Vec::new(),
+            lines: Vec::new(),
+            wrong: None,
+        }
+    }
+}
+
+impl RunReader {
+    /// Opens a run; its content determines the format. `-` is standard input.
+    ///
+    /// # Errors
+    /// The file cannot be read, is empty or not a run.
+    pub fn open(path: &Path, options: &ReadOptions) -> Result<Self, RunError> {
+        let input = Input::open(path).map_err(|error| located(path, error.into()))?;
+        Self::of_input(input, options)
+    }
+
+    /// Run in memory. `path` is used in messages.
+    ///
+    /// # Errors
+    /// The bytes are empty or not a run.
+    pub fn of_bytes(
+        path: PathBuf,
+        bytes: Vec<u8>,
+        options: &ReadOptions,
+    ) -> Result<Self, RunError> {
+        Self::of_input(Input::of_bytes(path, bytes), options)
+    }
+
+    fn of_input(mut input: Input, options: &ReadOptions) -> Result<Self, RunError> {
+        let head = input::head(&mut input).map_err(|wrong| located(input.path(), wrong))?;
+        let bytes = head.bytes();
+        // A character at the end of the head may be incomplete, unless it is the whole run.
+        let is_whole = bytes.len() < PART_BYTES;
+        let end = memchr::memrchr(b'\n', bytes).filter(|_| !is_whole);
+        let lines = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
+        let text = text::decode(lines).map_err(|error| located(input.path(), error.into()))?;
+        let format = recognise(text).map_err(|wrong| located(input.path(), wrong))?;
+        let is_trec = format == Format::Trec;
+        let warning = if is_trec && options.order.is_none() {
+            trec::swapped_columns(text)
+        } else {
+            None
+        };
+        let default = match format {
+            Format::Events { .. } => Order::Served,
+            Format::Trec | Format::ScoreMap => Order::Score,
+        };
+        Ok(Self {
+            tag: trec::tag(text).filter(|_| is_trec),
+            warning: warning.map(|warning| format!("{}: {warning}", input.path().display())),
+            head: bytes.to_vec(),
+            input,
+            format,
+            order: options.order.unwrap_or(default),
+            options: *options,
+        })
+    }
+
+    /// Path of the run.
+    pub fn path(&self) -> &Path {
+        self.input.path()
+    }
+
+    /// Tag of the run: the sixth column of a TREC run's first line.
+    pub fn tag(&self) -> Option<&str> {
+        self.tag.as_deref()
+    }
+
+    /// Sign of a mistake in a valid file, as a sentence.
+    pub fn warning(&self) -> Option<&str> {
+        self.warning.as_deref()
+    }
+
+    /// Passes each answer to `take`, with its place, on all threads. Each thread has a state of its
+    /// own; these are returned. A run can be read twice: then the states of the second reading are
+    /// returned.
+    ///
+    /// # Errors
+    /// The first wrong line.
+    pub fn each_answer<S: Send>(
+        self,
+        state: impl Fn() -> S + Sync,
+        take: impl Fn(&mut S, Place, &Answer<'_>) + Sync,
+    ) -> Result<(Vec<S>, Places), RunError> {
+        let path = self.path().to_owned();
+        let answers = match self.format {
+            Format::Trec | Format::Events { .. } => self.in_parts(&state, &take),
+            Format::ScoreMap => self.of_score_map(&state, &take),
+        };
+        answers.map_err(|wrong| located(&path, wrong))
+    }
+
+    fn in_parts<S: Send>(
+        self,
+        state: &(impl Fn() -> S + Sync),
+        take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
+    ) -> Result<(Vec<S>, Places), Wrong> {
+        let (format, order, options) = (self.format, self.order, self.options);
+        let parts = Parts {
+            rest: self.head,
+            input: self.input,
+            format,
+            number: 0,
+            is_ended: false,
+        };
+        let parts = Mutex::new(parts);
+        let next = |part: &mut Part| {
+            let mut parts = parts.lock().unwrap_or_else(PoisonError::into_inner);
+            parts.next(part)
+        };
+        let threads = rayon::broadcast(|_| {
+            let (mut thread, mut part) = (Thread::new(state()), Part::default());
+            while let Some(number) = next(&mut part) {
+                let read = number.and_then(|number| {
+                    let at = |line| Place { part: number, line };
+                    let Thread { state, queries, .. } = &mut thread;
+                    let begin = |line, query: &str| queries.push((at(line), query.to_owned()));
+                    let take = |line, answer: &Answer<'_>| take(state, at(line), answer);
+                    let lines = text::decode(part.bytes())
+                        .map_err(Wrong::from)
+                        .and_then(|text| match format {
+                            Format::Events { is_ubi } => {
+                                events::each_answer(text, is_ubi, order, &options, begin, take)
+                            }
+                            Format::Trec | Format::ScoreMap => {
+                                trec::each_answer(text, order, options.scores, begin, take)
+                            }
+                        })
+                        .map_err(|wrong| (number, wrong))?;
+                    Ok((number, lines))
+                });
+                match read {
+                    Ok(lines) => thread.lines.push(lines),
+                    Err((part, wrong)) => {
+                        let line = wrong.line.unwrap_or(0);
+                        thread.wrong = Some((Place { part, line }, wrong));
+                        parts
+                            .lock()
+                            .unwrap_or_else(PoisonError::into_inner)
+                            .is_ended = true;
+                        break;
+                    }
+                }
+            }
+            thread
+        });
+        let input = parts
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .input;
+        let (mut states, mut places, mut queries) = (Vec::new(), Places::default(), Vec::new());
+        let mut wrong: Option<(Place, Wrong)> = None;
+        for thread in threads {
+            states.push(thread.state);
+            places.lines.extend(thread.lines);
+            queries.extend(thread.queries);
+            let both = wrong.into_iter().chain(thread.wrong);
+            wrong = both.min_by_key(|(place, _)| *place);
+        }
+        let repeated = first_repeated(&mut queries);
+        let is_unreadable = wrong.as_ref().is_some_and(|(_, wrong)| {
+            use RunProblem::{LongLine, Unreadable};
+            matches!(wrong.problem, LongLine | Unreadable(_))
+        });
+        if format == Format::Trec && !is_unreadable && (wrong.is_some() || repeated.is_some()) {
+            drop(states);
+            let bytes = input.read_again()?;
+            let text = text::decode(&bytes)?;
+            let groups = trec::groups(text);
+            let new = || (trec::Reader::new(order, options.scores), state());
+            let states = each_of(&groups, new, |(reader, state), group| {
+                let (line, answer) = reader.answer(group)?;
+                take(state, Place { part: 0, line }, &answer);
+                Ok(())
+            });
+            let states = states?.into_iter().map(|(_, state)| state);
+            return Ok((states.collect(), Places::default()));
+        }
+        let repeated = repeated.map(|(first, place, query)| {
+            let first = places.line(first);
+            let problem = RunProblem::RepeatedQuery { query, first };
+            (place, problem.at(place.line))
+        });
+        let first = wrong.into_iter().chain(repeated);
+        match first.min_by_key(|(place, _)| *place) {
+            Some((place, mut wrong)) => {
+                wrong.line = wrong.line.map(|_| places.line(place));
+                if let (RunProblem::NotUtf8(error), Some(line)) = (&mut wrong.problem, wrong.line) {
+                    error.line = line;
+                }
+                Err(wrong)
+            }
+            None => Ok((states, places)),
+        }
+    }
+
+    fn of_score_map<S: Send>(
+        mut self,
+        state: &(impl Fn() -> S + Sync),
+        take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
+    ) -> Result<(Vec<S>, Places), Wrong> {
+        let mut bytes = self.head;
+        std::io::Read::read_to_end(&mut self.input, &mut bytes)?;
+        if bytes.len() > MAX_JSON_BYTES {
+            return Err(RunProblem::TooLarge.into());
+        }
+        let answers = score_map::parse(text::decode(&bytes)?, self.order, self.options.scores)?;
+        let answers: Vec<(usize, Answer<'_>)> = answers.into_iter().enumerate().collect();
+        let states = each_of(&answers, state, |state, (part, answer)| {
+            let place = Place {
+                part: *part,
+                line: 1,
+            };
+            take(state, place, answer);
+            Ok(())
+        });
+        Ok((states?, Places::default()))
+    }
+}
+
+/// Passes the items to `take` on all threads, and returns the states of the threads, or the first
+/// wrong line.
+fn each_of<S: Send, T: Sync>(
+    items: &[T],
+    state: impl Fn() -> S + Sync,
+    take: impl Fn(&mut S, &T) -> Result<(), Wrong> + Sync,
+) -> Result<Vec<S>, Wrong> {
+    let next = AtomicUsize::new(0);
+    let threads = rayon::broadcast(|_| {
+        let mut thread = Thread::new(state());
+        while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if let Err(wrong) = take(&mut thread.state, item) {
+                let line = wrong.line.unwrap_or(0);
+                let wrong = (Place { part: 0, line }, wrong);
+                let both = thread.wrong.take().into_iter().chain([wrong]);
+                thread.wrong = both.min_by_key(|(place, _)| *place);
+            }
+        }
+        thread
+    });
+    let (mut states, mut wrong) = (Vec::new(), Vec::new());
+    for thread in threads {
+        states.push(thread.state);
+        wrong.extend(thread.wrong);
+    }
+    match wrong.into_iter().min_by_key(|(place, _)| *place) {
+        Some((_, wrong)) => Err(wrong),
+        None => Ok(states),
+    }
+}
+
+/// Returns the first query that is answered before, with the places of its first and second answer.
+fn first_repeated(queries: &mut Vec<(Place, String)>) -> Option<(Place, Place, String)> {
+    queries.sort_by_key(|(place, _)| *place);
+    let mut first: HashMap<&str, Place, rustc_hash::FxBuildHasher> = HashMap::default();
+    queries.iter().find_map(|(place, query)| {
+        let before = first.insert(query, *place)?;
+        Some((before, *place, query.clone()))
+    })
+}
+
+/// Parts of a run.
+struct Parts {
+    input: Input,
+    /// Bytes that are read and not part of the parts so far.
+    rest: Vec<u8>,
+    format: Format,
+    /// Number of parts so far.
+    number: usize,
+    is_ended: bool,
+}
+
+impl Parts {
+    /// Reads the next part and returns its number; `None` at the end.
+    fn next(&mut self, part: &mut Part) -> Option<Result<usize, (usize, Wrong)>> {
+        if self.is_ended {
+            return None;
+        }
+        self.number += 1;
+        match self.read(part) {
+            Ok(()) if part.bytes().is_empty() => None,
+            Ok(()) => Some(Ok(self.number)),
+            Err(wrong) => Some(Err((self.number, wrong))),
+        }
+    }
+
+    fn read(&mut self, part: &mut Part) -> Result<(), Wrong> {
+        part.clear();
+        part.append(&self.rest);
+        self.rest.clear();
+        loop {
+            let bytes = part.bytes();
+            let end = match self.format {
+                _ if bytes.len() < PART_BYTES => None,
+                Format::Trec => trec::last_query(bytes),
+                Format::Events { .. } | Format::ScoreMap => {
+                    memchr::memrchr(b'\n', bytes).map(|end| end + 1)
+                }
+            };
+            if let Some(end) = end {
+                let rest = bytes.get(end..).unwrap_or_default();
+                self.rest.extend_from_slice(rest);
+                part.truncate(end);
+                return Ok(());
+            }
+            part.check_line()?;
+            if part.read_from(&mut self.input)? == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Error in the file at `path`.
+fn located(path: &Path, wrong: Wrong) -> RunError {
+    RunError {
+        path: path.to_owned(),
+        line: wrong.line,
+        problem: wrong.problem,
+    }
+}
+
+/// Recognises the format of a run by its first line that is not blank.
+fn recognise(text: &str) -> Result<Format, Wrong> {
+    let mut lines = (1..)
+        .zip(text.lines())
+        .filter(|(_, line)| !line.trim().is_empty());
+    let Some((line, first)) = lines.next() else {
+        return Err(RunProblem::Empty.into());
+    };
+    let first = first.trim();
+    if first.starts_with('{') {
+        // An event is complete on its line and has a query id or results.
+        let event: Result<Probe, _> = serde_json::from_str(first);
+        return Ok(match event {
+            Ok(Probe {
+                query_id: None,
+                results: None,
+            })
+            | Err(_)
+                if !first.contains("\"query_id\"") =>
+            {
+                Format::ScoreMap
+            }
+            _ => Format::Events {
+                is_ubi: events::is_ubi(first),
+            },
+        });
+    }
+    if first.split_ascii_whitespace().count() >= 4 && !first.contains('\0') {
+        return Ok(Format::Trec);
+    }
+    Err(RunProblem::UnrecognisedFormat.at(line))
+}
+
+/// Fields that distinguish an event from a map of queries.
+#[derive(serde::Deserialize)]
+struct Probe {
+    query_id: Option<serde::de::IgnoredAny>,
+    results: Option<serde::de::IgnoredAny>,
+}
