@@ -126,7 +126,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
             .admin_address()
             .map(|address| format!("http://{address}/")),
         metrics: app.address(),
-        headline: view::headline_measure(&exposition.names),
+        headline: view::headline_measure(&exposition.names.settings),
         targets,
         queries: query_texts(&exposition),
         messages: Vec::new(),
@@ -225,10 +225,8 @@ impl TrafficProgress {
 /// Number of records that the sidecar has received.
 fn received(exposition: &Exposition) -> u64 {
     let snapshot = exposition.published.merged();
-    let outcomes = Kind::ALL
-        .into_iter()
-        .flat_map(|kind| snapshot.totals.events.outcomes(kind));
-    outcomes.map(|(_, count)| count).sum::<u64>() + snapshot.pending.iter().sum::<u64>()
+    let model = exposition.names.read(&snapshot);
+    Kind::ALL.iter().map(|kind| model.received(*kind)).sum()
 }
 
 /// Sends records at their event time, at most as many as the broker can hold.

@@ -7,10 +7,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::family;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use rankgauge_core::engine::registry::{Dimension, OTHER};
-use rankgauge_core::engine::scores::{SEARCHES, column_of};
+use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, WallTime};
@@ -90,38 +89,23 @@ pub(super) struct Variant {
 impl View {
     /// Builds the view of a snapshot.
     pub fn of(snapshot: &Snapshot, names: &Names, regressions: &[Regression]) -> Self {
-        let outcomes: BTreeMap<_, BTreeMap<_, _>> = Kind::ALL
-            .into_iter()
-            .map(|kind| {
-                (
-                    kind.name(),
-                    snapshot.totals.events.outcomes(kind).into_iter().collect(),
-                )
-            })
-            .collect();
-        let pending: BTreeMap<_, _> = Kind::ALL
-            .into_iter()
-            .map(|kind| (kind.name(), snapshot.pending[kind.index()]))
-            .collect();
-        let received = Kind::ALL
-            .into_iter()
-            .map(|kind| {
-                let counted: u64 = outcomes[kind.name()].values().sum();
-                (kind.name(), counted + pending[kind.name()])
-            })
-            .collect();
-        let lag = snapshot
-            .partitions
-            .iter()
-            .flat_map(|status| status.lag)
-            .flatten()
-            .sum();
+        let model = names.read(snapshot);
+        let by_kind = Kind::ALL.into_iter().map(|kind| (kind.name(), kind));
+        let lags = model.partitions().iter().flat_map(|status| status.lag);
         Self {
-            received,
-            outcomes,
-            pending,
-            lag,
-            variants: variants(snapshot, names),
+            received: by_kind
+                .clone()
+                .map(|(name, kind)| (name, model.received(kind)))
+                .collect(),
+            outcomes: by_kind
+                .clone()
+                .map(|(name, kind)| (name, model.outcomes(kind).into()))
+                .collect(),
+            pending: by_kind
+                .map(|(name, kind)| (name, model.pending(kind)))
+                .collect(),
+            lag: lags.flatten().sum(),
+            variants: variants(&model),
             drops: regressions
                 .iter()
                 .rev()
@@ -129,116 +113,78 @@ impl View {
                 .filter(|regression| regression.test == Test::Drop.name())
                 .cloned()
                 .collect(),
-            times: snapshot
-                .wall
-                .zip(snapshot.progress)
-                .map(|(wall, progress)| Times {
-                    wall,
-                    newest: progress.newest,
-                }),
+            times: model
+                .wall()
+                .zip(model.newest())
+                .map(|(wall, newest)| Times { wall, newest }),
         }
     }
 }
 
 /// Name of the measure that the demo puts first: nDCG@10, or the first configured one.
-pub(super) fn headline_measure(names: &Names) -> String {
-    let mut measures = names.settings.measures.iter().map(ToString::to_string);
+pub(super) fn headline_measure(settings: &Settings) -> String {
+    let mut measures = settings.measures.iter().map(ToString::to_string);
     let first = measures.clone().next().unwrap_or_default();
     measures.find(|it| it == HEADLINE).unwrap_or(first)
 }
 
-fn variants(snapshot: &Snapshot, names: &Names) -> BTreeMap<String, Variant> {
-    let known = names.registry.values(Dimension::Variant);
-    let name = |label: rankgauge_core::engine::registry::Label| {
-        known
-            .get(label.index())
-            .map_or(OTHER, |name| name)
-            .to_owned()
-    };
-    let measures: Vec<String> = names
-        .settings
-        .measures
-        .iter()
-        .map(ToString::to_string)
-        .collect();
-    let headline = headline_measure(names);
-    let window = names
-        .settings
-        .windows
-        .iter()
-        .position(|window| window.name == WINDOW);
-    let seconds = window.map_or(1.0, |window| {
-        names.settings.windows[window].length.as_secs_f64()
+fn variants(model: &ReadModel<'_>) -> BTreeMap<String, Variant> {
+    let settings = model.settings();
+    let headline = headline_measure(settings);
+    let mut windows = settings.windows.iter();
+    let window = windows.position(|window| window.name == WINDOW);
+    let variants = model.variants();
+    let variants = variants.map(|it| {
+        (
+            it.variant.to_owned(),
+            variant(model, &it, window, &headline),
+        )
     });
-    let rolling: Vec<_> = window
-        .map(|window| snapshot.totals.scores.window_rows(window).collect())
-        .unwrap_or_default();
-    let mut variants: BTreeMap<String, Variant> = BTreeMap::new();
-    let series = names.registry.series_labels(&family::SCORE);
-    for (number, ([variant, slice, ..], row)) in series
-        .into_iter()
-        .zip(snapshot.totals.scores.rows())
-        .enumerate()
-    {
-        if slice.position() != Some(0) {
-            continue;
-        }
-        let entry = variants.entry(name(variant)).or_default();
-        entry.searches = row[SEARCHES].count;
-        let recent_row = rolling.get(number).copied().flatten();
-        for (index, measure) in measures.iter().enumerate() {
-            let tally = row[column_of(index)];
-            if tally.count > 0 {
-                let mean = units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count);
-                entry.means.insert(measure.clone(), mean);
-            }
-            let is_headline = *measure == headline;
-            if is_headline {
-                entry.headline = ScoreTotal {
-                    count: count_to_f64(tally.count),
-                    sum: units_to_f64(tally.sum, NANO_DECIMALS),
-                };
-            }
-            let recent = recent_row.map(|row| row[column_of(index)]);
-            if let Some(mean) = recent.and_then(|cell| cell.mean()) {
-                entry.last_minute.insert(measure.clone(), mean);
-            }
-            if is_headline {
-                entry.headline_count = recent.map_or(0, |cell| cell.count);
-            }
-            // Every finalised search has a score in this measure.
-            if measure == "Converted" {
-                entry.finalised = recent.map_or(0, |cell| cell.count);
-            }
-        }
-        let recent = recent_row.map_or(0, |row| row[SEARCHES].count);
-        entry.searches_per_second = count_to_f64(recent) / seconds;
+    variants.collect()
+}
+
+/// Results of one variant. `window` is the position of the last minute, if it is configured.
+fn variant(
+    model: &ReadModel<'_>,
+    of: &ScoreSeries<'_>,
+    window: Option<usize>,
+    headline: &str,
+) -> Variant {
+    let recent = |measure| model.rolling(measure, of.series, window?);
+    let recent_count = |measure| recent(measure).map_or(0, |cell| cell.count);
+    let measures = || model.measures().iter().enumerate();
+    let headline = model.measure(headline);
+    let total = headline.and_then(|measure| model.tally(measure, of.series));
+    let latency = || {
+        let mut latencies = model.latencies(window?);
+        let whole = latencies.find(|it| it.is_whole() && it.variant == of.label)?;
+        Some([whole.milliseconds(0.5)?, whole.milliseconds(0.95)?])
+    };
+    let cost = || {
+        let costs = model.costs(window?).filter(|it| it.variant == of.label);
+        costs.filter_map(|it| it.cost.mean()).last()
+    };
+    Variant {
+        searches: model.searches(of.series),
+        searches_per_second: window
+            .and_then(|window| model.searches_per_second(of.series, window))
+            .unwrap_or(0.0),
+        means: measures()
+            .filter_map(|(measure, name)| {
+                Some((name.clone(), model.tally(measure, of.series)?.mean()?))
+            })
+            .collect(),
+        last_minute: measures()
+            .filter_map(|(measure, name)| Some((name.clone(), recent(measure)?.mean()?)))
+            .collect(),
+        headline: total.map_or_else(ScoreTotal::default, |tally| ScoreTotal {
+            count: count_to_f64(tally.count),
+            sum: units_to_f64(tally.sum, NANO_DECIMALS),
+        }),
+        headline_count: headline.map_or(0, recent_count),
+        // Every finalised search has a score in this measure.
+        finalised: model.measure("Converted").map_or(0, recent_count),
+        latency_ms: latency(),
+        cost_per_query: cost(),
     }
-    let stages = names.registry.values(Dimension::Stage);
-    let latency = window.and_then(|window| snapshot.totals.latency.windows.iter().nth(window));
-    let spreads = latency.map_or(&[][..], |window| window.sum().by_series());
-    let members = names.registry.series_labels(&family::SEARCH_LATENCY);
-    for ([stage, variant, ..], spread) in members.into_iter().zip(spreads) {
-        let whole = stages
-            .get(stage.index())
-            .is_some_and(|stage| &**stage == rankgauge_core::engine::WHOLE_SEARCH);
-        if let (true, Some(median), Some(p95)) =
-            (whole, spread.quantile(0.5), spread.quantile(0.95))
-        {
-            let millis = |micros| count_to_f64(micros) / 1e3;
-            variants.entry(name(variant)).or_default().latency_ms =
-                Some([millis(median), millis(p95)]);
-        }
-    }
-    let spends =
-        window.and_then(|window| snapshot.totals.cost_per_query.windows.iter().nth(window));
-    let spends = spends.map_or(&[][..], |window| window.sum().by_series());
-    let members = names.registry.series_labels(&family::COST_PER_QUERY_MEAN);
-    for ([_, variant, ..], spend) in members.into_iter().zip(spends) {
-        if let Some(mean) = spend.mean() {
-            variants.entry(name(variant)).or_default().cost_per_query = Some(mean);
-        }
-    }
-    variants.retain(|_, variant| variant.searches > 0);
-    variants
 }

@@ -1,26 +1,21 @@
 //! Conversion of a snapshot to samples, independent of the output format.
 
-mod evidence;
-mod feedback;
+mod detection;
 mod labels;
-mod objectives;
+mod operations;
 mod scores;
 
 use std::sync::Arc;
 
-use rankgauge_core::engine::family::{self, Family, LabelName, QUANTILES, Source, Table};
-use rankgauge_core::engine::fixed::count_to_f64;
-use rankgauge_core::engine::latency::BucketHistogram;
-use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
+use rankgauge_core::engine::family::{self, Family, LabelName, Source};
+use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
+use rankgauge_core::engine::registry::{Label, OTHER, Registry};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::event::{Kind, Reason};
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
 
 pub use labels::{LabelPair, Labels};
-
-/// Name of the slice that contains all searches.
-pub const ALL_SEARCHES: &str = "all";
 
 /// A sample's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,6 +33,18 @@ pub enum Value {
     Float(f64),
 }
 
+impl From<u64> for Value {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
 /// Receiver of samples, family by family.
 pub trait Sink {
     /// Starts a family: the samples that follow belong to it.
@@ -46,10 +53,20 @@ pub trait Sink {
     /// Writes a sample with the labels of several lists, in their order. `suffix` is `_bucket`, `_sum`
     /// or `_count` for a histogram, else empty.
     fn write(&mut self, suffix: &'static str, labels: &[&Labels<'_>], value: Value);
+}
 
-    /// Writes a sample of a family that is not a histogram.
-    fn sample(&mut self, labels: &[LabelPair<'_>], value: Value) {
-        self.write("", &[&Labels::new(labels)], value);
+/// Writes a family with few samples: the values of its labels, in the order of the catalogue, and
+/// the value of the sample.
+pub(super) fn write_family<'l, const N: usize, V: Into<Value>>(
+    family: &Family,
+    samples: impl IntoIterator<Item = ([&'l str; N], V)>,
+    sink: &mut dyn Sink,
+) {
+    sink.family(family);
+    for (values, value) in samples {
+        let names = family.labels.iter().map(|label| label.name);
+        let labels = Labels::new(&names.zip(values).collect::<Vec<_>>());
+        sink.write("", &[&labels], value.into());
     }
 }
 
@@ -66,18 +83,25 @@ pub struct Names {
     pub rolling: Rolling,
 }
 
+impl Names {
+    /// Values of a snapshot by name.
+    pub fn read<'a>(&'a self, snapshot: &'a Snapshot) -> ReadModel<'a> {
+        ReadModel::new(snapshot, &self.settings, &self.registry)
+    }
+}
+
 /// Writes every sample of `snapshot` to `sink`, in the order of the catalogue. `now` is for ages.
 pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn Sink) {
-    let values = LabelValues::of(names);
-    let view = SnapshotView::new(snapshot, names, &values);
-    let labels = view.score_labels();
-    view.scores(&labels, sink);
+    let model = names.read(snapshot);
+    let view = View::new(&model, names);
+    view.scores(sink);
     view.searches(sink);
-    view.documents(&labels, sink);
-    view.latency(&labels, sink);
-    view.cost(&labels, sink);
-    view.feedback(&labels, sink);
-    view.evidence(&labels, sink);
+    view.documents(sink);
+    view.latency(sink);
+    view.cost(sink);
+    view.feedback(sink);
+    view.evidence(sink);
+    view.experiments(sink);
     view.objectives(sink);
     view.counters(sink);
     view.events(sink);
@@ -88,322 +112,132 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
 /// alone.
 pub fn collect_memory(snapshot: &Snapshot, sink: &mut dyn Sink) {
     let memory = &snapshot.memory;
-    sink.family(&family::MEMORY);
-    for (part, bytes) in [("join", memory.joins), ("totals", memory.totals)] {
-        sink.sample(&[("part", part)], Value::Count(bytes));
-    }
-    sink.family(&family::MEMORY_LIMIT);
-    sink.sample(&[], Value::Count(memory.limit));
+    let parts = [(["join"], memory.joins), (["totals"], memory.totals)];
+    write_family(&family::MEMORY, parts, sink);
+    write_family(&family::MEMORY_LIMIT, [([], memory.limit)], sink);
 }
 
-/// Names of measures, and label values by dimension and number.
-pub(super) struct LabelValues {
-    measures: Vec<String>,
-    by_dimension: [Vec<Box<str>>; Dimension::ALL.len()],
-}
-
-impl LabelValues {
-    pub(super) fn of(names: &Names) -> Self {
-        let measures = names.settings.measures.iter();
-        Self {
-            measures: measures.map(ToString::to_string).collect(),
-            by_dimension: Dimension::ALL.map(|dimension| names.registry.values(dimension)),
-        }
-    }
-
-    /// Value of a label from events.
-    fn get(&self, dimension: Dimension, label: Label) -> &str {
-        let values = &self.by_dimension[dimension as usize];
-        values.get(label.index()).map_or(OTHER, |value| value)
-    }
-}
-
-/// Snapshot with the names of its numbers.
-pub(super) struct SnapshotView<'a> {
-    snapshot: &'a Snapshot,
+/// Values of a snapshot with the labels that many samples share.
+struct View<'a> {
+    model: &'a ReadModel<'a>,
     settings: &'a Settings,
-    registry: &'a Registry,
     topics: &'a [String; 2],
     rolling: Rolling,
-    values: &'a LabelValues,
-    pub(super) measures: &'a [String],
-    /// Variant, slice and slice value of every score series.
-    pub(super) series: Vec<(&'a str, &'a str, &'a str)>,
-}
-
-/// Labels of the series of scores.
-struct ScoreLabels<'a> {
-    /// Measures, in the order of the settings.
+    /// Labels of the measures, in the order of the settings.
     measures: Vec<Labels<'a>>,
-    /// Variant, slice and slice value, by number of the series.
-    series: Vec<Labels<'a>>,
-    /// Windows, in the order of the settings.
+    /// Series of scores with their labels, by number.
+    series: Vec<(ScoreSeries<'a>, Labels<'a>)>,
+    /// Labels of the windows, in the order of the settings.
     windows: Vec<Labels<'a>>,
 }
 
-impl<'a> SnapshotView<'a> {
-    pub(super) fn new(snapshot: &'a Snapshot, names: &'a Names, values: &'a LabelValues) -> Self {
-        let mut view = Self {
-            snapshot,
-            settings: &names.settings,
-            registry: &names.registry,
-            topics: &names.topics,
-            rolling: names.rolling,
-            values,
-            measures: &values.measures,
-            series: Vec::new(),
-        };
-        let keys: Vec<&LabelName> = family::SCORE.keys().collect();
-        if let [variant, slice, value] = keys[..] {
-            let series = view.registry.series_labels(&family::SCORE).into_iter();
-            view.series = series
-                .map(|labels| {
-                    (
-                        view.value(variant, labels[0]),
-                        view.value(slice, labels[1]),
-                        view.value(value, labels[2]),
-                    )
-                })
-                .collect();
-        }
-        view
-    }
-
-    /// Labels of every series of a family, by number.
-    fn series_of(&self, family: &Family) -> Vec<Labels<'a>> {
-        let keys: Vec<&LabelName> = family.keys().collect();
-        let series = self.registry.series_labels(family).into_iter();
-        series
-            .map(|labels| {
-                let pairs = keys.iter().zip(labels);
-                let pairs = pairs.map(|(key, label)| (key.name, self.value(key, label)));
-                Labels::new(&pairs.collect::<Vec<_>>())
-            })
-            .collect()
-    }
-
-    /// Labels of the series of scores.
-    fn score_labels(&self) -> ScoreLabels<'a> {
-        let measures = self.measures.iter();
-        let windows = self.settings.windows.iter();
-        let series = self.series.iter().map(|(variant, slice, value)| {
-            Labels::new(&[("variant", variant), ("slice", slice), ("value", value)])
+impl<'a> View<'a> {
+    fn new(model: &'a ReadModel<'a>, names: &'a Names) -> Self {
+        let measures = model.measures().iter();
+        let windows = names.settings.windows.iter();
+        let series = model.series().map(|it| {
+            let pairs = [
+                ("variant", it.variant),
+                ("slice", it.slice),
+                ("value", it.value),
+            ];
+            (it, Labels::new(&pairs))
         });
-        ScoreLabels {
+        Self {
             measures: measures.map(|it| Labels::new(&[("measure", it)])).collect(),
             series: series.collect(),
             windows: windows
                 .map(|window| Labels::new(&[("window", &window.name)]))
                 .collect(),
+            model,
+            settings: &names.settings,
+            topics: &names.topics,
+            rolling: names.rolling,
         }
     }
 
-    /// Value of a label.
-    fn value(&self, name: &LabelName, label: Label) -> &'a str {
-        if label == Label::EMPTY {
-            return name.if_empty;
+    /// Labels of a series of a family.
+    fn labels(&self, family: &Family, labels: &[Label]) -> Labels<'a> {
+        let pairs = family.keys().zip(labels);
+        let pairs = pairs.map(|(key, label)| (key.name, self.value(key, *label)));
+        Labels::new(&pairs.collect::<Vec<_>>())
+    }
+
+    /// Labels of every series of a family, by number.
+    fn series_of(&self, family: &Family) -> Vec<Labels<'a>> {
+        let keys = self.model.keys(family).iter();
+        keys.map(|labels| self.labels(family, labels)).collect()
+    }
+
+    fn value(&self, key: &LabelName, label: Label) -> &'a str {
+        let topic = || self.topics.get(label.position()?).map(String::as_str);
+        match key.source {
+            Source::Topic => topic().unwrap_or(OTHER),
+            _ => self.model.label_value(key, label).unwrap_or(OTHER),
         }
-        let position = label.position();
-        let value = match name.source {
-            Source::Event(dimension) => return self.values.get(dimension, label),
-            Source::Slice => position.and_then(|position| match position.checked_sub(1) {
-                None => Some(ALL_SEARCHES),
-                Some(slice) => self.settings.slices.get(slice).map(String::as_str),
-            }),
-            Source::Component => {
-                let components = &self.settings.judging.components;
-                let component = position.and_then(|position| components.get(position));
-                component.map(|component| component.name.as_str())
-            }
-            Source::Topic => position.and_then(|it| self.topics.get(it).map(String::as_str)),
-            Source::OneOf(values) => position.and_then(|position| values.get(position).copied()),
-            Source::Exposition => None,
-        };
-        value.unwrap_or(OTHER)
     }
 
-    fn variant(&self, label: Label) -> &'a str {
-        self.values.get(Dimension::Variant, label)
-    }
-
-    /// Writes all recorded counters. A series without counts is left out, unless the family is
-    /// exposed before its first count.
+    /// Writes all recorded counters.
     fn counters(&self, sink: &mut dyn Sink) {
         for family in family::ALL.iter().filter(|family| family.is_recorded) {
             sink.family(family);
-            let counts = self.snapshot.totals.counters.of(family);
-            let counts = counts.iter().copied().chain(std::iter::repeat(0));
-            let is_overflow =
-                |labels: &Labels<'_>| labels.pairs().iter().any(|(_, value)| *value == OTHER);
-            for (labels, units) in self.series_of(family).iter().zip(counts) {
-                if units > 0 || (family.is_exposed_at_zero && !is_overflow(labels)) {
-                    let value = match (family.decimals, u64::try_from(units)) {
-                        (0, Ok(count)) => Value::Count(count),
-                        (decimals, _) => Value::Decimal { units, decimals },
-                    };
-                    sink.write("", &[labels], value);
-                }
-            }
-        }
-    }
-
-    fn latency(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
-        let latency = &self.snapshot.totals.latency;
-        let series = self.series_of(&family::SEARCH_LATENCY);
-        sink.family(&family::SEARCH_LATENCY);
-        let bounds = bound_names(&self.settings.latency_buckets);
-        let bounds = bound_labels(&bounds);
-        for (buckets, labels) in latency.buckets.by_series().iter().zip(&series) {
-            histogram(buckets, &bounds, labels, sink);
-        }
-        sink.family(&family::SEARCH_LATENCY_QUANTILE);
-        let quantiles = quantile_labels();
-        for (histograms, window) in latency.windows.iter().zip(&labels.windows) {
-            for (histogram, labels) in histograms.sum().by_series().iter().zip(&series) {
-                let seconds = |quantile| {
-                    let micros = histogram.quantile(quantile)?;
-                    Some(count_to_f64(micros) / 1e6)
+            for (_, labels, units) in self.model.counts(family) {
+                let value = match (family.decimals, u64::try_from(units)) {
+                    (0, Ok(count)) => Value::Count(count),
+                    (decimals, _) => Value::Decimal { units, decimals },
                 };
-                write_quantiles([labels, window], &quantiles, seconds, sink);
-            }
-        }
-    }
-
-    fn cost(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
-        let series = self.series_of(&family::COST_PER_QUERY_MEAN);
-        let windows = || {
-            let windows = self.snapshot.totals.cost_per_query.windows.iter();
-            windows.zip(&labels.windows)
-        };
-        sink.family(&family::COST_PER_QUERY_MEAN);
-        for (costs, window) in windows() {
-            for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
-                if let Some(mean) = cost.mean() {
-                    sink.write("", &[labels, window], Value::Float(mean));
-                }
-            }
-        }
-        sink.family(&family::COST_PER_QUERY_QUANTILE);
-        let quantiles = quantile_labels();
-        for (costs, window) in windows() {
-            for (cost, labels) in costs.sum().by_series().iter().zip(&series) {
-                let value_of = |quantile| cost.quantile(quantile);
-                write_quantiles([labels, window], &quantiles, value_of, sink);
+                sink.write("", &[&self.labels(family, labels)], value);
             }
         }
     }
 
     fn events(&self, sink: &mut dyn Sink) {
-        let events = &self.snapshot.totals.events;
-        sink.family(&family::RECORDS);
-        for (kind, topic) in Kind::ALL.into_iter().zip(self.topics) {
-            for (outcome, count) in events.records(kind) {
-                let labels = [("topic", topic.as_str()), ("outcome", outcome)];
-                sink.sample(&labels, Value::Count(count));
-            }
-        }
-        sink.family(&family::EVENTS);
-        for kind in Kind::ALL {
-            for (outcome, count) in events.outcomes(kind) {
-                let labels = [("kind", kind.name()), ("outcome", outcome)];
-                sink.sample(&labels, Value::Count(count));
-            }
-        }
-        sink.family(&family::INVALID_EVENTS);
-        for kind in Kind::ALL {
-            for (reason, count) in Reason::ALL.iter().zip(events.invalid_by_reason(kind)) {
-                let labels = [("kind", kind.name()), ("reason", reason.name())];
-                sink.sample(&labels, Value::Count(*count));
-            }
-        }
-        sink.family(&family::EVENTS_PENDING);
-        for kind in Kind::ALL {
-            let pending = self.snapshot.pending[kind.index()];
-            sink.sample(&[("kind", kind.name())], Value::Count(pending));
-        }
-        sink.family(&family::OVERFLOW_SAMPLES);
-        for table in Table::all().filter(|table| table.can_overflow()) {
-            let owner = table.owner();
-            let samples = self.snapshot.totals.overflow(owner);
-            sink.sample(&[("family", owner.name)], Value::Count(samples));
-        }
+        let (model, topics) = (self.model, self.topics.iter().map(String::as_str));
+        let records = Kind::ALL.into_iter().zip(topics).flat_map(|(kind, topic)| {
+            let records = model.records(kind);
+            records.map(move |(outcome, count)| ([topic, outcome], count))
+        });
+        write_family(&family::RECORDS, records, sink);
+        let events = Kind::ALL.into_iter().flat_map(|kind| {
+            let outcomes = model.outcomes(kind).into_iter();
+            outcomes.map(move |(outcome, count)| ([kind.name(), outcome], count))
+        });
+        write_family(&family::EVENTS, events, sink);
+        let invalid = Kind::ALL.into_iter().flat_map(|kind| {
+            let invalid = model.invalid(kind);
+            invalid.map(move |(reason, count)| ([kind.name(), reason.name()], count))
+        });
+        write_family(&family::INVALID_EVENTS, invalid, sink);
+        let pending = Kind::ALL.map(|kind| ([kind.name()], model.pending(kind)));
+        write_family(&family::EVENTS_PENDING, pending, sink);
+        let overflow = model
+            .overflow()
+            .map(|(family, samples)| ([family], samples));
+        write_family(&family::OVERFLOW_SAMPLES, overflow, sink);
     }
 
     fn pipeline(&self, now: WallTime, sink: &mut dyn Sink) {
-        sink.family(&family::CONSUMER_LAG);
-        for status in &self.snapshot.partitions {
-            let partition = status.partition.to_string();
-            for (topic, lag) in self.topics.iter().zip(status.lag) {
-                if let Some(lag) = lag {
-                    let labels = [("topic", topic.as_str()), ("partition", &partition)];
-                    sink.sample(&labels, Value::Count(lag));
-                }
-            }
-        }
-        sink.family(&family::WATERMARK_DELAY);
-        for status in &self.snapshot.partitions {
-            if let Some(watermark) = status.watermark {
-                let delay = now.as_event_time().since(watermark);
-                let value = Value::Decimal {
-                    units: i128::from(delay.0),
-                    decimals: 3,
-                };
-                sink.sample(&[("partition", &status.partition.to_string())], value);
-            }
-        }
+        let partitions = self.model.partitions().iter();
+        let partitions: Vec<_> = partitions
+            .map(|status| (status.partition.to_string(), status))
+            .collect();
+        let lags = partitions.iter().flat_map(|(partition, status)| {
+            let lags = self.topics.iter().zip(status.lag);
+            lags.filter_map(move |(topic, lag)| Some(([topic.as_str(), partition.as_str()], lag?)))
+        });
+        write_family(&family::CONSUMER_LAG, lags, sink);
+        let delays = partitions.iter().filter_map(|(partition, status)| {
+            let delay = now.as_event_time().since(status.watermark?);
+            Some(([partition.as_str()], decimal(delay.0, 3)))
+        });
+        write_family(&family::WATERMARK_DELAY, delays, sink);
     }
 }
 
-/// Labels of the quantiles.
-fn quantile_labels() -> [Labels<'static>; QUANTILES.len()] {
-    QUANTILES.map(|(_, name)| Labels::new(&[("quantile", name)]))
-}
-
-/// Writes the quantiles of a series in a window. `value_of` returns `None` without samples.
-fn write_quantiles(
-    [series, window]: [&Labels<'_>; 2],
-    names: &[Labels<'_>; QUANTILES.len()],
-    value_of: impl Fn(f64) -> Option<f64>,
-    sink: &mut dyn Sink,
-) {
-    for ((quantile, _), name) in QUANTILES.iter().zip(names) {
-        if let Some(value) = value_of(*quantile) {
-            sink.write("", &[series, window, name], Value::Float(value));
-        }
+/// An exact decimal.
+pub(super) fn decimal(units: impl Into<i128>, decimals: usize) -> Value {
+    Value::Decimal {
+        units: units.into(),
+        decimals,
     }
-}
-
-/// Names of the bounds of a histogram: seconds, then infinity.
-fn bound_names(bounds: &[f64]) -> Vec<String> {
-    let bounds = bounds.iter().map(ToString::to_string);
-    bounds.chain(["+Inf".to_owned()]).collect()
-}
-
-/// Labels of the buckets of a histogram.
-fn bound_labels(names: &[String]) -> Vec<Labels<'_>> {
-    let labels = names.iter().map(|name| Labels::new(&[("le", name)]));
-    labels.collect()
-}
-
-/// Writes a cumulative histogram. Writes nothing while it is empty.
-fn histogram(
-    buckets: &BucketHistogram,
-    bounds: &[Labels<'_>],
-    series: &Labels<'_>,
-    sink: &mut dyn Sink,
-) {
-    if buckets.counts.is_empty() {
-        return;
-    }
-    let mut below = 0;
-    for (count, bound) in buckets.counts.iter().zip(bounds) {
-        below += count;
-        sink.write("_bucket", &[series, bound], Value::Count(below));
-    }
-    let sum = Value::Decimal {
-        units: buckets.sum,
-        decimals: 6,
-    };
-    sink.write("_sum", &[series], sum);
-    sink.write("_count", &[series], Value::Count(below));
 }

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::collect::{ALL_SEARCHES, LabelValues, Names, SnapshotView};
-use rankgauge_core::engine::scores::column_of;
+use super::collect::Names;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::WallTime;
 
@@ -48,28 +47,15 @@ pub struct Series {
 impl History {
     /// Adds the current means of all searches by variant.
     pub fn sample(&self, snapshot: &Snapshot, names: &Names, now: WallTime) {
-        let values = LabelValues::of(names);
-        let view = SnapshotView::new(snapshot, names, &values);
-        let mut means = BTreeMap::new();
         if names.settings.windows.is_empty() {
             return;
         }
-        for (index, measure) in names.settings.measures.iter().enumerate() {
-            // As in `/metrics`: rates from few feedback events are misleading.
-            let min_count = if measure.is_user_measure() {
-                names.settings.min_samples
-            } else {
-                0
-            };
-            let rows = snapshot.totals.scores.window_rows(0).zip(&view.series);
-            for (row, (variant, _, _)) in rows.filter(|(_, (_, slice, _))| *slice == ALL_SEARCHES) {
-                let Some(row) = row else { continue };
-                let cell = &row[column_of(index)];
-                if cell.count >= min_count
-                    && let Some(mean) = cell.mean()
-                {
-                    let key = (view.measures[index].clone(), (*variant).to_owned());
-                    means.insert(key, mean);
+        let model = names.read(snapshot);
+        let mut means = BTreeMap::new();
+        for it in model.variants() {
+            for (index, measure) in model.measures().iter().enumerate() {
+                if let Some(mean) = model.mean(index, it.series, 0) {
+                    means.insert((measure.clone(), it.variant.to_owned()), mean);
                 }
             }
         }

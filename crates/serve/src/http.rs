@@ -16,9 +16,8 @@ use hyper::{Method, Request, StatusCode};
 use tokio::sync::OnceCell;
 use tracing::warn;
 
-use super::collect::{LabelPair, Names, Sink, Value, collect, collect_memory};
+use super::collect::{Names, Sink, collect, collect_memory, decimal, write_family};
 use super::process::ProcessMetrics;
-use super::samples::Samples;
 use super::server::{
     Encoding, Handler, HttpResponse, accepts_gzip, compress, encoded_response, response,
 };
@@ -27,7 +26,6 @@ use super::text::{self, Text};
 use crate::clock::wall_now;
 use crate::live::{Control, Published};
 use rankgauge_core::engine::family;
-use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::Millis;
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
@@ -72,31 +70,14 @@ impl Exposition {
         Ok(text)
     }
 
-    /// Samples of `snapshot` that `is_selected` selects, as `/metrics` exposes them.
-    pub(super) fn samples<'a>(
-        &self,
-        snapshot: &Snapshot,
-        is_selected: &'a dyn Fn(&str, &[LabelPair<'_>]) -> bool,
-    ) -> Samples<'a> {
-        let mut samples = Samples::new(is_selected);
-        collect(snapshot, &self.names, wall_now(), &mut samples);
-        samples
-    }
-
     /// Writes the reported deployments to `sink`.
     pub(super) fn collect_deployments(&self, sink: &mut dyn Sink) {
-        sink.family(&family::DEPLOYMENT_TIMESTAMP);
-        for deployment in self.control.deployments.latest() {
-            let labels = [
-                ("variant", deployment.variant.as_str()),
-                ("version", deployment.version.as_str()),
-            ];
-            let time = Value::Decimal {
-                units: i128::from(deployment.ts),
-                decimals: 3,
-            };
-            sink.sample(&labels, time);
-        }
+        let deployments = self.control.deployments.latest();
+        let times = deployments.iter().map(|deployment| {
+            let labels = [deployment.variant.as_str(), deployment.version.as_str()];
+            (labels, decimal(deployment.ts, 3))
+        });
+        write_family(&family::DEPLOYMENT_TIMESTAMP, times, sink);
     }
 
     /// Reason for a failed liveness check; `None` if the process is alive.

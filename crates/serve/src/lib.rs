@@ -19,7 +19,6 @@ pub mod live;
 pub mod log_level;
 mod page;
 pub mod process;
-mod samples;
 pub mod server;
 pub mod shared;
 pub mod target;

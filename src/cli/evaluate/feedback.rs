@@ -1,7 +1,7 @@
 //! User behaviour on the searches of a run, from a file of feedback events: both are passed through
 //! the engine, and the scores are read from its snapshot.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,10 +10,9 @@ use anyhow::anyhow;
 use crate::cli::failure::Failure;
 use crate::config::Config;
 use crate::ingest::replay::replay;
-use rankgauge_core::engine::family::{self, Family};
-use rankgauge_core::engine::fixed::{count_to_f64, units_to_f64};
+use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, ScoreSeries};
+use rankgauge_core::engine::scores::Tally;
 use rankgauge_core::engine::settings::Detection;
-use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
@@ -21,7 +20,6 @@ use rankgauge_core::measure::Measure;
 use rankgauge_eval::behaviour::{Behaviour, BehaviourMean, BehaviourSlice};
 use rankgauge_eval::run::STANDARD_INPUT;
 use rankgauge_serve::clock::wall_now;
-use rankgauge_serve::collect::{ALL_SEARCHES, Labels, Names, Sink, Value, collect};
 
 /// User measures if neither the arguments nor the configuration have one.
 const DEFAULT_MEASURES: &str =
@@ -87,24 +85,8 @@ pub(super) fn behaviour(
             .map_err(|error| Failure::Usage(error.into()))?;
         engine.drain();
         let snapshot = engine.snapshot();
-        let names = Names {
-            settings: Arc::clone(&settings),
-            registry,
-            topics: [String::new(), String::new()],
-            rolling: Rolling::All,
-        };
-        let mut scores = Scores::default();
-        collect(&snapshot, &names, wall_now(), &mut scores);
-        let events = &snapshot.totals.events;
-        let searches = events.outcomes(Kind::Search).into_iter();
-        let searches = searches.filter(|(outcome, _)| matches!(*outcome, "judged" | "unjudged"));
-        behaviour.push(scores.finish(
-            name.clone(),
-            searches.map(|(_, count)| count).sum(),
-            events.outcomes(Kind::Feedback).to_vec(),
-            measures,
-            by,
-        ));
+        let model = ReadModel::new(&snapshot, &settings, &registry);
+        behaviour.push(read(name.clone(), &model, by));
     }
     Ok(behaviour)
 }
@@ -123,81 +105,48 @@ pub(super) fn measures(requested: &[Measure], config: &Config) -> Result<Vec<Mea
     Measure::parse_list(DEFAULT_MEASURES).map_err(|error| Failure::Usage(error.into()))
 }
 
-/// Sums and counts of scores by measure, slice and value, over all variants.
-#[derive(Default)]
-struct Scores {
-    family: String,
-    cells: BTreeMap<[String; 3], (f64, u64)>,
-}
-
-impl Sink for Scores {
-    fn family(&mut self, family: &Family) {
-        self.family = family.full_name();
-    }
-
-    fn write(&mut self, _suffix: &'static str, labels: &[&Labels<'_>], value: Value) {
-        let is_sum = self.family == family::SCORE_SUM.full_name();
-        if !is_sum && self.family != family::SCORE_COUNT.full_name() {
-            return;
-        }
-        let label = |name: &str| {
-            let mut pairs = labels.iter().flat_map(|labels| labels.pairs());
-            let found = pairs.find(|(label, _)| *label == name);
-            found.map_or_else(String::new, |(_, value)| (*value).to_owned())
-        };
-        let key = [label("measure"), label("slice"), label("value")];
-        let (sum, count) = self.cells.entry(key).or_default();
-        match value {
-            Value::Count(added) => *count += added,
-            Value::Decimal { units, decimals } => *sum += units_to_f64(units, decimals),
-            Value::Float(added) => *sum += added,
-        }
-    }
-}
-
-impl Scores {
-    fn finish(
-        self,
-        run: String,
-        searches: u64,
-        feedback: Vec<(&'static str, u64)>,
-        measures: &[Measure],
-        by: &[String],
-    ) -> Behaviour {
-        let mean = |measure: &Measure, slice: &str, value: Option<&str>| {
-            let measure = measure.to_string();
-            let cells = self.cells.iter().filter(|([name, label, of], _)| {
-                *name == measure && label == slice && value.is_none_or(|value| of == value)
-            });
-            let (sum, n) = cells.fold((0.0, 0), |(sum, n), (_, cell)| (sum + cell.0, n + cell.1));
+/// Reads the behaviour on a run from the snapshot of its engine: means over all variants.
+fn read(run: String, model: &ReadModel<'_>, by: &[String]) -> Behaviour {
+    let measures = 0..model.measures().len();
+    let scored = |it: &ScoreSeries<'_>| {
+        let mut measures = measures.clone();
+        measures.any(|measure| model.tally(measure, it.series).is_some())
+    };
+    let series: Vec<ScoreSeries<'_>> = model.series().filter(scored).collect();
+    let means = |slice: &str, value: &str| -> Vec<BehaviourMean> {
+        let of_slice = series.iter();
+        let of_slice = of_slice.filter(|it| (it.slice, it.value) == (slice, value));
+        let mean = |(measure, name): (usize, &String)| {
+            let mut total = Tally::default();
+            let tallies = of_slice.clone();
+            for tally in tallies.filter_map(|it| model.tally(measure, it.series)) {
+                total.merge(tally);
+            }
             BehaviourMean {
-                mean: (n > 0).then(|| sum / count_to_f64(n)),
-                measure,
-                n,
+                measure: name.clone(),
+                mean: total.mean(),
+                n: total.count,
             }
         };
-        let means = |slice: &str, value: Option<&str>| -> Vec<BehaviourMean> {
-            let measures = measures.iter();
-            measures.map(|it| mean(it, slice, value)).collect()
-        };
-        let slices = by.iter().flat_map(|label| {
-            let of_label = self.cells.keys().filter(|[_, slice, _]| slice == label);
-            let mut values: Vec<&String> = of_label.map(|[_, _, value]| value).collect();
-            values.sort();
-            values.dedup();
-            let slices = values.into_iter().map(|value| BehaviourSlice {
-                label: label.clone(),
-                value: value.clone(),
-                measures: means(label, Some(value)),
-            });
-            slices.collect::<Vec<_>>()
+        model.measures().iter().enumerate().map(mean).collect()
+    };
+    let slices = by.iter().flat_map(|label| {
+        let of_label = series.iter().filter(|it| it.slice == label);
+        let values: BTreeSet<&str> = of_label.map(|it| it.value).collect();
+        let slices = values.into_iter().map(|value| BehaviourSlice {
+            label: label.clone(),
+            value: value.to_owned(),
+            measures: means(label, value),
         });
-        Behaviour {
-            run,
-            searches,
-            feedback,
-            measures: means(ALL_SEARCHES, None),
-            by: slices.collect(),
-        }
+        slices.collect::<Vec<_>>()
+    });
+    let searches = model.outcomes(Kind::Search).into_iter();
+    let searches = searches.filter(|(outcome, _)| matches!(*outcome, "judged" | "unjudged"));
+    Behaviour {
+        run,
+        searches: searches.map(|(_, count)| count).sum(),
+        feedback: model.outcomes(Kind::Feedback).to_vec(),
+        measures: means(ALL_SEARCHES, ""),
+        by: slices.collect(),
     }
 }

@@ -56,7 +56,8 @@ impl Tally {
         self.squares = self.squares.saturating_add(score * score);
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Adds another sum.
+    pub fn merge(&mut self, other: &Self) {
         self.count += other.count;
         self.sum += other.sum;
         self.squares = self.squares.saturating_add(other.squares);

@@ -1,14 +1,11 @@
 //! Experiments: arms against the control, with anytime-valid confidence intervals.
-//!
-//! The numbers are samples of `/metrics`.
 
 use serde::Serialize;
 
-use super::systems::{Difference, interval_of, whole};
-use crate::collect::LabelPair;
+use super::systems::Difference;
 use crate::http::Exposition;
-use rankgauge_core::engine::family;
-use rankgauge_core::engine::settings::EXPERIMENT;
+use rankgauge_core::engine::fixed::count_to_f64;
+use rankgauge_core::engine::read_model::ArmReading;
 use rankgauge_core::measure::direction::Direction;
 
 /// Experiments of the configuration.
@@ -73,77 +70,50 @@ pub(crate) struct ArmDifference {
 /// Returns all experiments.
 pub(crate) fn of(exposition: &Exposition) -> Experiments {
     let settings = &exposition.names.settings;
-    let families = [
-        &family::SEARCHES,
-        &family::EXPERIMENT_SESSIONS,
-        &family::EXPERIMENT_DIFFERENCE,
-        &family::SPLIT_LOG_EVIDENCE,
-    ];
-    let is_selected = |family: &str, labels: &[LabelPair<'_>]| {
-        let is_slice = |(name, value): &LabelPair<'_>| *name != "slice" || *value == EXPERIMENT;
-        families.iter().any(|known| known.name == family) && labels.iter().all(is_slice)
-    };
     let snapshot = exposition.published.merged();
-    let samples = exposition.samples(&snapshot, &is_selected);
+    let model = exposition.names.read(&snapshot);
     let experiments = settings.experiments.iter().map(|experiment| {
-        let id = experiment.id.as_str();
-        let arms: Vec<ArmStatus> = experiment
-            .split
-            .iter()
-            .map(|(variant, share)| {
-                let labels = [("variant", variant.as_str()), ("value", id)];
-                let searches = samples.value(&family::SEARCHES, &labels);
-                let labels = [("variant", variant.as_str()), ("experiment", id)];
-                let sessions = samples.value(&family::EXPERIMENT_SESSIONS, &labels);
-                let differences = settings.measures.iter().filter_map(|measure| {
-                    let measure = measure.to_string();
-                    let difference = interval_of(&|bound| {
-                        let labels = [
-                            ("experiment", id),
-                            ("measure", measure.as_str()),
-                            ("variant", variant),
-                            ("bound", bound),
-                        ];
-                        samples.value(&family::EXPERIMENT_DIFFERENCE, &labels)
-                    })?;
-                    Some(ArmDifference {
-                        verdict: verdict(difference, Direction::of(&measure)),
-                        searches_to_decide: searches_to_decide(difference, searches),
-                        measure,
-                        difference,
-                    })
-                });
-                ArmStatus {
-                    variant: variant.clone(),
-                    is_control: *variant == experiment.control,
-                    share: *share,
-                    sessions: sessions.map_or(0, whole),
-                    searches: searches.map_or(0, whole),
-                    differences: differences.collect(),
-                }
-            })
-            .collect();
-        let has_difference = |name: &String| {
-            let mut differences = arms.iter().flat_map(|arm| &arm.differences);
-            differences.any(|it| it.measure == *name)
+        let arms = model.arms(experiment);
+        let status = |arm: &ArmReading<'_>| {
+            let searches = arm.series.map_or(0, |series| model.searches(series));
+            let measures = settings.measures.iter().enumerate();
+            let differences = measures.filter_map(|(index, measure)| {
+                let difference = Difference::from(model.difference(index, arm, &arms)?);
+                Some(ArmDifference {
+                    measure: measure.to_string(),
+                    verdict: verdict(difference, measure.descriptor().direction),
+                    searches_to_decide: searches_to_decide(difference, searches),
+                    difference,
+                })
+            });
+            ArmStatus {
+                variant: arm.variant.to_owned(),
+                is_control: arm.is_control,
+                share: arm.share,
+                sessions: arm.sessions,
+                searches,
+                differences: differences.collect(),
+            }
         };
+        let has_difference = |index: usize| {
+            let mut arms_of = arms.iter();
+            arms_of.any(|arm| model.difference(index, arm, &arms).is_some())
+        };
+        let measures = settings.measures.iter().enumerate();
+        let measures = measures.filter(|(index, _)| has_difference(*index));
         ExperimentStatus {
-            id: id.to_owned(),
+            id: experiment.id.clone(),
             control: experiment.control.clone(),
             alpha: settings.detection.alpha,
-            split_log_evidence: samples.value(&family::SPLIT_LOG_EVIDENCE, &[("experiment", id)]),
+            split_log_evidence: model.split_evidence(&arms),
             split_threshold: settings.detection.split_threshold,
-            measures: settings
-                .measures
-                .iter()
-                .map(ToString::to_string)
-                .filter(has_difference)
-                .map(|measure| ExperimentMeasure {
-                    direction: name_of(Direction::of(&measure)),
-                    measure,
+            measures: measures
+                .map(|(_, measure)| ExperimentMeasure {
+                    measure: measure.to_string(),
+                    direction: name_of(measure.descriptor().direction),
                 })
                 .collect(),
-            arms,
+            arms: arms.iter().map(status).collect(),
         }
     });
     Experiments {
@@ -175,9 +145,14 @@ fn verdict(difference: Difference, direction: Direction) -> &'static str {
 }
 
 /// The half width of an interval shrinks with the root of the number of searches.
-fn searches_to_decide(difference: Difference, searches: Option<f64>) -> Option<u64> {
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number is from 0 to a billion"
+)]
+fn searches_to_decide(difference: Difference, searches: u64) -> Option<u64> {
     let half_width = (difference.upper - difference.lower) / 2.0;
     let size = difference.estimate.abs();
-    let enough = searches? * (half_width / size).powi(2);
-    (size < half_width && enough.is_finite() && enough < 1e9).then(|| whole(enough.ceil()))
+    let enough = count_to_f64(searches) * (half_width / size).powi(2);
+    (size < half_width && enough.is_finite() && enough < 1e9).then(|| enough.ceil() as u64)
 }

@@ -121,7 +121,10 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<GoldCov
         }
     });
     let snapshot = exposition.published.merged();
-    let searches = status::events(&snapshot, rankgauge_core::event::Kind::Search);
+    let searches = status::events(
+        &exposition.names.read(&snapshot),
+        rankgauge_core::event::Kind::Search,
+    );
     let searches = searches.into_iter();
     Ok(GoldCoverage {
         relevance_level: gold.relevance_level(),

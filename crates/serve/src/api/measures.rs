@@ -6,10 +6,8 @@ use super::pagination::{CursorKey, cursor, page};
 use super::parameters::Parameters;
 use super::problem::ApiError;
 use super::status;
-use crate::collect::{LabelValues, SnapshotView};
 use crate::http::Exposition;
-use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
-use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::read_model::ScoreSeries;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::measure::Measure;
 
@@ -87,79 +85,77 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
         .values("measure")
         .map(|text| configured(text, settings))
         .collect::<Result<_, _>>()?;
-    for window in params.values("window") {
-        if settings.windows.iter().all(|known| known.name != window) {
-            let names: Vec<&str> = settings.windows.iter().map(|known| &*known.name).collect();
-            return Err(ApiError::bad_request(format!(
-                "\"{window}\" is not a configured window: use one of {}",
-                names.join(", ")
-            )));
-        }
+    for name in params.values("window") {
+        window(name, settings)?;
     }
     let limit = params.integer("limit", 1..=MAX_LISTED)?;
     let after = cursor::<Place>(params)?;
     let snapshot = exposition.published.merged();
-    let values = LabelValues::of(&exposition.names);
-    let view = SnapshotView::new(&snapshot, &exposition.names, &values);
-    let series = &view.series;
-    let windows: Vec<(&str, Vec<_>)> = settings
-        .windows
-        .iter()
-        .enumerate()
-        .filter(|(_, window)| params.matches("window", &window.name))
-        .map(|(number, window)| {
-            let rows = snapshot.totals.scores.window_rows(number);
-            (&*window.name, rows.collect())
-        })
-        .collect();
-    let rows: Vec<_> = snapshot.totals.scores.rows().collect();
+    let model = exposition.names.read(&snapshot);
+    let windows = settings.windows.iter().enumerate();
+    let windows = windows.filter(|(_, window)| params.matches("window", &window.name));
+    let windows: Vec<_> = windows.collect();
+    let is_selected = |it: &ScoreSeries<'_>| {
+        params.matches("variant", it.variant)
+            && params.matches("slice", it.slice)
+            && params.matches("value", it.value)
+    };
+    let series: Vec<_> = model.series().filter(is_selected).collect();
     let mut measures = Vec::new();
-    for (index, measure) in view.measures.iter().enumerate() {
+    for (index, measure) in model.measures().iter().enumerate() {
         if !wanted.is_empty() && !wanted.contains(measure) {
             continue;
         }
-        let column = column_of(index);
-        for (number, (row, (variant, slice, value))) in rows.iter().zip(series).enumerate() {
-            let tally = &row[column];
+        for it in &series {
             let place = Place {
                 measure: index,
-                series: number,
+                series: it.series.index(),
             };
-            let is_selected = after.is_none_or(|after| place > after)
-                && params.matches("variant", variant)
-                && params.matches("slice", slice)
-                && params.matches("value", value);
-            if tally.count == 0 || !is_selected {
+            let tally = model.tally(index, it.series);
+            let tally = tally.filter(|_| after.is_none_or(|after| place > after));
+            let Some((tally, mean)) = tally.and_then(|it| Some((it, it.mean()?))) else {
                 continue;
-            }
-            let rolling = windows.iter().filter_map(|(window, rows)| {
-                let cell = &(*rows.get(number)?)?[column];
+            };
+            let rolling = windows.iter().filter_map(|(number, window)| {
+                let cell = model.rolling(index, it.series, *number)?;
                 Some(Rolling {
-                    window: (*window).to_owned(),
+                    window: window.name.clone(),
                     count: cell.count,
                     mean: cell.mean()?,
                 })
             });
             measures.push(MeasureValues {
                 measure: measure.clone(),
-                variant: (*variant).to_owned(),
-                slice: (*slice).to_owned(),
-                value: (*value).to_owned(),
+                variant: it.variant.to_owned(),
+                slice: it.slice.to_owned(),
+                value: it.value.to_owned(),
                 count: tally.count,
-                mean: units_to_f64(tally.sum, NANO_DECIMALS) / count_to_f64(tally.count),
+                mean,
                 windows: rolling.collect(),
                 place,
             });
         }
     }
-    let watermark = snapshot.progress.and_then(|progress| progress.watermark);
     let next_cursor = page(&mut measures, limit.unwrap_or(MAX_LISTED), |entry| {
         entry.place
     });
     Ok(Measures {
         next_cursor,
-        watermark: watermark.map(status::time),
+        watermark: model.watermark().map(status::time),
         measures,
+    })
+}
+
+/// Position of the window named `name`.
+pub(crate) fn window(name: &str, settings: &Settings) -> Result<usize, ApiError> {
+    let windows = &settings.windows;
+    let found = windows.iter().position(|known| known.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = windows.iter().map(|known| &*known.name).collect();
+        ApiError::bad_request(format!(
+            "\"{name}\" is not a configured window: use one of {}",
+            names.join(", ")
+        ))
     })
 }
 

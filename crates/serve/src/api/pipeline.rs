@@ -5,11 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::status;
-use super::systems::whole;
-use crate::collect::LabelPair;
 use crate::http::Exposition;
-use rankgauge_core::engine::family;
-use rankgauge_core::event::{Kind, Reason};
+use rankgauge_core::event::Kind;
 
 /// State of the pipeline.
 #[derive(Debug, Serialize)]
@@ -20,7 +17,7 @@ pub(crate) struct Pipeline {
     pub(crate) finalised_early: u64,
     pub(crate) memory: Memory,
     /// Samples in overflow series, by family; families without any are omitted.
-    pub(crate) overflow: BTreeMap<String, u64>,
+    pub(crate) overflow: BTreeMap<&'static str, u64>,
 }
 
 /// Records of one kind.
@@ -84,26 +81,17 @@ pub(crate) struct Memory {
 pub(crate) fn of(exposition: &Exposition) -> Pipeline {
     let published = &exposition.published;
     let snapshot = published.merged();
-    let families = [&family::OVERFLOW_SAMPLES];
-    let is_selected =
-        |family: &str, _: &[LabelPair<'_>]| families.iter().any(|known| known.name == family);
-    let samples = exposition.samples(&snapshot, &is_selected);
-    let overflow = samples.all(&family::OVERFLOW_SAMPLES, &[]);
-    let overflow = overflow.filter(|sample| sample.value > 0.0);
+    let model = exposition.names.read(&snapshot);
     let events = Kind::ALL.map(|kind| {
-        let outcomes = snapshot.totals.events.outcomes(kind);
-        let pending = snapshot.pending[kind.index()];
+        let outcomes = model.outcomes(kind).into_iter();
         let outcomes: Vec<OutcomeCount> = outcomes
-            .into_iter()
-            .chain([("pending", pending)])
+            .chain([("pending", model.pending(kind))])
             .map(|(outcome, count)| OutcomeCount { outcome, count })
             .collect();
-        let by_reason = snapshot.totals.events.invalid_by_reason(kind);
-        let by_reason = Reason::ALL.into_iter().zip(by_reason);
-        let rejected = by_reason.filter(|(_, count)| **count > 0);
+        let rejected = model.invalid(kind).filter(|(_, count)| *count > 0);
         let rejected = rejected.map(|(reason, count)| RejectedCount {
             reason: reason.name(),
-            count: *count,
+            count,
             last: published
                 .rejections
                 .last(kind, reason)
@@ -117,24 +105,22 @@ pub(crate) fn of(exposition: &Exposition) -> Pipeline {
         let dead_letters = published.dead_letter_counts(kind);
         let status = KindStatus {
             topic: exposition.names.topics[kind.index()].clone(),
-            received: outcomes.iter().map(|outcome| outcome.count).sum(),
+            received: model.received(kind),
             outcomes,
             rejected: rejected.collect(),
             dead_letters: dead_letters.map(|[delivered, failed]| DeadLetters { delivered, failed }),
         };
         (kind.name(), status)
     });
-    let finalised_early = snapshot.totals.counters.sum(&family::FINALISED_EARLY);
+    let memory = model.memory();
     Pipeline {
         events: events.into(),
-        finalised_early: u64::try_from(finalised_early).unwrap_or(u64::MAX),
+        finalised_early: model.finalised_early(),
         memory: Memory {
-            joins: snapshot.memory.joins,
-            totals: snapshot.memory.totals,
-            limit: snapshot.memory.limit,
+            joins: memory.joins,
+            totals: memory.totals,
+            limit: memory.limit,
         },
-        overflow: overflow
-            .map(|sample| (sample.label("family").to_owned(), whole(sample.value)))
-            .collect(),
+        overflow: model.overflow().filter(|(_, count)| *count > 0).collect(),
     }
 }

@@ -7,10 +7,9 @@ use super::parameters::Parameters;
 use super::problem::ApiError;
 use super::status;
 use super::systems::Interval;
-use crate::collect::LabelPair;
 use crate::http::Exposition;
 use crate::live::regressions::Regression;
-use rankgauge_core::engine::family;
+use rankgauge_core::engine::read_model::WatchedSeries;
 
 pub(crate) const PARAMETERS: [&str; 2] = ["limit", "cursor"];
 
@@ -45,37 +44,27 @@ pub(crate) struct RegressionEntry {
 pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Regressions, ApiError> {
     let limit = params.integer("limit", 1..=MAX_LISTED)?;
     let before = cursor::<u64>(params)?;
-    let families = [&family::REGRESSION, &family::SCORE_BOUND];
-    let is_selected =
-        |family: &str, _: &[LabelPair<'_>]| families.iter().any(|known| known.name == family);
     let snapshot = exposition.published.merged();
-    let samples = exposition.samples(&snapshot, &is_selected);
+    let model = exposition.names.read(&snapshot);
     let now = crate::clock::wall_now();
     let latest = exposition.published.regressions.numbered();
     let latest = latest.into_iter();
     let latest = latest.filter(|(number, _)| before.is_none_or(|before| *number < before));
     let mut regressions: Vec<RegressionEntry> = latest
         .map(|(number, regression)| {
-            let labels = [
-                ("measure", regression.measure.as_str()),
-                ("variant", &regression.variant),
-                ("slice", &regression.slice),
-                ("value", &regression.value),
-            ];
-            let bound = |bound| {
-                let [measure, variant, slice, value] = labels;
-                let labels = [measure, variant, slice, value, ("bound", bound)];
-                samples.value(&family::SCORE_BOUND, &labels)
-            };
-            let bounds = bound("lower").zip(bound("upper"));
-            let [measure, variant, slice, value] = labels;
-            let test = ("test", regression.test);
-            let state = samples.value(&family::REGRESSION, &[test, measure, variant, slice, value]);
+            let series = model.find(&regression.variant, &regression.slice, &regression.value);
+            let measure = model.measure(&regression.measure);
+            let place = measure.zip(series);
+            let watched = place.and_then(|(measure, it)| model.watched_series(measure, it));
+            let mut alarms = watched.iter().flat_map(WatchedSeries::alarms);
             RegressionEntry {
                 time: status::time(regression.at.as_event_time()),
                 age_seconds: status::age(regression.at, now),
-                is_active: state.is_some_and(|state| state > 0.0),
-                bounds: bounds.map(|(lower, upper)| Interval { lower, upper }),
+                is_active: alarms.any(|test| test.name() == regression.test),
+                bounds: watched
+                    .as_ref()
+                    .and_then(|it| it.bounds)
+                    .map(Interval::from),
                 regression,
                 number,
             }

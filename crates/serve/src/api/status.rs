@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use super::{AdminApi, GoldSetInfo};
 use crate::live::{CheckpointView, WorkerView};
-use rankgauge_core::engine::family::{self, Table};
 use rankgauge_core::engine::fixed::units_to_f64;
-use rankgauge_core::engine::snapshot::{PartitionStatus, Snapshot};
+use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::engine::snapshot::PartitionStatus;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
@@ -77,8 +77,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
     let exposition = &admin.exposition;
     let published = &exposition.published;
     let merged = published.merged();
-    let finalised_early = merged.totals.counters.sum(&family::FINALISED_EARLY);
-    let watermark = merged.progress.and_then(|progress| progress.watermark);
+    let model = exposition.names.read(&merged);
     let liveness_problem = exposition.liveness_problem();
     let views = || published.views.iter().enumerate();
     let mut partitions: Vec<PartitionPosition> = views()
@@ -105,17 +104,15 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .map(|(number, view)| worker(number, view, now))
             .collect(),
         partitions,
-        watermark: watermark.map(time),
+        watermark: model.watermark().map(time),
         gold: exposition
             .is_gold_configured
             .then(|| GoldSetInfo::from(&*exposition.control.gold())),
         events: Kind::ALL
-            .map(|kind| (kind.name(), events(&merged, kind)))
+            .map(|kind| (kind.name(), events(&model, kind)))
             .into(),
-        finalised_early: u64::try_from(finalised_early).unwrap_or(u64::MAX),
-        is_over_series_limit: Table::all()
-            .filter(|table| table.can_overflow())
-            .any(|table| merged.totals.overflow(table.owner()) > 0),
+        finalised_early: model.finalised_early(),
+        is_over_series_limit: model.overflow().any(|(_, samples)| samples > 0),
     }
 }
 
@@ -161,10 +158,9 @@ fn partition(
 }
 
 /// Events by outcome. With the pending ones, they add up to the events received.
-pub(super) fn events(snapshot: &Snapshot, kind: Kind) -> BTreeMap<&'static str, u64> {
-    let pending = ("pending", snapshot.pending[kind.index()]);
-    let outcomes = snapshot.totals.events.outcomes(kind).into_iter();
-    outcomes.chain([pending]).collect()
+pub(super) fn events(model: &ReadModel<'_>, kind: Kind) -> BTreeMap<&'static str, u64> {
+    let outcomes = model.outcomes(kind).into_iter();
+    outcomes.chain([("pending", model.pending(kind))]).collect()
 }
 
 pub(crate) fn age(then: WallTime, now: WallTime) -> f64 {

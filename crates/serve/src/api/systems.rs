@@ -1,6 +1,4 @@
 //! Systems side by side: every variant with its scores against targets, baseline and control.
-//!
-//! The numbers are samples of `/metrics`.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +8,13 @@ use super::experiments::name_of;
 use super::parameters::Parameters;
 use super::problem::ApiError;
 use super::status;
-use crate::collect::{ALL_SEARCHES, LabelPair};
 use crate::history::{History, SAMPLE_INTERVAL, Series};
 use crate::http::Exposition;
-use crate::samples::Samples;
 use crate::target::Target;
+use rankgauge_core::detection::{self, Bounds};
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::family;
+use rankgauge_core::engine::family::QUANTILES;
+use rankgauge_core::engine::read_model::{ArmReading, ReadModel, ScoreSeries};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
 
@@ -46,6 +44,9 @@ pub(crate) struct Systems {
 /// Facts about a measure.
 #[derive(Debug, Serialize)]
 pub(crate) struct MeasureInfo {
+    /// Position in the settings.
+    #[serde(skip)]
+    index: usize,
     pub(crate) measure: String,
     /// Direction in which scores improve: `up`, `down` or `neither`.
     pub(crate) direction: &'static str,
@@ -139,24 +140,22 @@ pub(crate) struct Difference {
     pub(crate) upper: f64,
 }
 
-/// Families from which the response is computed.
-const FAMILIES: [&family::Family; 15] = [
-    &family::SCORE,
-    &family::SEARCHES,
-    &family::SEARCHES_PER_SECOND,
-    &family::GOLD_COVERAGE,
-    &family::SEARCH_ERRORS,
-    &family::SEARCH_LATENCY_QUANTILE,
-    &family::COST_PER_QUERY_MEAN,
-    &family::FEEDBACK,
-    &family::BASELINE_SCORE,
-    &family::BASELINE_SEARCHES,
-    &family::SCORE_BOUND,
-    &family::EXPERIMENT_DIFFERENCE,
-    &family::REGRESSION,
-    &family::SCORE_COUNT,
-    &family::EXPERIMENT_CONTROL,
-];
+impl From<detection::Difference> for Difference {
+    fn from(found: detection::Difference) -> Self {
+        let [lower, upper] = found.interval();
+        Self {
+            estimate: found.difference,
+            lower,
+            upper,
+        }
+    }
+}
+
+impl From<Bounds> for Interval {
+    fn from(Bounds { lower, upper }: Bounds) -> Self {
+        Self { lower, upper }
+    }
+}
 
 /// Returns the systems that the parameters select.
 pub(crate) fn of(
@@ -167,55 +166,33 @@ pub(crate) fn of(
 ) -> Result<Systems, ApiError> {
     let settings = &exposition.names.settings;
     let windows: Vec<String> = settings.windows.iter().map(|it| it.name.clone()).collect();
-    let window = match params.single("window")? {
-        None => windows.first().cloned().unwrap_or_default(),
-        Some(window) if windows.iter().any(|known| known == window) => window.to_owned(),
-        Some(window) => {
-            return Err(ApiError::bad_request(format!(
-                "\"{window}\" is not a configured window: use one of {}",
-                windows.join(", ")
-            )));
-        }
-    };
+    let window = params.single("window")?;
+    let window = window.map_or(Ok(0), |name| super::measures::window(name, settings))?;
     let wanted: Vec<String> = params
         .values("measure")
         .map(|text| super::measures::configured(text, settings))
         .collect::<Result<_, _>>()?;
     let is_wanted = |measure: &str| wanted.is_empty() || wanted.iter().any(|it| it == measure);
-    let is_selected = |family: &str, labels: &[LabelPair<'_>]| {
-        FAMILIES.iter().any(|known| known.name == family)
-            && labels.iter().all(|(name, value)| match *name {
-                "slice" => *value == ALL_SEARCHES,
-                "window" => *value == window,
-                "measure" => is_wanted(value),
-                _ => true,
-            })
-    };
     let snapshot = exposition.published.merged();
-    let samples = exposition.samples(&snapshot, &is_selected);
-    let experiments = &settings.experiments;
-    let control = experiments.first().map(|first| first.control.clone());
+    let model = exposition.names.read(&snapshot);
+    let experiment = settings.experiments.first();
     let measures = measures(exposition, targets, is_wanted);
-    let variants: Vec<&str> = samples
-        .all(&family::SEARCHES, &[])
-        .map(|sample| sample.label("variant"))
-        .filter(|variant| params.matches("variant", variant))
-        .collect();
     let (times, series) =
         history.series(|measure, variant| is_wanted(measure) && params.matches("variant", variant));
     let view = View {
-        samples: &samples,
-        window: &window,
+        arms: experiment.map_or_else(Vec::new, |it| model.arms(it)),
+        model: &model,
+        window,
         measures: &measures,
-        control: control.as_deref(),
+        control: experiment.map(|it| it.control.as_str()),
         series: &series,
-        experiment: experiments.first().map(|first| first.id.as_str()),
     };
-    let mut systems: Vec<System> = variants.into_iter().map(|it| view.system(it)).collect();
+    let variants = model.variants();
+    let variants = variants.filter(|it| params.matches("variant", it.variant));
+    let mut systems: Vec<System> = variants.map(|it| view.system(&it)).collect();
     systems.sort_by(|a, b| a.variant.cmp(&b.variant));
-    let watermark = snapshot.progress.and_then(|progress| progress.watermark);
     Ok(Systems {
-        watermark: watermark.map(status::time),
+        watermark: model.watermark().map(status::time),
         history: HistoryTimes {
             window: windows.first().cloned(),
             interval_seconds: SAMPLE_INTERVAL.as_secs(),
@@ -225,9 +202,9 @@ pub(crate) fn of(
                 .map(|at| status::time(at.as_event_time()))
                 .collect(),
         },
-        window,
+        window: windows.get(window).cloned().unwrap_or_default(),
         windows,
-        control,
+        control: experiment.map(|it| it.control.clone()),
         systems,
         measures,
     })
@@ -259,6 +236,7 @@ fn measures(
                 Direction::Up | Direction::Neither => b.value.total_cmp(&a.value),
             });
             MeasureInfo {
+                index,
                 measure: measure.to_string(),
                 direction: name_of(direction),
                 is_user_measure: measure.is_user_measure(),
@@ -272,56 +250,54 @@ fn measures(
 }
 
 struct View<'a> {
-    samples: &'a Samples<'a>,
-    window: &'a str,
+    model: &'a ReadModel<'a>,
+    /// Position of the window.
+    window: usize,
     measures: &'a [MeasureInfo],
+    /// Arms of the first experiment, and its control.
+    arms: Vec<ArmReading<'a>>,
     control: Option<&'a str>,
-    experiment: Option<&'a str>,
     series: &'a [Series],
 }
 
 impl View<'_> {
-    fn system(&self, variant: &str) -> System {
-        let of_variant = [("variant", variant)];
-        let in_window = [("variant", variant), ("window", self.window)];
-        let samples = self.samples;
+    fn system(&self, of: &ScoreSeries<'_>) -> System {
+        let (model, window) = (self.model, self.window);
         let mut latency: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
-        for sample in samples.all(&family::SEARCH_LATENCY_QUANTILE, &in_window) {
-            let of_stage = latency.entry(sample.label("stage").to_owned()).or_default();
-            of_stage.insert(sample.label("quantile").to_owned(), sample.value);
+        for it in model.latencies(window).filter(|it| it.variant == of.label) {
+            for (quantile, name) in QUANTILES {
+                if let Some(seconds) = it.seconds(quantile) {
+                    let of_stage = latency.entry(it.stage.to_owned()).or_default();
+                    of_stage.insert(name.to_owned(), seconds);
+                }
+            }
         }
-        let costs = samples.all(&family::COST_PER_QUERY_MEAN, &in_window);
-        let feedback = samples.all(&family::FEEDBACK, &of_variant);
-        let errors = samples.all(&family::SEARCH_ERRORS, &of_variant);
-        let searches = samples.value(&family::SEARCHES, &of_variant);
+        let costs = model.costs(window).filter(|it| it.variant == of.label);
+        let feedback = model.feedback(of.label);
+        let measures = self.measures.iter();
         System {
-            variant: variant.to_owned(),
-            is_control: self.control == Some(variant),
-            searches: searches.map_or(0, whole),
-            searches_per_second: samples.value(&family::SEARCHES_PER_SECOND, &in_window),
-            gold_coverage: samples.value(&family::GOLD_COVERAGE, &in_window),
-            errors: whole(errors.map(|sample| sample.value).sum()),
+            variant: of.variant.to_owned(),
+            is_control: self.control == Some(of.variant),
+            searches: model.searches(of.series),
+            searches_per_second: model.searches_per_second(of.series, window),
+            gold_coverage: model.gold_coverage(of.series, window),
+            errors: model.errors(of.label),
             latency_seconds: latency,
             cost_per_query: costs
-                .map(|sample| (sample.label("currency").to_owned(), sample.value))
+                .filter_map(|it| Some((it.currency.to_owned(), it.cost.mean()?)))
                 .collect(),
             feedback: feedback
-                .map(|sample| (sample.label("type").to_owned(), whole(sample.value)))
+                .map(|(action, count)| (action.to_owned(), count))
                 .collect(),
-            scores: self
-                .measures
-                .iter()
-                .filter_map(|measure| self.score(variant, measure))
-                .collect(),
+            scores: measures.filter_map(|it| self.score(of, it)).collect(),
         }
     }
 
     /// Scores of a variant; `None` without any score since the start.
-    fn score(&self, variant: &str, info: &MeasureInfo) -> Option<SystemScore> {
-        let labels = [("measure", info.measure.as_str()), ("variant", variant)];
-        let samples = self.samples;
-        samples.value(&family::SCORE_COUNT, &labels)?;
-        let mean = samples.value(&family::SCORE, &labels);
+    fn score(&self, of: &ScoreSeries<'_>, info: &MeasureInfo) -> Option<SystemScore> {
+        let (model, measure) = (self.model, info.index);
+        model.tally(measure, of.series)?;
+        let mean = model.mean(measure, of.series, self.window);
         let reached = |target: &&TargetInfo| {
             mean.is_some_and(|mean| match info.direction {
                 "down" => mean <= target.value,
@@ -329,66 +305,30 @@ impl View<'_> {
             })
         };
         let tier = info.targets.iter().find(reached);
-        let bound = |bound| {
-            let [measure, variant] = labels;
-            let labels = [measure, variant, ("bound", bound)];
-            samples.value(&family::SCORE_BOUND, &labels)
-        };
-        let difference = |bound| {
-            let [measure, variant] = labels;
-            let labels = [
-                ("experiment", self.experiment?),
-                measure,
-                variant,
-                ("bound", bound),
-            ];
-            samples.value(&family::EXPERIMENT_DIFFERENCE, &labels)
-        };
-        let tests = || samples.all(&family::REGRESSION, &labels);
-        let alarms = tests().filter(|sample| sample.value > 0.0);
+        let arm = self.arms.iter().find(|arm| arm.variant == of.variant);
+        let difference = arm.and_then(|arm| model.difference(measure, arm, &self.arms));
+        let watched = model.watched_series(measure, of.series);
+        let alarms = watched.iter().flat_map(|it| it.alarms());
+        let baseline = model.baseline(measure, of.label);
         // A drop is tested from the first search that was compared with its baseline.
-        let is_learned = tests().any(|sample| sample.label("test") == Test::Drop.name());
-        let baseline = samples.value(&family::BASELINE_SCORE, &labels);
+        let evidence = watched.as_ref().map(|it| it.log_evidence);
+        let is_learned = evidence.is_some_and(|it| it[Test::Drop as usize].is_some());
         let mut series = self.series.iter();
-        let series = series.find(|it| it.measure == info.measure && it.variant == variant);
+        let series = series.find(|it| it.measure == info.measure && it.variant == of.variant);
         Some(SystemScore {
             measure: info.measure.clone(),
             mean,
             is_below_targets: mean.is_some() && !info.targets.is_empty() && tier.is_none(),
             tier: tier.map(|target| target.tier.clone()),
-            baseline: baseline.filter(|_| is_learned),
-            baseline_searches: samples
-                .value(&family::BASELINE_SEARCHES, &labels)
-                .map(whole),
-            bounds: bound("lower").zip(bound("upper")).map(interval),
-            difference: interval_of(&difference),
-            alarms: alarms
-                .map(|sample| sample.label("test").to_owned())
-                .collect(),
+            baseline: baseline.filter(|_| is_learned).and_then(|it| it.mean()),
+            baseline_searches: baseline.map(|it| it.scores()),
+            alarms: alarms.map(|test| test.name().to_owned()).collect(),
+            bounds: watched
+                .as_ref()
+                .and_then(|it| it.bounds)
+                .map(Interval::from),
+            difference: difference.map(Difference::from),
             history: series.map(|it| it.means.clone()).unwrap_or_default(),
         })
     }
-}
-
-fn interval((lower, upper): (f64, f64)) -> Interval {
-    Interval { lower, upper }
-}
-
-/// Difference whose bounds `value_of` returns by name.
-pub(super) fn interval_of(value_of: &impl Fn(&'static str) -> Option<f64>) -> Option<Difference> {
-    Some(Difference {
-        estimate: value_of("estimate")?,
-        lower: value_of("lower")?,
-        upper: value_of("upper")?,
-    })
-}
-
-/// Converts the value of a counter that counts in whole numbers.
-#[allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the value of a counter is not negative, and exact up to 2^53"
-)]
-pub(super) fn whole(value: f64) -> u64 {
-    value as u64
 }

@@ -1,117 +1,116 @@
-//! Metric families of scores: sums, rolling means, searches and documents.
+//! Metric families of scores and user behaviour: sums, rolling means, searches, documents, and
+//! correlations.
 
-use super::{ALL_SEARCHES, Labels, ScoreLabels, Sink, SnapshotView, Value};
+use super::{Labels, Sink, Value, View, decimal, write_family};
 use rankgauge_core::engine::family::{self, Family};
-use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64};
-use rankgauge_core::engine::scores::{Cell, SEARCHES, Tally, column_of};
-use rankgauge_core::engine::settings::{Rolling, WindowSpec};
+use rankgauge_core::engine::fixed::NANO_DECIMALS;
+use rankgauge_core::engine::registry::Series;
+use rankgauge_core::engine::scores::Tally;
+use rankgauge_core::engine::settings::Rolling;
 
-impl SnapshotView<'_> {
-    /// Writes one family of sums since the start. `value_of` receives the number of the series and
-    /// the column, and returns `None` for a column that has no such sum.
+impl View<'_> {
+    pub(super) fn scores(&self, sink: &mut dyn Sink) {
+        // Counters must not decrease: negative scores have a separate counter.
+        let negative = |measure, series| self.model.negative_sum(measure, series);
+        self.sums(&family::SCORE_SUM, sink, |measure, series, tally| {
+            let negative = negative(measure, series).unwrap_or(0);
+            Some(decimal(tally.sum + negative, NANO_DECIMALS))
+        });
+        self.sums(&family::SCORE_NEGATIVE_SUM, sink, |measure, series, _| {
+            Some(decimal(negative(measure, series)?, NANO_DECIMALS))
+        });
+        self.sums(&family::SCORE_COUNT, sink, |_, _, tally| {
+            Some(tally.count.into())
+        });
+        self.sums(&family::SCORE_SQUARES, sink, |_, _, tally| {
+            Some(decimal(tally.squares, 2 * NANO_DECIMALS))
+        });
+        self.rolling(&family::SCORE, sink, |measure, series, window| {
+            self.model.mean(measure, series, window).map(Value::Float)
+        });
+    }
+
+    /// Writes one family of sums since the start. `value_of` returns `None` for a measure that has no
+    /// such sum.
     fn sums(
         &self,
         family: &Family,
-        labels: &ScoreLabels<'_>,
         sink: &mut dyn Sink,
-        value_of: impl Fn(usize, usize, &Tally) -> Option<Value>,
+        value_of: impl Fn(usize, Series, &Tally) -> Option<Value>,
     ) {
-        let rows: Vec<&[Tally]> = self.snapshot.totals.scores.rows().collect();
         sink.family(family);
-        for (index, measure) in labels.measures.iter().enumerate() {
-            let column = column_of(index);
-            for (number, (row, series)) in rows.iter().zip(&labels.series).enumerate() {
-                let tally = &row[column];
-                if tally.count > 0
-                    && let Some(sum) = value_of(number, column, tally)
-                {
-                    sink.write("", &[measure, series], sum);
+        for (measure, name) in self.measures.iter().enumerate() {
+            for (it, labels) in &self.series {
+                let tally = self.model.tally(measure, it.series);
+                if let Some(sum) = tally.and_then(|tally| value_of(measure, it.series, tally)) {
+                    sink.write("", &[name, labels], sum);
                 }
             }
         }
     }
 
-    pub(super) fn scores(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
-        let scores = &self.snapshot.totals.scores;
-        // Counters must not decrease: negative scores have a separate counter.
-        let negative = |series: usize, column: usize| {
-            let position = scores.signed().binary_search(&column).ok()?;
-            Some(scores.negative(series, position))
-        };
-        self.sums(&family::SCORE_SUM, labels, sink, |series, column, tally| {
-            Some(Value::Decimal {
-                units: tally.sum + negative(series, column).unwrap_or(0),
-                decimals: NANO_DECIMALS,
-            })
-        });
-        self.sums(
-            &family::SCORE_NEGATIVE_SUM,
-            labels,
-            sink,
-            |series, column, _| {
-                Some(Value::Decimal {
-                    units: negative(series, column)?,
-                    decimals: NANO_DECIMALS,
-                })
-            },
-        );
-        self.sums(&family::SCORE_COUNT, labels, sink, |_, _, tally| {
-            Some(Value::Count(tally.count))
-        });
-        self.sums(&family::SCORE_SQUARES, labels, sink, |_, _, tally| {
-            Some(Value::Decimal {
-                units: tally.squares,
-                decimals: 2 * NANO_DECIMALS,
-            })
-        });
-        sink.family(&family::SCORE);
-        for (index, measure) in self.settings.measures.iter().enumerate() {
-            // Rates from few feedback events are misleading.
-            let min_count = if measure.is_user_measure() {
-                self.settings.min_samples
-            } else {
-                0
-            };
-            self.rolling(index, labels, |labels, cell| {
-                if cell.count >= min_count
-                    && let Some(mean) = cell.mean()
-                {
-                    sink.write("", labels, Value::Float(mean));
-                }
-            });
-        }
-    }
-
-    /// Calls `each` with the rolling sums of a measure, by its index in the settings: window by
-    /// window, every series with its labels.
-    pub(super) fn rolling(
+    /// Writes one family of rolling values: window by window of each measure.
+    fn rolling(
         &self,
-        index: usize,
-        labels: &ScoreLabels<'_>,
-        mut each: impl FnMut(&[&Labels<'_>], &Cell),
+        family: &Family,
+        sink: &mut dyn Sink,
+        value_of: impl Fn(usize, Series, usize) -> Option<Value>,
     ) {
-        for (number, window) in labels.windows.iter().enumerate() {
-            let rows = self.snapshot.totals.scores.window_rows(number);
-            let rows = rows.zip(labels.series.iter().zip(&self.series));
-            for (row, (series, (_, slice, _))) in rows {
-                let is_exposed = match self.rolling {
-                    Rolling::All => true,
-                    Rolling::Whole => *slice == ALL_SEARCHES,
-                    Rolling::None => false,
-                };
-                let Some(row) = row.filter(|_| is_exposed) else {
-                    continue;
-                };
-                let labels = [&labels.measures[index], series, window];
-                each(&labels, &row[column_of(index)]);
+        sink.family(family);
+        let (is_exposed, is_any_slice) = match self.rolling {
+            Rolling::All => (true, true),
+            Rolling::Whole => (true, false),
+            Rolling::None => (false, false),
+        };
+        for (measure, name) in self.measures.iter().enumerate().filter(|_| is_exposed) {
+            for (window, window_name) in self.windows.iter().enumerate() {
+                let series = self.series.iter();
+                for (it, labels) in series.filter(|(it, _)| is_any_slice || it.is_whole) {
+                    if let Some(value) = value_of(measure, it.series, window) {
+                        sink.write("", &[name, labels, window_name], value);
+                    }
+                }
             }
         }
     }
 
-    pub(super) fn documents(&self, labels: &ScoreLabels<'_>, sink: &mut dyn Sink) {
+    pub(super) fn searches(&self, sink: &mut dyn Sink) {
+        sink.family(&family::SEARCHES);
+        for (it, labels) in &self.series {
+            let searches = self.model.searches(it.series);
+            if searches > 0 {
+                sink.write("", &[labels], searches.into());
+            }
+        }
+        self.of_windows(&family::SEARCHES_PER_SECOND, sink, |series, window| {
+            self.model.searches_per_second(series, window)
+        });
+        self.of_windows(&family::GOLD_COVERAGE, sink, |series, window| {
+            self.model.gold_coverage(series, window)
+        });
+    }
+
+    /// Writes a value of all searches of each variant in each window.
+    fn of_windows(
+        &self,
+        family: &Family,
+        sink: &mut dyn Sink,
+        value_of: impl Fn(Series, usize) -> Option<f64>,
+    ) {
+        let windows = self.settings.windows.iter().enumerate();
+        let samples = windows.flat_map(|(number, window)| {
+            let value_of = &value_of;
+            let whole = self.series.iter().filter(|(it, _)| it.is_whole);
+            whole.filter_map(move |(it, _)| {
+                Some(([it.variant, &*window.name], value_of(it.series, number)?))
+            })
+        });
+        write_family(family, samples, sink);
+    }
+
+    pub(super) fn documents(&self, sink: &mut dyn Sink) {
         sink.family(&family::DOCUMENTS);
-        let scores = &self.snapshot.totals.scores;
-        let cutoffs = scores.cutoffs().iter().map(ToString::to_string);
+        let cutoffs = self.model.cutoffs().iter().map(ToString::to_string);
         let cutoffs: Vec<String> = cutoffs.collect();
         let outcomes: Vec<[Labels<'_>; 3]> = cutoffs
             .iter()
@@ -120,7 +119,7 @@ impl SnapshotView<'_> {
                     .map(|outcome| Labels::new(&[("cutoff", cutoff), ("outcome", outcome)]))
             })
             .collect();
-        for (row, series) in scores.document_rows().zip(&labels.series) {
+        for (row, (_, series)) in self.model.documents().zip(&self.series) {
             for (outcomes, documents) in outcomes.iter().zip(row) {
                 let counts = [
                     documents.true_positives,
@@ -132,47 +131,36 @@ impl SnapshotView<'_> {
                     continue;
                 }
                 for (outcome, count) in outcomes.iter().zip(counts) {
-                    sink.write("", &[outcome, series], Value::Count(count));
+                    sink.write("", &[outcome, series], count.into());
                 }
             }
         }
     }
 
-    pub(super) fn searches(&self, sink: &mut dyn Sink) {
-        let scores = &self.snapshot.totals.scores;
-        sink.family(&family::SEARCHES);
-        for (row, (variant, slice, value)) in scores.rows().zip(&self.series) {
-            if row[SEARCHES].count > 0 {
-                let labels = [("variant", *variant), ("slice", slice), ("value", value)];
-                sink.sample(&labels, Value::Count(row[SEARCHES].count));
-            }
-        }
-        sink.family(&family::SEARCHES_PER_SECOND);
-        self.rolling_searches(sink, |cell, window| {
-            let is_empty = cell.count == 0;
-            (!is_empty).then(|| count_to_f64(cell.count) / window.length.as_secs_f64())
+    pub(super) fn feedback(&self, sink: &mut dyn Sink) {
+        let measures = &self.settings.measures;
+        self.rolling(&family::SCORE_SAMPLES, sink, |measure, series, window| {
+            let cell = || self.model.rolling(measure, series, window);
+            let is_of_users = measures[measure].is_user_measure();
+            is_of_users.then(cell)?.map(|cell| cell.count.into())
         });
-        sink.family(&family::GOLD_COVERAGE);
-        self.rolling_searches(sink, |cell, _| cell.mean());
-    }
-
-    /// Writes a value of each variant and window, computed from the rolling number of searches.
-    fn rolling_searches(
-        &self,
-        sink: &mut dyn Sink,
-        value_of: impl Fn(&Cell, &WindowSpec) -> Option<f64>,
-    ) {
-        for (number, window) in self.settings.windows.iter().enumerate() {
-            let rows = self.snapshot.totals.scores.window_rows(number);
-            for (row, (variant, slice, _)) in rows.zip(&self.series) {
-                if *slice == ALL_SEARCHES
-                    && let Some(row) = row
-                    && let Some(value) = value_of(&row[SEARCHES], window)
-                {
-                    let labels = [("variant", *variant), ("window", &window.name)];
-                    sink.sample(&labels, Value::Float(value));
-                }
-            }
+        self.first_clicks(sink);
+        let teams = self.series_of(&family::INTERLEAVING_WINS);
+        sink.family(&family::INTERLEAVING_DELTA);
+        for (number, preference) in self.model.preferences() {
+            sink.write("", &[&teams[number]], preference.into());
         }
+        let agreement = self.model.production_agreement();
+        let agreement = agreement.map(|kappa| ([], kappa));
+        write_family(&family::PRODUCTION_AGREEMENT, agreement, sink);
+        let names = self.model.measures();
+        let correlations: Vec<_> = self.model.correlations().collect();
+        let coefficients = correlations
+            .iter()
+            .filter_map(|it| Some(([names[it.measure].as_str()], it.coefficient?)));
+        write_family(&family::SATISFACTION_CORRELATION, coefficients, sink);
+        let searches = correlations.iter();
+        let searches = searches.map(|it| ([names[it.measure].as_str()], it.searches));
+        write_family(&family::SATISFACTION_SAMPLES, searches, sink);
     }
 }

@@ -9,9 +9,10 @@ use tracing::warn;
 
 use rankgauge_core::detection::DropExtent;
 use rankgauge_core::engine::evidence::{Alarm, RegressedQuery};
-use rankgauge_core::engine::family;
-use rankgauge_core::engine::registry::{Dimension, Label, OTHER, Registry};
+use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::engine::registry::{OTHER, Registry};
 use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::WallTime;
 
 /// Maximum number of kept regressions.
@@ -78,23 +79,18 @@ impl From<DropExtent> for DropSize {
 
 impl Regression {
     fn of(alarm: Alarm, settings: &Settings, registry: &Registry, at: WallTime) -> Self {
-        let members = registry.series_labels(&family::SCORE);
-        let labels = members.get(alarm.series.index());
-        let [variant, slice, value, ..] = labels.copied().unwrap_or_default();
-        let named = |dimension, label: Label| {
-            let values = registry.values(dimension);
-            values.get(label.index()).map_or(OTHER, |it| it).to_owned()
-        };
-        let slice = slice.position().and_then(|place| place.checked_sub(1));
-        let slice = slice.and_then(|place| settings.slices.get(place));
-        let measure = settings.measures.get(alarm.measure);
+        let nothing = Snapshot::default();
+        let model = ReadModel::new(&nothing, settings, registry);
+        let series = model.names(alarm.series);
+        let name = |name: Option<&str>| name.unwrap_or(OTHER).to_owned();
+        let measure = model.measures().get(alarm.measure);
         Self {
             at,
             test: alarm.test.name(),
-            measure: measure.map(ToString::to_string).unwrap_or_default(),
-            variant: named(Dimension::Variant, variant),
-            slice: slice.map_or("all", String::as_str).to_owned(),
-            value: named(Dimension::SliceValue, value),
+            measure: measure.cloned().unwrap_or_default(),
+            variant: name(series.map(|it| it.variant)),
+            slice: name(series.map(|it| it.slice)),
+            value: name(series.map(|it| it.value)),
             log_evidence: alarm.log_evidence,
             threshold: alarm.threshold,
             expected: alarm.expected,

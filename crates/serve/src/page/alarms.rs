@@ -6,8 +6,8 @@ use super::format::{count, encoded, score, signed, text, time};
 use super::{deployments, when};
 use crate::api::regressions::{RegressionEntry, Regressions};
 use crate::api::systems::Systems;
-use crate::collect::ALL_SEARCHES;
 use crate::live::deployments::Deployment;
+use rankgauge_core::engine::read_model::ALL_SEARCHES;
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of alarms shown at once; the others are in the JSON.

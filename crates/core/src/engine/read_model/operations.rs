@@ -23,8 +23,12 @@ pub struct StageLatency<'m> {
 impl StageLatency<'_> {
     /// Latency in seconds at `quantile` (0 to 1, where 1 is the maximum). `None` without searches.
     pub fn seconds(&self, quantile: f64) -> Option<f64> {
-        let micros = self.histogram.quantile(quantile)?;
-        Some(count_to_f64(micros) / 1e6)
+        Some(count_to_f64(self.histogram.quantile(quantile)?) / 1e6)
+    }
+
+    /// The same in milliseconds.
+    pub fn milliseconds(&self, quantile: f64) -> Option<f64> {
+        Some(count_to_f64(self.histogram.quantile(quantile)?) / 1e3)
     }
 
     /// Returns true for the latency of the whole search.

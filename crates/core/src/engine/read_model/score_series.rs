@@ -29,8 +29,8 @@ pub struct ScoreSeries<'m> {
 impl<'a> ReadModel<'a> {
     /// All series of scores, by number. Some have no searches.
     pub fn series(&self) -> impl Iterator<Item = ScoreSeries<'_>> {
-        let keys = self.keys(&family::SCORE).iter().zip(0..self.tallies.len());
-        keys.map(|(labels, number)| self.score_series(Series::at(number), labels))
+        let keys = self.keys(&family::SCORE).iter().enumerate();
+        keys.map(|(number, labels)| self.score_series(Series::at(number), labels))
     }
 
     /// Names of a series of scores; `None` for an unknown number.

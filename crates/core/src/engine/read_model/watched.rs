@@ -26,12 +26,21 @@ pub struct WatchedSeries {
     pub has_alarm: [Option<bool>; Test::ALL.len()],
 }
 
+impl WatchedSeries {
+    /// Tests whose evidence is sufficient for an alarm.
+    pub fn alarms(&self) -> impl Iterator<Item = Test> {
+        let tests = Test::ALL.into_iter().zip(self.has_alarm);
+        tests.filter_map(|(test, has_alarm)| (has_alarm == Some(true)).then_some(test))
+    }
+}
+
 impl ReadModel<'_> {
     /// State of detection of every watched measure and series, in the order of the watched measures.
     pub fn watched(&self) -> Vec<WatchedSeries> {
         let mut watched = Vec::new();
         for (series, column, detector) in self.snapshot.totals.evidence.detectors() {
             let measure = column.checked_sub(column_of(0));
+            let measure = measure.filter(|_| self.names(series).is_some());
             let watch = measure.and_then(|measure| self.watch_of(measure));
             watched.extend(watch.map(|(place, it)| (place, self.state_of(it, series, detector))));
         }

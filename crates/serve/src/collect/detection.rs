@@ -1,0 +1,172 @@
+//! Metric families of detection: regression evidence (log e-values), baselines, bounds of means,
+//! and experiments.
+
+use super::{Labels, Sink, Value, View, decimal, write_family};
+use rankgauge_core::detection::log_threshold;
+use rankgauge_core::engine::evidence::Test;
+use rankgauge_core::engine::family::{self, Family};
+use rankgauge_core::engine::read_model::WatchedSeries;
+use rankgauge_core::measure::direction::Direction;
+
+impl View<'_> {
+    pub(super) fn evidence(&self, sink: &mut dyn Sink) {
+        let detection = &self.settings.detection;
+        let is_on = !detection.measures.is_empty() || !detection.means.is_empty();
+        let has_experiments = !self.settings.experiments.is_empty();
+        let experiment_threshold = log_threshold(detection.alpha);
+        let thresholds = [
+            (Test::Target.name(), detection.target_threshold, is_on),
+            (Test::Drop.name(), detection.drop_threshold, is_on),
+            ("split", detection.split_threshold, has_experiments),
+            ("experiment", experiment_threshold, has_experiments),
+        ];
+        let thresholds = thresholds.into_iter().filter(|(_, _, is_used)| *is_used);
+        let thresholds = thresholds.map(|(test, threshold, _)| ([test], threshold));
+        write_family(&family::EVIDENCE_THRESHOLD, thresholds, sink);
+        self.watched(&self.model.watched(), sink);
+        let names = self.model.measures();
+        let baselines = || {
+            let baselines = self.model.baselines();
+            baselines
+                .map(|(measure, variant, it)| ([&*names[measure], self.model.variant(variant)], it))
+        };
+        let means = baselines().filter_map(|(labels, it)| Some((labels, it.mean()?)));
+        write_family(&family::BASELINE_SCORE, means, sink);
+        let searches = baselines().map(|(labels, it)| (labels, it.scores()));
+        write_family(&family::BASELINE_SEARCHES, searches, sink);
+        let queries = baselines().map(|(labels, it)| (labels, it.number()));
+        write_family(&family::BASELINE_QUERIES, queries, sink);
+    }
+
+    fn watched(&self, watched: &[WatchedSeries], sink: &mut dyn Sink) {
+        let families = [&family::TARGET_LOG_EVIDENCE, &family::DROP_LOG_EVIDENCE];
+        for (test, family) in families.into_iter().enumerate() {
+            let value_of = |it: &WatchedSeries| it.log_evidence[test].map(Value::Float);
+            self.of_watched(family, watched, value_of, sink);
+        }
+        let bounds = ["lower", "estimate", "upper"];
+        let size_of = |it: &WatchedSeries| {
+            let drop = it.drop.as_ref()?;
+            Some([drop.lower, drop.estimate, drop.upper])
+        };
+        self.bounds(&family::DROP_SIZE, watched, bounds, size_of, sink);
+        let searches_of = |it: &WatchedSeries| Some(it.drop.as_ref()?.searches.into());
+        self.of_watched(&family::DROP_SEARCHES, watched, searches_of, sink);
+        let start_of = |it: &WatchedSeries| {
+            let minute = it.drop.as_ref()?.since;
+            Some(decimal(i128::from(minute) * 60, 0))
+        };
+        self.of_watched(&family::DROP_START_TIMESTAMP, watched, start_of, sink);
+        sink.family(&family::REGRESSION);
+        for test in Test::ALL {
+            let name = Labels::new(&[("test", test.name())]);
+            for it in watched {
+                if let Some(has_alarm) = it.has_alarm[test as usize] {
+                    let [measure, series] = self.labels_of(it);
+                    sink.write("", &[&name, measure, series], u64::from(has_alarm).into());
+                }
+            }
+        }
+        let bounds_of = |it: &WatchedSeries| it.bounds.map(|it| [it.lower, it.upper]);
+        self.bounds(
+            &family::SCORE_BOUND,
+            watched,
+            ["lower", "upper"],
+            bounds_of,
+            sink,
+        );
+    }
+
+    /// Labels of the measure and of the series.
+    fn labels_of(&self, it: &WatchedSeries) -> [&Labels<'_>; 2] {
+        [
+            &self.measures[it.measure],
+            &self.series[it.series.index()].1,
+        ]
+    }
+
+    /// Writes a family with one sample for each watched series that has the value.
+    fn of_watched(
+        &self,
+        family: &Family,
+        watched: &[WatchedSeries],
+        value_of: impl Fn(&WatchedSeries) -> Option<Value>,
+        sink: &mut dyn Sink,
+    ) {
+        sink.family(family);
+        for it in watched {
+            if let Some(value) = value_of(it) {
+                sink.write("", &self.labels_of(it), value);
+            }
+        }
+    }
+
+    /// Writes a family with one sample for each bound of each watched series that has bounds.
+    fn bounds<const N: usize>(
+        &self,
+        family: &Family,
+        watched: &[WatchedSeries],
+        names: [&str; N],
+        bounds_of: impl Fn(&WatchedSeries) -> Option<[f64; N]>,
+        sink: &mut dyn Sink,
+    ) {
+        sink.family(family);
+        let names = names.map(|bound| Labels::new(&[("bound", bound)]));
+        for it in watched {
+            let [measure, series] = self.labels_of(it);
+            for (name, bound) in names.iter().zip(bounds_of(it).into_iter().flatten()) {
+                sink.write("", &[measure, series, name], bound.into());
+            }
+        }
+    }
+
+    pub(super) fn experiments(&self, sink: &mut dyn Sink) {
+        let experiments = self.settings.experiments.iter();
+        let experiments: Vec<_> = experiments.map(|it| (it, self.model.arms(it))).collect();
+        let splits = experiments.iter().flat_map(|(experiment, arms)| {
+            let arms = arms.iter();
+            arms.map(|arm| ([experiment.id.as_str(), arm.variant], arm.share))
+        });
+        write_family(&family::EXPERIMENT_SPLIT, splits, sink);
+        let controls = experiments.iter();
+        let controls = controls.map(|(it, _)| ([&*it.id, &*it.control], 1_u64));
+        write_family(&family::EXPERIMENT_CONTROL, controls, sink);
+        let evidence = experiments.iter().filter_map(|(experiment, arms)| {
+            Some(([experiment.id.as_str()], self.model.split_evidence(arms)?))
+        });
+        write_family(&family::SPLIT_LOG_EVIDENCE, evidence, sink);
+        let names = self.model.measures();
+        let differences = experiments.iter().flat_map(|(experiment, arms)| {
+            let pairs = (0..names.len())
+                .flat_map(move |measure| arms.iter().map(move |arm| (measure, arm)));
+            pairs.flat_map(move |(measure, arm)| {
+                let found = self.model.difference(measure, arm, arms);
+                let bounds = found.map(|found| {
+                    let [lower, upper] = found.interval();
+                    [
+                        ("lower", lower),
+                        ("estimate", found.difference),
+                        ("upper", upper),
+                    ]
+                });
+                bounds.into_iter().flatten().map(move |(bound, value)| {
+                    (
+                        [experiment.id.as_str(), &*names[measure], arm.variant, bound],
+                        value,
+                    )
+                })
+            })
+        });
+        write_family(&family::EXPERIMENT_DIFFERENCE, differences, sink);
+        let guardrails = experiments.iter().flat_map(|(experiment, _)| {
+            experiment.guardrails.iter().map(|&measure| {
+                let sign = match self.settings.measures[measure].descriptor().direction {
+                    Direction::Down => -1.0,
+                    Direction::Up | Direction::Neither => 1.0,
+                };
+                ([experiment.id.as_str(), &*names[measure]], sign)
+            })
+        });
+        write_family(&family::EXPERIMENT_GUARDRAIL, guardrails, sink);
+    }
+}
