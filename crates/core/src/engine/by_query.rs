@@ -18,19 +18,17 @@ impl<T: Clone> ByQuery<T> {
         self.0.clear();
     }
 
-    /// Reads the value of a query. Returns a number that depends on it.
-    pub(super) fn touch(&self, query: QueryIndex) -> usize {
-        let value = self.0.get(query.position());
-        usize::from(value.is_some_and(Option::is_some))
+    /// Returns the value of a query, if it was looked up.
+    pub(super) fn get(&self, query: QueryIndex) -> Option<&T> {
+        self.0.get(query.position())?.as_ref()
     }
 
     /// Returns the value of a query. `look_up` is called the first time.
     pub(super) fn get_or(&mut self, query: QueryIndex, look_up: impl FnOnce() -> T) -> T {
-        let position = query.position();
-        if let Some(Some(value)) = self.0.get(position) {
+        if let Some(value) = self.get(query) {
             return value.clone();
         }
-        let value = look_up();
+        let (position, value) = (query.position(), look_up());
         if self.0.len() <= position {
             self.0.resize(position + 1, None);
         }

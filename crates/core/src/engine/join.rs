@@ -23,6 +23,7 @@ mod closing;
 mod effect;
 mod feedback;
 mod pool;
+mod read_ahead;
 mod searches;
 mod seconds;
 mod sessions;
@@ -41,6 +42,7 @@ pub use effect::{Effect, Exceeded, Finished, SessionFeedback};
 pub use feedback::Reaction;
 use feedback::{Added, Facts, Feedback, Repeats};
 use pool::Number;
+pub(super) use read_ahead::read_ahead;
 use searches::{Entry, Searches, State};
 pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams};
 pub use seconds::Second;
@@ -69,15 +71,6 @@ pub struct Limits {
     pub searches_per_session: usize,
     /// User interactions of one session. Further ones do not end a dwell time.
     pub interactions_per_session: usize,
-}
-
-/// Probable search and session of a record, and probable feedback that waits for the search, as far as
-/// they are known.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    search: Number,
-    waiting: Number,
-    session: Number,
 }
 
 /// Join of one partition.
@@ -141,42 +134,6 @@ impl Join {
         let is_meant =
             |entry: &Entry| self.is_open(entry) || belongs(ts, entry.place.ts, self.window);
         self.searches.find(id, is_meant).is_some()
-    }
-
-    /// Looks up the probable search and session, without reading them.
-    pub(super) fn look_up(&self, search: Id, session: Option<Id>) -> Known {
-        Known {
-            search: self.searches.guess(search),
-            waiting: self.feedback.guess_waiting(search),
-            session: session.map_or(Number::NONE, |session| self.sessions.guess(session)),
-        }
-    }
-
-    /// Reads the search, the session and the feedback that waits for the search. Returns a number that
-    /// depends on them.
-    pub(super) fn touch(&self, known: Known) -> usize {
-        self.searches.touch(known.search)
-            + self.sessions.touch(known.session)
-            + self.feedback.touch_waiting(known.waiting)
-    }
-
-    /// Reads what an event on the search reads beside it. Returns a number that depends on it.
-    pub(super) fn touch_parts(&self, known: Known) -> usize {
-        let search = self.searches.get(known.search);
-        let parts = search.map_or(0, |search| self.touch_parts_of(search));
-        parts + self.feedback.touch_first_waiting(known.waiting)
-    }
-
-    /// Reads what the details of the search refer to. Returns a number that depends on it.
-    pub(super) fn touch_served(&self, known: Known) -> usize {
-        let search = self.searches.get(known.search);
-        search.map_or(0, Entry::touch_served)
-    }
-
-    fn touch_parts_of(&self, search: &Entry) -> usize {
-        search.touch_details()
-            + self.feedback.touch(search.feedback)
-            + self.sessions.touch(search.session)
     }
 
     /// Returns the number of pending searches and of buffered feedback events, in the order of

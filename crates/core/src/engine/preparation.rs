@@ -10,7 +10,7 @@ use super::correlation::Level;
 use super::fixed::Nano;
 use super::id::{Id, Target};
 use super::input::RecordInput;
-use super::join::Served;
+use super::join::{self, Served};
 use super::scores::{self, column_of};
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
@@ -132,19 +132,19 @@ impl Engine {
     /// Reads what will be read of the gold set and of the joins: of searches and sessions by partition
     /// and ids.
     fn read_ahead(&self, queries: impl Iterator<Item = QueryIndex>, ids: &[(i32, Id, Option<Id>)]) {
-        let gold = queries.map(|it| self.slices_of_gold.touch(it) + self.gold.query(it).touch());
-        let gold: usize = gold.sum();
+        let gold = queries.map(|index| {
+            let query = self.gold.query(index);
+            usize::from(self.slices_of_gold.get(index).is_some())
+                + usize::from(query.by_text)
+                + query.judgements.touch()
+        });
+        std::hint::black_box(gold.sum::<usize>());
         let known = ids.iter().filter_map(|(partition, search, session)| {
             let join = &self.partitions[self.find(*partition)?].join;
             Some((join, join.look_up(*search, *session)))
         });
-        let known: SmallVec<[_; 16]> = known.collect();
-        let read = known.iter().map(|(join, known)| join.touch(*known));
-        let read: usize = read.sum();
-        let parts = known.iter().map(|(join, known)| join.touch_parts(*known));
-        let parts: usize = parts.sum();
-        let served = known.iter().map(|(join, known)| join.touch_served(*known));
-        std::hint::black_box(gold + read + parts + served.sum::<usize>());
+        let known: SmallVec<[_; MAX_GROUP]> = known.collect();
+        join::read_ahead(&known);
     }
 
     /// Returns a search with what follows from it and the gold set alone.

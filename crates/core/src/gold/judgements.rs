@@ -201,7 +201,7 @@ impl Judgements {
 
     /// Reads what [`Judgements::find_hash`] reads of the first documents. Returns a number that depends
     /// on it.
-    pub(super) fn touch(&self) -> usize {
+    pub(crate) fn touch(&self) -> usize {
         self.relevant + self.documents.touch()
     }
 

@@ -60,11 +60,6 @@ impl GoldQuery {
         }
     }
 
-    /// Reads what judging reads. Returns a number that depends on it.
-    pub(crate) fn touch(&self) -> usize {
-        usize::from(self.by_text) + self.judgements.touch()
-    }
-
     /// Returns true if the query starts from documents with this facet value: a relevant document
     /// of its highest grade has it. `rel` is the lowest relevant grade, by default that of the set.
     pub fn starts_from(&self, facet: &str, value: &str, rel: Option<Grade>) -> bool {

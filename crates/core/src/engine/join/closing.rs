@@ -86,6 +86,11 @@ impl Closing {
         &self.bucket
     }
 
+    /// Returns the next entries of the stage whose data were not fetched.
+    fn next_of(&self, numbers: &[Number]) -> impl Iterator<Item = Number> + Clone {
+        numbers.iter().skip(self.fetched).take(GROUP).copied()
+    }
+
     fn advance(&mut self, to: Stage) {
         self.stage = to;
         self.done = 0;
@@ -183,37 +188,15 @@ impl Join {
         false
     }
 
-    /// Reads what the next entries of a stage read, in loops whose reads do not wait for each other. The
-    /// data are then in the processor's caches.
+    /// Reads what the next entries of a stage read.
     fn fetch(&self, closing: &Closing) {
-        let first = closing.fetched;
         let bucket = &closing.bucket;
-        let read = match closing.stage {
-            Stage::Summaries => {
-                let searches = bucket.searches.iter().skip(first).take(GROUP);
-                let read = searches.clone().map(|search| self.searches.touch(*search));
-                let read: usize = read.sum();
-                let searches = searches.filter_map(|search| self.searches.get(*search));
-                let parts = searches.clone().map(|search| self.touch_parts_of(search));
-                let read = read + parts.sum::<usize>();
-                let served = searches.clone().map(Entry::touch_served);
-                let read = read + served.sum::<usize>();
-                // A search is compared with the next ones of its session.
-                let following = searches
-                    .map(|search| self.sessions.touch_searches(search.session, &self.searches));
-                read + following.sum::<usize>()
-            }
-            Stage::Sessions => {
-                let sessions = bucket.sessions.iter().skip(first).take(GROUP);
-                sessions.map(|session| self.sessions.touch(*session)).sum()
-            }
-            Stage::Waiting => {
-                let records = bucket.waiting.iter().skip(first).take(GROUP);
-                records.map(|it| self.feedback.touch_record(*it)).sum()
-            }
-            Stage::Searches | Stage::Beyond => 0,
-        };
-        std::hint::black_box(read);
+        match closing.stage {
+            Stage::Summaries => self.read_searches(closing.next_of(&bucket.searches)),
+            Stage::Sessions => self.read_sessions(closing.next_of(&bucket.sessions)),
+            Stage::Waiting => self.read_waiting(closing.next_of(&bucket.waiting)),
+            Stage::Searches | Stage::Beyond => {}
+        }
     }
 
     /// Summarises the feedback on a search.

@@ -110,7 +110,7 @@ pub(super) struct Record {
     previous: Number,
     next: Number,
     /// True if the record is in the table by event.
-    is_indexed: bool,
+    pub(super) is_indexed: bool,
 }
 
 /// Owner of a list of records.
@@ -132,7 +132,7 @@ impl Record {
 /// Head and length of a list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
-    head: Number,
+    pub(super) head: Number,
     pub(super) len: u32,
 }
 
@@ -156,14 +156,14 @@ pub(super) struct Repeats {
 #[derive(Debug)]
 pub(super) struct Waiting {
     id: Id,
-    list: List,
+    pub(super) list: List,
     /// Events beyond the limit of a search, by second and action. They are counted, and not kept
     /// one by one.
     #[allow(
         clippy::box_collection,
         reason = "almost always absent, and a map takes three times the space"
     )]
-    beyond: Option<Box<BTreeMap<(Second, u8), Repeats>>>,
+    pub(super) beyond: Option<Box<BTreeMap<(Second, u8), Repeats>>>,
 }
 
 /// Length of a list from which on its records are in the table by event. Shorter lists are searched
@@ -180,12 +180,12 @@ const BEYOND_BYTES: usize = 64;
 /// All feedback records of a partition.
 #[derive(Debug, Default)]
 pub(super) struct Feedback {
-    records: Pool<Record>,
+    pub(super) records: Pool<Record>,
     /// Records of long lists, by owner and event.
     by_event: HashTable<Number>,
-    waiting: Pool<Waiting>,
+    pub(super) waiting: Pool<Waiting>,
     /// Lists of [`Waiting`] by id.
-    by_id: ById,
+    pub(super) by_id: ById,
     /// Number of events that wait and are not yet counted.
     pub(super) pending: usize,
     bytes: usize,
@@ -206,38 +206,6 @@ impl Feedback {
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Returns the feedback that probably waits for a search with this id, without reading it.
-    pub(super) fn guess_waiting(&self, id: Id) -> Number {
-        self.by_id.guess(id)
-    }
-
-    /// Reads feedback that waits, without its records. Returns a number that depends on it.
-    pub(super) fn touch_waiting(&self, number: Number) -> usize {
-        let waiting = self.waiting.get(number);
-        waiting.map_or(0, |it| {
-            it.list.len as usize + usize::from(it.beyond.is_some())
-        })
-    }
-
-    /// Reads the first record that waits. Returns a number that depends on it.
-    pub(super) fn touch_first_waiting(&self, number: Number) -> usize {
-        let waiting = self.waiting.get(number);
-        waiting.map_or(0, |it| self.touch(it.list))
-    }
-
-    /// Reads a record. Returns a number that depends on it.
-    pub(super) fn touch_record(&self, number: Number) -> usize {
-        let record = self.records.get(number);
-        record.map_or(0, |record| {
-            usize::from(record.facts.event < record.facts.document) + usize::from(record.is_indexed)
-        })
-    }
-
-    /// Reads the first record of a list. Returns a number that depends on it.
-    pub(super) fn touch(&self, list: List) -> usize {
-        self.touch_record(list.head)
     }
 
     /// Returns the records of a list, newest addition first.

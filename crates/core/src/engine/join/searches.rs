@@ -48,7 +48,7 @@ pub struct Teams {
 /// of the ranking measures, in one allocation.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    words: Box<[u64]>,
+    pub(super) words: Box<[u64]>,
     results: u32,
 }
 
@@ -169,7 +169,7 @@ pub(super) struct Entry {
     pub(super) place: Place,
     pub(super) segment: Arc<Segment>,
     /// `None` from the time at which its feedback was counted and its second closed.
-    details: Option<Box<Details>>,
+    pub(super) details: Option<Box<Details>>,
     pub(super) feedback: List,
     /// Session; `NONE` without one.
     pub(super) session: Number,
@@ -182,11 +182,11 @@ const _: () = assert!(size_of::<Option<Entry>>() == 64);
 
 /// Details of a search until its second is closed.
 #[derive(Debug, Default)]
-struct Details {
+pub(super) struct Details {
     /// Hash of the normalised query.
     query: u64,
     gold: Option<GoldReference>,
-    served: Served,
+    pub(super) served: Served,
     teams: Option<Box<Teams>>,
 }
 
@@ -213,25 +213,6 @@ pub struct Parts {
 }
 
 impl Entry {
-    /// Reads the entry. Returns a number that depends on it.
-    fn touch(&self) -> usize {
-        self.feedback.len as usize
-    }
-
-    /// Reads the details. Returns a number that depends on them.
-    pub(super) fn touch_details(&self) -> usize {
-        let details = self.details.as_ref();
-        details.map_or(0, |details| details.served.results())
-    }
-
-    /// Reads the documents and levels. Returns a number that depends on them.
-    pub(super) fn touch_served(&self) -> usize {
-        self.details.as_ref().map_or(0, |details| {
-            let words = &details.served.words;
-            usize::from(words.first() == words.last())
-        })
-    }
-
     /// Returns true if both searches are for the same query.
     pub(super) fn repeats(&self, other: &Self) -> bool {
         let details = self.details.as_ref().zip(other.details.as_ref());
@@ -272,8 +253,8 @@ pub(super) const ENTRY_BYTES: usize = size_of::<Entry>() + SLOT_BYTES + 20;
 /// Searches by number and by id.
 #[derive(Debug, Default)]
 pub(super) struct Searches {
-    entries: Pool<Entry>,
-    by_id: ById,
+    pub(super) entries: Pool<Entry>,
+    pub(super) by_id: ById,
     /// Number of searches whose feedback is not yet counted.
     pub(super) pending: usize,
     /// Number of other searches.
@@ -295,24 +276,6 @@ impl Searches {
     /// Returns a search; `None` if it was removed.
     pub(super) fn get_mut(&mut self, number: Number) -> Option<&mut Entry> {
         self.entries.get_mut(number)
-    }
-
-    /// Reads a search. Returns a number that depends on it.
-    pub(super) fn touch(&self, number: Number) -> usize {
-        let entry = self.entries.get(number);
-        entry.map_or(0, Entry::touch)
-    }
-
-    /// Reads where the table of ids has a search. Returns a number that depends on it.
-    pub(super) fn touch_id(&self, number: Number) -> usize {
-        let entry = self.entries.get(number);
-        let found = entry.and_then(|it| self.by_id.find(it.place.id, |it| it == number));
-        usize::from(found.is_some())
-    }
-
-    /// Returns the search that probably has this id, without reading it.
-    pub(super) fn guess(&self, id: Id) -> Number {
-        self.by_id.guess(id)
     }
 
     /// Returns the place of a search that has not been removed.

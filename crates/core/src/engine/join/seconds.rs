@@ -118,7 +118,7 @@ impl Join {
         if let Some((_, second)) = self.closed.first_key_value()
             && second.searches.len().is_multiple_of(GROUP)
         {
-            self.fetch_closed(second.searches.iter().rev().take(GROUP).copied());
+            self.read_closed(second.searches.iter().rev().take(GROUP).copied());
         }
         let Some(mut second) = self.closed.first_entry() else {
             return false;
@@ -140,19 +140,6 @@ impl Join {
             self.searches.remove(number);
         }
         true
-    }
-
-    /// Reads what the removal of searches reads, as [`fetch`](Self::fetch) does.
-    fn fetch_closed(&self, searches: impl Iterator<Item = Number> + Clone) {
-        let read = searches.clone().map(|search| self.searches.touch(search));
-        let read: usize = read.sum();
-        let ids = searches
-            .clone()
-            .map(|search| self.searches.touch_id(search));
-        let read = read + ids.sum::<usize>();
-        let sessions = searches.filter_map(|search| Some(self.searches.get(search)?.session));
-        let ids = sessions.map(|session| self.sessions.touch_id(session));
-        std::hint::black_box(read + ids.sum::<usize>());
     }
 
     /// Returns true if no open feedback can belong to a search of this second.

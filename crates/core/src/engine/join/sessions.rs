@@ -20,26 +20,26 @@ use crate::time::EventTime;
 /// Sessions of one partition.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    entries: Pool<Session>,
-    by_id: ById,
+    pub(super) entries: Pool<Session>,
+    pub(super) by_id: ById,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Session {
-    id: Id,
+pub(super) struct Session {
+    pub(super) id: Id,
     /// Open and closed searches, in the order of their places.
-    searches: SmallVec<[Number; 4]>,
+    pub(super) searches: SmallVec<[Number; 4]>,
     /// Time of the newest search that was ever added.
     newest: EventTime,
     /// Times of user interactions with any of the searches, ascending, without repetition.
-    interactions: SmallVec<[EventTime; 2]>,
-    opinions: Option<Box<Opinions>>,
+    pub(super) interactions: SmallVec<[EventTime; 2]>,
+    pub(super) opinions: Option<Box<Opinions>>,
 }
 
 /// Feedback on a session as a whole.
 #[derive(Debug, Default)]
-struct Opinions {
+pub(super) struct Opinions {
     /// By time and by the hash of the event id.
     records: BTreeMap<(EventTime, u64), Facts>,
     /// Times and events of positive feedback.
@@ -95,37 +95,6 @@ impl Sessions {
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
-    }
-
-    /// Reads a session. Returns a number that depends on it.
-    pub(super) fn touch(&self, number: Number) -> usize {
-        let session = self.entries.get(number);
-        session.map_or(0, |it| {
-            it.searches.len() + it.interactions.len() + usize::from(it.opinions.is_some())
-        })
-    }
-
-    /// Reads where the table of ids has a session. Returns a number that depends on it.
-    pub(super) fn touch_id(&self, number: Number) -> usize {
-        let session = self.entries.get(number);
-        session.map_or(0, |session| {
-            let found = self.by_id.find(session.id, |it| it == number);
-            usize::from(found.is_some())
-        })
-    }
-
-    /// Reads the first searches of a session. Returns a number that depends on them.
-    pub(super) fn touch_searches(&self, number: Number, searches: &Searches) -> usize {
-        let session = self.entries.get(number);
-        let first = session
-            .into_iter()
-            .flat_map(|it| it.searches.iter().take(4));
-        first.map(|search| searches.touch(*search)).sum()
-    }
-
-    /// Returns the session that probably has this id, without reading it.
-    pub(super) fn guess(&self, id: Id) -> Number {
-        self.by_id.guess(id)
     }
 
     /// Returns the session with this id.
