@@ -7,8 +7,8 @@
 //! downstream checks it again.
 //!
 //! The path of a value: `layers` merges text and records its origin; `reader` parses text into
-//! values and collects problems; one module for each part of the result defines the keys, their
-//! defaults and the checks across keys. Only this module knows keys. It must not know the effects
+//! values and collects problems; `keys` is the table of all keys;
+//! one module for each part of the result checks across keys. Only this module knows keys. It must not know the effects
 //! of the values: it opens no connection, and reads no file but those it is given. [`settings`]
 //! returns every value with its place, for users.
 
@@ -20,39 +20,43 @@ mod formats;
 mod goals;
 mod judging;
 mod kafka;
+mod key;
+mod keys;
 mod layers;
+mod log_settings;
 mod objectives;
-mod otlp;
 mod probe;
 mod problem;
 mod reader;
 mod setting;
 mod size;
 mod summary;
+mod values;
 mod web;
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-
-use tracing::level_filters::LevelFilter;
 
 use rankgauge_core::decode::Formats;
 use rankgauge_core::detection::FalseAlarms;
 use rankgauge_core::engine::settings::{Rolling, Settings};
-use rankgauge_core::gold::{Format, Grade, Options};
+use rankgauge_core::gold::Options;
 use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
-use rankgauge_serve::log_level::LOG_LEVELS;
 use rankgauge_serve::target::Target;
 
+pub use duration::format as format_duration;
 pub use goals::Goal;
+pub use key::{Entry, NAME, Shape};
+pub use keys::all as keys;
+pub use log_settings::{Log, LogFormat};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
 pub use size::format as format_bytes;
 pub use web::web_config;
 
-use layers::{Node, Tree};
+use layers::Tree;
 use reader::Reader;
 
 /// The whole configuration, checked. [`Config::default`] holds the built-in defaults.
@@ -111,24 +115,6 @@ pub struct Gold {
     pub reload_interval: Duration,
 }
 
-/// Settings of the log on standard error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Log {
-    /// One line of text or one JSON object for each message.
-    pub format: LogFormat,
-    /// The least important level that is written.
-    pub level: LevelFilter,
-}
-
-/// Format of log messages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// Text, for users.
-    Text,
-    /// JSON, for log collectors.
-    Json,
-}
-
 /// Merges all layers and checks the result.
 ///
 /// Of the environment, only variables whose name begins with `RANKGAUGE__` are read. A variable that
@@ -145,7 +131,7 @@ pub fn load(
     overrides: &[(String, String)],
 ) -> Result<Config, ConfigError> {
     let (tree, problems) = layers::merge("", files, environment, overrides);
-    let mut reader = Reader::new(tree, problems);
+    let mut reader = reader(tree, problems);
     let config = read(&mut reader);
     let problems = reader.finish();
     if problems.is_empty() {
@@ -182,47 +168,6 @@ pub fn settings(
     Ok(setting::all(&tree))
 }
 
-/// All known keys, sorted. Elements of lists of sections are written as `targets[0].measure`,
-/// user-defined names as `components.NAME.stages`.
-pub fn known_keys() -> Vec<String> {
-    // One empty element of every repeatable section, because the reader then requests its keys.
-    let name = "NAME".to_owned();
-    let specimen = [
-        ("components", Node::Section(vec![name.clone()])),
-        ("components.NAME", Node::Section(Vec::new())),
-        ("experiments", Node::List(1)),
-        ("experiments[0]", Node::Section(Vec::new())),
-        ("experiments[0].arms", Node::List(1)),
-        ("experiments[0].arms[0]", Node::Section(Vec::new())),
-        ("goals", Node::List(1)),
-        ("goals[0]", Node::Section(Vec::new())),
-        ("prices", Node::List(1)),
-        ("prices[0]", Node::Section(Vec::new())),
-        ("probe.targets", Node::List(1)),
-        ("probe.targets[0]", Node::Section(Vec::new())),
-        ("targets", Node::List(1)),
-        ("targets[0]", Node::Section(Vec::new())),
-    ];
-    let nodes = specimen
-        .into_iter()
-        .map(|(path, node)| (path.to_owned(), node))
-        .collect();
-    let mut reader = Reader::new(
-        Tree {
-            nodes,
-            ..Tree::default()
-        },
-        Vec::new(),
-    );
-    read(&mut reader);
-    reader
-        .asked()
-        .iter()
-        .filter(|key| !key.ends_with(']'))
-        .cloned()
-        .collect()
-}
-
 /// Parses `500ms`, `30s`, `10m` or `24h`, for the command line.
 ///
 /// # Errors
@@ -233,7 +178,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 
 impl Default for Config {
     fn default() -> Self {
-        read(&mut Reader::new(Tree::default(), Vec::new()))
+        read(&mut reader(Tree::default(), Vec::new()))
     }
 }
 
@@ -247,13 +192,15 @@ impl Config {
 /// The reference configuration, which consists of the defaults.
 const REFERENCE: &str = include_str!("../config/rankgauge.yaml");
 
-const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
+/// Reader of a merged tree of this configuration.
+fn reader(tree: Tree, problems: Vec<Problem>) -> Reader {
+    Reader::new(tree, problems, keys::all())
+}
 
 fn read(reader: &mut Reader) -> Config {
     let mut engine = engine::read(reader);
-    let workers = reader.whole("workers", 1, 1..=256);
-    let elements = reader.sections("targets");
+    let workers = reader.get(&keys::WORKERS);
+    let elements = reader.sections(&keys::TARGETS);
     let targets = judging::targets(reader, &elements, &engine.measures);
     let tier_measures = goals::tier_measures(reader, &engine.measures, &targets);
     let goals = goals::goals(reader, &engine.measures);
@@ -262,17 +209,24 @@ fn read(reader: &mut Reader) -> Config {
     engine.objectives = objectives::read(reader, &elements, &engine);
     engine.detection.means = objectives::means(&engine.objectives);
     feedback::default_guardrails(reader, &mut engine);
-    let intervals = Duration::from_millis(10)..=HOUR;
-    let metrics_listen = metrics_listen(reader);
-    let admin_listen = admin_listen(reader, metrics_listen);
+    let metrics_listen = reader.get(&keys::METRICS_LISTEN);
+    let admin_listen = reader.get(&keys::ADMIN_LISTEN);
+    if admin_listen == Some(metrics_listen) && metrics_listen.port() != 0 {
+        let text =
+            format!("\"{metrics_listen}\" is used by both listeners; give each its own port");
+        reader.conflict(
+            &[&keys::ADMIN_LISTEN.path, &keys::METRICS_LISTEN.path],
+            text,
+        );
+    }
     Config {
         kafka: kafka::read(reader),
         formats: formats::read(reader),
         workers,
-        commit_interval: reader.duration("commit_interval", 5 * SECOND, &intervals),
-        publish_interval: reader.duration("publish_interval", SECOND, &intervals),
-        shutdown_timeout: reader.duration("shutdown_timeout", 10 * SECOND, &intervals),
-        checkpoints: path(reader, "checkpoint.folder"),
+        commit_interval: reader.get(&keys::COMMIT_INTERVAL),
+        publish_interval: reader.get(&keys::PUBLISH_INTERVAL),
+        shutdown_timeout: reader.get(&keys::SHUTDOWN_TIMEOUT),
+        checkpoints: reader.find(&keys::CHECKPOINT_FOLDER),
         gold: gold(reader),
         targets,
         tier_measures,
@@ -280,110 +234,30 @@ fn read(reader: &mut Reader) -> Config {
         engine,
         false_alarms,
         metrics_listen,
-        rolling: reader.choice(
-            "metrics.rolling",
-            Rolling::default(),
-            &[
-                ("all", Rolling::All),
-                ("whole", Rolling::Whole),
-                ("none", Rolling::None),
-            ],
-        ),
-        metrics_web: path(reader, "metrics.web_config_file"),
+        rolling: reader.get(&keys::ROLLING),
+        metrics_web: reader.find(&keys::METRICS_WEB),
         admin_listen,
-        admin_web: path(reader, "admin.web_config_file"),
+        admin_web: reader.find(&keys::ADMIN_WEB),
         probe: probe::read(reader),
-        log: log(reader),
+        log: Log {
+            format: reader.get(&keys::LOG_FORMAT),
+            level: reader.get(&keys::LOG_LEVEL),
+        },
     }
-}
-
-/// The path that `key` names, if it is given.
-fn path(reader: &mut Reader, key: &str) -> Option<PathBuf> {
-    reader.parsed(key, |text| {
-        if text.is_empty() {
-            Err("is empty; name a path, or leave the key out")
-        } else {
-            Ok(PathBuf::from(text))
-        }
-    })
-}
-
-/// Default address of the metrics: all interfaces, because Prometheus runs on another machine.
-const METRICS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 9468);
-
-/// Default address of the API: the loopback, because query texts are confidential.
-const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9469);
-
-fn metrics_listen(reader: &mut Reader) -> SocketAddr {
-    let address = reader.parsed("metrics.listen", |text| {
-        text.parse()
-            .map_err(|_| format!("is not an address and port, as {METRICS}"))
-    });
-    address.unwrap_or(METRICS)
-}
-
-fn admin_listen(reader: &mut Reader, metrics: SocketAddr) -> Option<SocketAddr> {
-    let path = "admin.listen";
-    let address = reader.parsed(path, |text| match text {
-        "" | "none" => Ok(None),
-        text => text
-            .parse()
-            .map(Some)
-            .map_err(|_| format!("is neither none nor an address and port, as {ADMIN}")),
-    });
-    let address = address.unwrap_or(Some(ADMIN));
-    if address == Some(metrics) && metrics.port() != 0 {
-        let text = format!("\"{metrics}\" is used by both listeners; give each its own port");
-        reader.conflict(&[path, "metrics.listen"], text);
-    }
-    address
 }
 
 fn gold(reader: &mut Reader) -> Gold {
-    let mut paths = Vec::new();
-    for (element, path) in reader.list("gold.paths", &[]) {
-        if path.is_empty() {
-            reader.problem(&element, "is empty; name a file or a folder");
-        } else {
-            // A path in a file is relative to that file, an absolute one replaces the folder.
-            let folder = reader.folder(&element).unwrap_or_default();
-            paths.push(folder.join(path));
-        }
-    }
+    let paths = reader.list(&keys::GOLD_PATHS).into_iter();
+    let options = Options {
+        relevance_level: reader.find(&keys::RELEVANCE_LEVEL),
+        format: reader.get(&keys::GOLD_FORMAT),
+    };
     Gold {
-        paths,
-        options: Options {
-            relevance_level: reader.parsed("gold.relevance_level", |text| {
-                text.parse().ok().and_then(Grade::new).ok_or_else(|| {
-                    let (lowest, highest) = (Grade::MIN, Grade::MAX);
-                    format!("is not a grade; write a number from {lowest} to {highest}")
-                })
-            }),
-            format: reader
-                .parsed("gold.format", |text| match text {
-                    "auto" => Ok(None),
-                    named => named
-                        .parse::<Format>()
-                        .map(Some)
-                        .map_err(|error| format!("is neither auto nor a format: {error}")),
-                })
-                .flatten(),
-        },
-        reload_interval: reader.duration(
-            "gold.reload_interval",
-            10 * SECOND,
-            &(Duration::from_millis(10)..=24 * HOUR),
-        ),
-    }
-}
-
-fn log(reader: &mut Reader) -> Log {
-    Log {
-        format: reader.choice(
-            "log.format",
-            LogFormat::Text,
-            &[("text", LogFormat::Text), ("json", LogFormat::Json)],
-        ),
-        level: reader.choice("log.level", LevelFilter::INFO, &LOG_LEVELS),
+        // A path in a file is relative to that file, an absolute one replaces the folder.
+        paths: paths
+            .map(|it| reader.folder(&it.path).unwrap_or_default().join(it.value))
+            .collect(),
+        options,
+        reload_interval: reader.get(&keys::RELOAD_INTERVAL),
     }
 }

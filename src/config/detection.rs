@@ -1,19 +1,13 @@
 //! Configuration of regression detection: watched measures, slices and accepted false alarms.
 
-use std::time::Duration;
-
-use super::judging::finite;
+use super::judging::check_is_computed;
+use super::keys;
 use super::reader::Reader;
-use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms, SPLIT_ALPHA, log_threshold};
+use rankgauge_core::detection::{Burst, FalseAlarms, SPLIT_ALPHA, log_threshold};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_serve::target::Target;
-
-const MEASURES: &str = "detection.measures";
-
-/// Maximum of `detection.burst`. Blocks of the target test are five times as long.
-const MAX_BURST: Duration = Duration::from_hours(24);
 
 /// Reads the watched measures and slices, which must be among those of `settings`, and the accepted
 /// false alarms.
@@ -23,55 +17,24 @@ pub(super) fn read(
     targets: &[Target],
     workers: usize,
 ) -> (Detection, FalseAlarms) {
-    let measures = measures(reader, settings, targets);
-    let mut slices = Vec::new();
-    for (path, slice) in reader.list("detection.slices", &[]) {
-        match settings.slices.iter().position(|it| *it == slice) {
-            Some(index) if slices.contains(&index) => {
-                reader.problem(&path, format!("\"{slice}\" is listed twice"));
-            }
-            Some(index) => slices.push(index),
-            None => {
-                reader.problem(
-                    &path,
-                    format!("\"{slice}\" is not one of the slices; add it to slices"),
-                );
-            }
-        }
-    }
-    let number = |reader: &mut Reader, path: &str, default: f64, max: f64| {
-        let number = reader.parsed(path, |text| {
-            finite(text)
-                .filter(|number| *number > 0.0 && *number <= max)
-                .ok_or_else(|| format!("is not a number above 0, up to {max}"))
-        });
-        number.unwrap_or(default)
-    };
-    let whole = |reader: &mut Reader, path: &str, default: usize| {
-        u64::try_from(reader.whole(path, default, 1..=1_000_000)).unwrap_or(1)
-    };
-    let alpha = number(reader, "detection.alpha", ALPHA, 0.5);
-    let workers = u64::try_from(workers).unwrap_or(1).max(1);
-    let replicas = whole(reader, "detection.replicas", 1);
+    let number = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let alpha = reader.get(&keys::ALPHA);
+    let workers = number(workers).max(1);
+    let replicas = number(reader.get(&keys::REPLICAS));
     let accepted = FalseAlarms {
-        per_quarter: number(reader, "detection.false_alarms", 1.0, 1e6),
-        series: whole(reader, "detection.series", 50),
+        per_quarter: reader.get(&keys::FALSE_ALARMS),
+        series: number(reader.get(&keys::SERIES)),
         // Each worker of a replica has separate detectors.
         replicas: replicas.saturating_mul(workers),
     };
-    let burst = reader.duration(
-        "detection.burst",
-        Duration::from_mins(1),
-        &(Duration::from_secs(1)..=MAX_BURST),
-    );
-    let burst = i64::try_from(burst.as_millis()).unwrap_or(i64::MAX);
+    let burst = reader.get(&keys::BURST).as_millis();
     let detection = Detection {
-        measures,
-        slices,
+        measures: measures(reader, settings, targets),
+        slices: slices(reader, settings),
         // Read later, because they depend on the prices.
         means: Vec::new(),
-        tolerance: number(reader, "detection.tolerance", 0.01, 0.5),
-        burst: Burst::of_millis(burst),
+        tolerance: reader.get(&keys::TOLERANCE),
+        burst: Burst::of_millis(i64::try_from(burst).unwrap_or(i64::MAX)),
         alpha,
         target_threshold: log_threshold(alpha),
         workers,
@@ -83,37 +46,39 @@ pub(super) fn read(
     (detection, accepted)
 }
 
+fn slices(reader: &mut Reader, settings: &Settings) -> Vec<usize> {
+    let mut slices = Vec::new();
+    for element in reader.set(&keys::WATCHED_SLICES, |it| format!("\"{}\"", it.text)) {
+        let index = settings.slices.iter().position(|it| *it == element.value);
+        if index.is_none() {
+            let text = "is not one of the slices; add it to slices";
+            reader.problem(&element.path, format!("\"{}\" {text}", element.value));
+        }
+        slices.extend(index);
+    }
+    slices
+}
+
 /// Watched measures: those that are listed, or else those with a target. A measure can be watched if
 /// its scores are from 0 to 1.
 fn measures(reader: &mut Reader, settings: &Settings, targets: &[Target]) -> Vec<MonitoredMeasure> {
-    // The key is read in any case, because it is known.
-    let elements = reader.list(MEASURES, &[]);
-    let is_switched = reader.is_written(MEASURES);
     let mut watched: Vec<MonitoredMeasure> = Vec::new();
-    if !is_switched {
+    if !reader.is_written(&keys::WATCHED.path) {
         for (index, measure) in settings.measures.iter().enumerate() {
             if measure.is_share() && targets.iter().any(|target| target.measure == *measure) {
                 watched.push(monitored(index, measure, targets));
             }
         }
     }
-    for (path, measure) in reader.parse_all::<Measure>(elements) {
-        let Some(index) = settings.measures.iter().position(|it| *it == measure) else {
-            reader.problem(
-                &path,
-                format!("{measure} is not computed; add it to measures"),
-            );
-            continue;
-        };
-        if !measure.is_share() {
-            reader.problem(
-                &path,
-                format!("{measure} is not between 0 and 1, and cannot be watched"),
-            );
-        } else if watched.iter().any(|it| it.index == index) {
-            reader.problem(&path, format!("{measure} is listed twice"));
-        } else {
+    for element in reader.set(&keys::WATCHED, |it| it.value.to_string()) {
+        let measure = element.value;
+        let index = check_is_computed(reader, &element.path, &measure, &settings.measures);
+        let Some(index) = index else { continue };
+        if measure.is_share() {
             watched.push(monitored(index, &measure, targets));
+        } else {
+            let text = format!("{measure} is not between 0 and 1, and cannot be watched");
+            reader.problem(&element.path, text);
         }
     }
     watched

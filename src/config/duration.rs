@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Option<Duration> {
 }
 
 /// Formats a duration in the largest unit that keeps it whole. Fractions of a millisecond are cut.
-pub(super) fn format(duration: Duration) -> String {
+pub fn format(duration: Duration) -> String {
     let millis = duration.as_millis();
     UNITS
         .iter()

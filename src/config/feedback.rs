@@ -1,6 +1,8 @@
 //! Configuration of feedback weighting and experiments.
 
-use super::judging::finite;
+use super::judging::check_is_computed;
+use super::key::{Key, List, Number};
+use super::keys;
 use super::reader::Reader;
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment, Settings};
 use rankgauge_core::measure::Measure;
@@ -13,34 +15,20 @@ pub(super) struct FeedbackWeights {
     pub(super) expected_clicks: Vec<f64>,
 }
 
-pub(super) fn weighing(reader: &mut Reader) -> FeedbackWeights {
-    let min_samples = reader.whole("feedback.min_samples", 30, 0..=1_000_000_000);
-    let max_weight = reader
-        .parsed("feedback.max_click_weight", |text| {
-            finite(text)
-                .filter(|weight| (1.0..=1e6).contains(weight))
-                .ok_or("is not a number from 1 to 1000000")
-        })
-        .unwrap_or(10.0);
-    let propensities = shares(reader, "feedback.propensities");
-    let weight = |propensity: f64| propensity.recip().min(max_weight);
+pub(super) fn weights(reader: &mut Reader) -> FeedbackWeights {
+    let max_weight = reader.get(&keys::MAX_CLICK_WEIGHT);
+    let mut shares = |key: &Key<List<Number>>| -> Vec<f64> {
+        let elements = reader.list(key).into_iter();
+        elements.map(|element| element.value).collect()
+    };
+    let propensities = shares(&keys::PROPENSITIES).into_iter();
     FeedbackWeights {
-        min_samples: min_samples.try_into().unwrap_or(u64::MAX),
-        click_weights: propensities.into_iter().map(weight).collect(),
-        expected_clicks: shares(reader, "feedback.expected_clicks"),
+        click_weights: propensities
+            .map(|propensity| propensity.recip().min(max_weight))
+            .collect(),
+        expected_clicks: shares(&keys::EXPECTED_CLICKS),
+        min_samples: u64::try_from(reader.get(&keys::MIN_SAMPLES)).unwrap_or(u64::MAX),
     }
-}
-
-/// Reads a list of numbers above 0, up to 1.
-fn shares(reader: &mut Reader, path: &str) -> Vec<f64> {
-    let mut shares = Vec::new();
-    for (element, text) in reader.list(path, &[]) {
-        match finite(&text).filter(|share| *share > 0.0 && *share <= 1.0) {
-            Some(share) => shares.push(share),
-            None => reader.problem(&element, format!("\"{text}\" is not above 0, up to 1")),
-        }
-    }
-    shares
 }
 
 pub(super) fn experiments(
@@ -49,7 +37,7 @@ pub(super) fn experiments(
     measures: &[Measure],
 ) -> Vec<Experiment> {
     let mut experiments: Vec<Experiment> = Vec::new();
-    for path in reader.sections("experiments") {
+    for path in reader.sections(&keys::EXPERIMENTS) {
         let Some(experiment) = experiment(reader, &path, measures) else {
             continue;
         };
@@ -63,7 +51,7 @@ pub(super) fn experiments(
     if !experiments.is_empty() {
         if slices.iter().any(|slice| slice == EXPERIMENT) {
             let text = "\"experiment\" is reserved for the declared experiments; remove it";
-            reader.problem("slices", text);
+            reader.problem(&keys::SLICES.path, text);
         }
         slices.push(EXPERIMENT.to_owned());
     }
@@ -71,24 +59,16 @@ pub(super) fn experiments(
 }
 
 fn experiment(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Experiment> {
-    let id = named(reader, &format!("{path}.id"));
-    let control_key = format!("{path}.control");
-    let control = named(reader, &control_key);
-    let arms_key = format!("{path}.arms");
+    let id = reader.required(&keys::EXPERIMENT_ID.of(path));
+    let control_key = keys::EXPERIMENT_CONTROL.of(path);
+    let control = reader.required(&control_key);
+    let arms_key = keys::ARMS.of(path);
     let mut split: Vec<(String, f64)> = Vec::new();
     let arms = reader.sections(&arms_key);
     let count = arms.len();
     for arm in arms {
-        let variant = named(reader, &format!("{arm}.variant"));
-        let share_key = format!("{arm}.share");
-        let share = reader.required(&share_key).and_then(|text| {
-            let share = finite(&text).filter(|share| *share > 0.0 && *share < 1.0);
-            if share.is_none() {
-                let text = format!("\"{text}\" is not a share above 0 and below 1");
-                reader.problem(&share_key, text);
-            }
-            share
-        });
+        let variant = reader.required(&keys::ARM_VARIANT.of(&arm));
+        let share = reader.required(&keys::ARM_SHARE.of(&arm));
         let (Some(variant), Some(share)) = (variant, share) else {
             continue;
         };
@@ -98,17 +78,21 @@ fn experiment(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<E
             split.push((variant, share));
         }
     }
-    let guardrails = guardrails(reader, &format!("{path}.guardrails"), measures);
+    let guardrails = guardrails(reader, path, measures);
     let sum: f64 = split.iter().map(|(_, share)| share).sum();
     if count < 2 {
-        reader.problem(&arms_key, "needs at least two arms, each with its share");
+        reader.problem(
+            &arms_key.path,
+            "needs at least two arms, each with its share",
+        );
     } else if split.len() == count && (sum - 1.0).abs() > 1e-6 {
         let text = format!("the shares add up to {sum}; they must add up to 1");
-        reader.problem(&arms_key, text);
+        reader.problem(&arms_key.path, text);
     }
     let (id, control) = (id?, control?);
     if split.len() == count && !split.iter().any(|(variant, _)| *variant == control) {
-        reader.problem(&control_key, format!("{control} is not one of the arms"));
+        let text = format!("{control} is not one of the arms");
+        reader.problem(&control_key.path, text);
     }
     Some(Experiment {
         id,
@@ -120,22 +104,15 @@ fn experiment(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<E
 
 /// Reads the guardrail measures of an experiment.
 fn guardrails(reader: &mut Reader, path: &str, measures: &[Measure]) -> Vec<usize> {
-    let elements = reader.list(path, &[]);
     let mut guardrails = Vec::new();
-    for (element, measure) in reader.parse_all::<Measure>(elements) {
-        let Some(index) = measures.iter().position(|it| *it == measure) else {
-            let text = format!("{measure} is not computed; add it to measures");
-            reader.problem(&element, text);
-            continue;
-        };
-        if measure.descriptor().direction == Direction::Neither {
+    for element in reader.set(&keys::GUARDRAILS.of(path), |it| it.value.to_string()) {
+        let measure = element.value;
+        let index = check_is_computed(reader, &element.path, &measure, measures);
+        if index.is_some() && measure.descriptor().direction == Direction::Neither {
             let text = format!("{measure} has no better direction, and cannot be a guardrail");
-            reader.problem(&element, text);
-        } else if guardrails.contains(&index) {
-            reader.problem(&element, format!("{measure} is listed twice"));
-        } else {
-            guardrails.push(index);
+            reader.problem(&element.path, text);
         }
+        guardrails.extend(index);
     }
     guardrails
 }
@@ -150,18 +127,9 @@ pub(super) fn default_guardrails(reader: &Reader, engine: &mut Settings) {
     }
     default.retain(|index| engine.measures[*index].descriptor().direction != Direction::Neither);
     for (number, experiment) in engine.experiments.iter_mut().enumerate() {
-        if !reader.is_written(&format!("experiments[{number}].guardrails")) {
+        let key = keys::GUARDRAILS.of(&format!("{}[{number}]", keys::EXPERIMENTS.path));
+        if !reader.is_written(&key.path) {
             experiment.guardrails.clone_from(&default);
         }
     }
-}
-
-/// Reads a required name.
-fn named(reader: &mut Reader, path: &str) -> Option<String> {
-    let name = reader.required(path)?;
-    if name.is_empty() {
-        reader.problem(path, "is empty; write it as it appears in events");
-        return None;
-    }
-    Some(name)
 }

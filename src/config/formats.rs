@@ -1,60 +1,91 @@
-//! Configuration of the record formats of both topics and of the UBI dialect:
-//! `kafka.search_format`, `kafka.feedback_format` and the section `ubi`.
+//! Configuration of the record formats of both topics: `kafka.search_format`,
+//! `kafka.feedback_format`, and the sections `ubi` and `otlp`.
 
-use super::otlp;
+use std::collections::BTreeSet;
+
+use super::key::{Checked, Key, List, Scalar};
+use super::keys;
 use super::reader::Reader;
-use rankgauge_core::decode::ubi::{Dialect, Meaning};
-use rankgauge_core::decode::{Format, Formats};
-
-/// Encodings of the Collector's Kafka exporter that are not read.
-const OTHER_ENCODINGS: [&str; 5] = [
-    "jaeger_proto",
-    "jaeger_json",
-    "zipkin_proto",
-    "zipkin_json",
-    "raw",
-];
+use rankgauge_core::decode::Formats;
+use rankgauge_core::decode::otlp::{Mapping, Source};
+use rankgauge_core::decode::ubi::Dialect;
 
 pub(super) fn read(reader: &mut Reader) -> Formats {
     Formats {
-        search: format(reader, "kafka.search_format"),
-        feedback: format(reader, "kafka.feedback_format"),
-        ubi: dialect(reader),
-        otlp: otlp::mapping(reader),
+        search: reader.get(&keys::SEARCH_FORMAT),
+        feedback: reader.get(&keys::FEEDBACK_FORMAT),
+        ubi: Dialect {
+            ordinal_base: reader.get(&keys::ORDINAL_BASE),
+            actions: reader.names(&keys::ACTIONS),
+        },
+        otlp: mapping(reader),
     }
 }
 
-fn format(reader: &mut Reader, path: &str) -> Format {
-    let parse = |text: &str| {
-        let found = Format::NAMES.iter().find(|(name, _)| *name == text);
-        found.map(|(_, format)| *format).ok_or_else(|| {
-            let names: Vec<&str> = Format::NAMES.iter().map(|(name, _)| *name).collect();
-            let names = names.join(", ");
-            if OTHER_ENCODINGS.contains(&text) {
-                format!(
-                    "is none of {names}; set traces.encoding of the Kafka exporter to otlp_proto \
-                     or otlp_json"
-                )
-            } else {
-                format!("is none of {names}")
-            }
-        })
+fn mapping(reader: &mut Reader) -> Mapping {
+    let kinds: BTreeSet<_> = values(reader, &keys::SEARCH_SPANS).into_iter().collect();
+    let mut mapping = Mapping {
+        search_spans: kinds.into_iter().collect(),
+        names: values(reader, &keys::SPAN_NAMES),
+        ignore_names: values(reader, &keys::IGNORE_NAMES),
+        query_fields: values(reader, &keys::QUERY_FIELDS),
+        document_id: values(reader, &keys::DOCUMENT_ID),
+        group_id: values(reader, &keys::DOCUMENT_GROUP),
+        session: reader.get(&keys::SESSION),
+        feedback: reader.names(&keys::EVALUATIONS).into_iter().collect(),
+        ..Mapping::EMPTY
     };
-    reader.parsed(path, parse).unwrap_or(Format::Native)
-}
-
-fn dialect(reader: &mut Reader) -> Dialect {
-    let mut dialect = Dialect::default();
-    let base = reader.choice("ubi.ordinal_base", dialect.ordinal_base, &BASES);
-    dialect.ordinal_base = base;
-    let meanings: Vec<(&str, Meaning)> = Meaning::names().collect();
-    let custom = dialect.meaning("");
-    for name in reader.names("ubi.actions") {
-        let meaning = reader.choice(&format!("ubi.actions.{name}"), custom, &meanings);
-        dialect.actions.insert(name, meaning);
+    let unnamed = |sources: Vec<(String, Source)>| sources.into_iter().map(|it| it.1).collect();
+    mapping.query_key = unnamed(sources(reader, &keys::QUERY_KEY, &mut mapping));
+    mapping.variant = unnamed(sources(reader, &keys::VARIANT, &mut mapping));
+    mapping.labels = sources(reader, &keys::LABELS, &mut mapping);
+    if reader.is_empty_list(&keys::SEARCH_SPANS) {
+        reader.problem(
+            &keys::SEARCH_SPANS.path,
+            "is empty; no span would be a search",
+        );
     }
-    dialect
+    if reader.is_empty_list(&keys::DOCUMENT_ID) {
+        reader.problem(
+            &keys::DOCUMENT_ID.path,
+            "is empty; document.id is the default",
+        );
+    }
+    let is_mixed = mapping.search_spans.len() > 1 && !mapping.variant.contains(&Source::SpanKind);
+    if is_mixed {
+        reader.conflict(
+            &[&keys::SEARCH_SPANS.path, &keys::VARIANT.path],
+            "retriever and reranker spans would be searches of the same variant; add span.kind to \
+             otlp.variant",
+        );
+    }
+    mapping
 }
 
-/// Allowed ordinals of the first result.
-const BASES: [(&str, u32); 2] = [("0", 0), ("1", 1)];
+/// Values of a list.
+fn values<K: Scalar>(reader: &mut Reader, key: &Key<List<K>>) -> Vec<K::Value> {
+    let elements = reader.list(key).into_iter();
+    elements.map(|element| element.value).collect()
+}
+
+/// Sources with their names. `mapping` numbers the attributes that they refer to.
+fn sources(
+    reader: &mut Reader,
+    key: &Key<List<Checked<String>>>,
+    mapping: &mut Mapping,
+) -> Vec<(String, Source)> {
+    let mut sources = Vec::new();
+    for element in reader.list(key) {
+        if let Some(source) = mapping.source(&element.text) {
+            sources.push((element.text, source));
+        } else {
+            let text = format!(
+                "\"{}\" is no source; span.kind, span.name, metadata.KEY, resource.KEY or the name of \
+                 an attribute is expected",
+                element.text
+            );
+            reader.problem(&element.path, text);
+        }
+    }
+    sources
+}

@@ -3,6 +3,8 @@
 //!
 //! Only offline evaluation uses them. A goal must not need a measure that is not computed.
 
+use super::judging::check_is_computed;
+use super::keys;
 use super::reader::Reader;
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_serve::target::Target;
@@ -18,27 +20,22 @@ pub struct Goal {
 
 pub(super) fn goals(reader: &mut Reader, measures: &[Measure]) -> Vec<Goal> {
     let mut goals: Vec<Goal> = Vec::new();
-    for path in reader.sections("goals") {
-        let name_path = format!("{path}.name");
-        let name = reader.required(&name_path);
-        let require_path = format!("{path}.require");
-        let elements = reader.list(&require_path, &[]);
-        if elements.is_empty() {
-            reader.problem(&require_path, "is missing; list bounds such as P@10>=0.7");
+    for path in reader.sections(&keys::GOALS) {
+        let name_key = keys::GOAL_NAME.of(&path);
+        let name = reader.required(&name_key);
+        let require = keys::GOAL_REQUIRE.of(&path);
+        if reader.is_empty_list(&require) {
+            reader.problem(&require.path, "is missing; list bounds such as P@10>=0.7");
         }
         let mut requirements = Vec::new();
-        for (element, requirement) in reader.parse_all::<Requirement>(elements) {
-            check_is_computed(reader, &element, &requirement.measure, measures);
-            requirements.push(requirement);
+        for element in reader.list(&require) {
+            check_is_computed(reader, &element.path, &element.value.measure, measures);
+            requirements.push(element.value);
         }
         let Some(name) = name else { continue };
-        if name.is_empty() || name.contains(['<', '>']) {
-            reader.problem(
-                &name_path,
-                format!("\"{name}\" is not a name; write some text without < and >"),
-            );
-        } else if goals.iter().any(|goal| goal.name == name) {
-            reader.problem(&name_path, format!("\"{name}\" is the name of two goals"));
+        if goals.iter().any(|goal| goal.name == name) {
+            let text = format!("\"{name}\" is the name of two goals");
+            reader.problem(&name_key.path, text);
         } else {
             goals.push(Goal { name, requirements });
         }
@@ -53,27 +50,14 @@ pub(super) fn tier_measures(
     measures: &[Measure],
     targets: &[Target],
 ) -> Vec<Measure> {
-    let elements = reader.list("tier_measures", &[]);
-    let mut chosen: Vec<Measure> = Vec::new();
-    for (path, measure) in reader.parse_all::<Measure>(elements) {
-        check_is_computed(reader, &path, &measure, measures);
-        if !targets.iter().any(|target| target.measure == measure) {
-            reader.problem(&path, format!("{measure} has no target; add it to targets"));
-        }
-        if chosen.contains(&measure) {
-            reader.problem(&path, format!("{measure} is listed twice"));
-        } else {
-            chosen.push(measure);
+    let chosen = reader.set(&keys::TIER_MEASURES, |it| it.value.to_string());
+    for element in &chosen {
+        let measure = &element.value;
+        check_is_computed(reader, &element.path, measure, measures);
+        if !targets.iter().any(|target| target.measure == *measure) {
+            let text = format!("{measure} has no target; add it to targets");
+            reader.problem(&element.path, text);
         }
     }
-    chosen
-}
-
-fn check_is_computed(reader: &mut Reader, path: &str, measure: &Measure, measures: &[Measure]) {
-    if !measures.contains(measure) {
-        reader.problem(
-            path,
-            format!("{measure} is not computed; add it to measures"),
-        );
-    }
+    chosen.into_iter().map(|element| element.value).collect()
 }

@@ -2,176 +2,86 @@
 //!
 //! It refers to measures by name only and must not know what they compute.
 
-use std::collections::BTreeMap;
-
+use super::keys;
 use super::objectives;
 use super::reader::Reader;
+use super::values::label_name;
 use rankgauge_core::measure::Measure;
-use rankgauge_core::ranking::{
-    Component, Difference, JudgeBy, Rouge, Rules, SearchField, TextMatch,
-};
+use rankgauge_core::ranking::{Component, Difference, Rules, TextMatch};
 use rankgauge_serve::target::Target;
 
-/// Measures computed when none are configured.
-const MEASURES: [&str; 21] = [
-    "P@1",
-    "P@5",
-    "P@10",
-    "R@5",
-    "R@10",
-    "nDCG@5",
-    "nDCG@10",
-    "AP",
-    "RR",
-    "Success@5",
-    "Judged@10",
-    "CTR",
-    "CTR@3",
-    "ClickRR",
-    "SAT",
-    "Converted",
-    "Abandoned",
-    "Reformulated",
-    "SessionSuccess",
-    "ThumbsUp",
-    "ZeroResult",
-];
-
 pub(super) fn measures(reader: &mut Reader) -> Vec<Measure> {
-    let elements = reader.list("measures", &MEASURES);
-    let mut measures: Vec<Measure> = Vec::with_capacity(elements.len());
-    for (path, measure) in reader.parse_all::<Measure>(elements) {
-        if measures.contains(&measure) {
-            reader.problem(&path, format!("{measure} is listed twice"));
-        } else {
-            measures.push(measure);
-        }
-    }
-    measures
+    let measures = reader.set(&keys::COMPUTED, |it| it.value.to_string());
+    measures.into_iter().map(|it| it.value).collect()
 }
 
 pub(super) fn slices(reader: &mut Reader) -> Vec<String> {
-    let mut slices = Vec::new();
-    for (path, slice) in reader.list("slices", &["query_type", "difficulty"]) {
-        if let Err(text) = label_name(&slice) {
-            reader.problem(&path, format!("\"{slice}\" {text}"));
-        } else if slice == "all" {
-            reader.problem(
-                &path,
-                "\"all\" is reserved for all searches; choose another label",
-            );
-        } else if slices.contains(&slice) {
-            reader.problem(&path, format!("\"{slice}\" is listed twice"));
-        } else {
-            slices.push(slice);
-        }
-    }
-    slices
+    let slices = reader.set(&keys::SLICES, |it| format!("\"{}\"", it.text));
+    slices.into_iter().map(|it| it.value).collect()
 }
 
 /// Reads the rules for judging searches. The components that `measures` need must exist.
 pub(super) fn rules(reader: &mut Reader, measures: &[Measure]) -> Rules {
-    let judge_by = reader.choice(
-        "gold.judge_by",
-        JudgeBy::Id,
-        &[("id", JudgeBy::Id), ("group_id", JudgeBy::GroupId)],
-    );
     let text = TextMatch {
-        rouge: reader.choice(
-            "gold.text_match",
-            Rouge::L,
-            &[
-                ("rouge1", Rouge::One),
-                ("rouge2", Rouge::Two),
-                ("rougeL", Rouge::L),
-            ],
-        ),
-        threshold: reader
-            .parsed("gold.text_threshold", |text| {
-                finite(text)
-                    .filter(|threshold| *threshold > 0.0 && *threshold <= 1.0)
-                    .ok_or("is not a number above 0, up to 1")
-            })
-            .unwrap_or(0.5),
+        rouge: reader.get(&keys::TEXT_MATCH),
+        threshold: reader.get(&keys::TEXT_THRESHOLD),
     };
-    let components = components(reader);
+    let named = reader.named(&keys::COMPONENTS).into_iter();
+    let components: Vec<Component> = named
+        .map(|(name, path)| component(reader, name, &path))
+        .collect();
     for measure in measures {
         if let Some(name) = measure.component()
             && !components.iter().any(|component| component.name == name)
         {
             // Without it the measure would silently have no score.
             reader.problem(
-                "measures",
+                &keys::COMPUTED.path,
                 format!("{measure} needs the component \"{name}\"; add it to components"),
             );
         }
     }
     Rules {
-        judge_by,
+        judge_by: reader.get(&keys::JUDGE_BY),
         text,
         components,
     }
 }
 
-fn components(reader: &mut Reader) -> Vec<Component> {
-    let names = reader.names("components");
-    names
-        .into_iter()
-        .map(|name| component(reader, name))
-        .collect()
-}
-
-fn component(reader: &mut Reader, name: String) -> Component {
-    let path = format!("components.{name}");
+fn component(reader: &mut Reader, name: String, path: &str) -> Component {
     if let Err(text) = label_name(&name) {
-        reader.problem(&path, format!("\"{name}\" {text}"));
+        reader.problem(path, format!("\"{name}\" {text}"));
     }
-    let mut stages = Vec::new();
-    for (element, stage) in reader.list(&format!("{path}.stages"), &[]) {
-        if stage.is_empty() {
-            reader.problem(&element, "is empty; every stage begins with an empty text");
-        } else {
-            stages.push(stage);
-        }
-    }
-    let attrs = format!("{path}.attrs");
-    let mut attributes = BTreeMap::new();
-    for attribute in reader.names(&attrs) {
-        let value = reader.scalar(&format!("{attrs}.{attribute}"));
-        attributes.extend(value.map(|value| (attribute, value)));
-    }
-    let differs = difference(reader, &format!("{path}.differs"));
-    if stages.is_empty() && attributes.is_empty() && differs.is_none() {
-        reader.problem(&path, "has no rule; give it stages, attrs or differs");
-    }
-    Component {
+    let stages = reader.list(&keys::STAGES.of(path)).into_iter();
+    let component = Component {
         name,
-        stages,
-        attributes,
-        differs,
+        stages: stages.map(|it| it.value).collect(),
+        attributes: reader.names(&keys::ATTRS.of(path)),
+        differs: difference(reader, path),
+    };
+    let has_rule = !component.stages.is_empty()
+        || !component.attributes.is_empty()
+        || component.differs.is_some();
+    if !has_rule {
+        reader.problem(path, "has no rule; give it stages, attrs or differs");
     }
+    component
 }
 
 fn difference(reader: &mut Reader, path: &str) -> Option<Difference> {
-    let (attr, field) = (format!("{path}.attr"), format!("{path}.field"));
-    let attribute = reader.scalar(&attr);
-    let fields = [
-        ("domain", Some(SearchField::Domain)),
-        ("application", Some(SearchField::Application)),
-    ];
-    let compared = reader.choice(&field, None, &fields);
-    match (attribute, compared) {
-        (Some(attribute), Some(field)) => Some(Difference { attribute, field }),
-        (Some(_), None) if !reader.is_written(&field) => {
-            reader.problem(&field, "is missing; differs needs attr and field");
-            None
+    let attr = keys::DIFFERS_ATTR.of(path);
+    let field = keys::DIFFERS_FIELD.of(path);
+    let is_written = [&attr.path, &field.path].map(|path| reader.is_written(path));
+    for (path, is_missing) in [(&attr.path, !is_written[0]), (&field.path, !is_written[1])] {
+        if is_missing && is_written.contains(&true) {
+            reader.problem(path, "is missing; differs needs attr and field");
         }
-        (None, Some(_)) if !reader.is_written(&attr) => {
-            reader.problem(&attr, "is missing; differs needs attr and field");
-            None
-        }
-        _ => None,
     }
+    let (attribute, field) = (reader.find(&attr), reader.find(&field));
+    Some(Difference {
+        attribute: attribute?,
+        field: field?,
+    })
 }
 
 /// Reads the targets of measures among the elements of `targets`.
@@ -204,41 +114,21 @@ pub(super) fn targets(
 }
 
 fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Target> {
-    let named = format!("{path}.measure");
-    let text = reader.required(&named);
-    let measure = text.and_then(|text| {
-        reader
-            .parse_all::<Measure>(vec![(named.clone(), text)])
-            .pop()
-            .map(|(_, measure)| measure)
-    });
-    if let Some(measure) = &measure
-        && !measures.contains(measure)
-    {
+    let measure_key = keys::TARGET_MEASURE.of(path);
+    let measure = reader.required(&measure_key);
+    if let Some(measure) = &measure {
         // No score is ever compared with such a target, so its alert could never fire.
-        reader.problem(
-            &named,
-            format!("{measure} is not computed; add it to measures"),
-        );
+        check_is_computed(reader, &measure_key.path, measure, measures);
     }
-    let tier_path = format!("{path}.tier");
-    let tier = reader
-        .required(&tier_path)
-        .and_then(|tier| match label_name(&tier) {
-            Ok(()) => Some(tier),
-            Err(text) => {
-                reader.problem(&tier_path, format!("\"{tier}\" {text}"));
-                None
-            }
-        });
-    let value_path = format!("{path}.value");
-    let value = reader.required(&value_path).and_then(|text| {
-        let number = finite(&text);
-        if number.is_none() {
-            reader.problem(&value_path, format!("\"{text}\" is not a number"));
-        }
-        number
+    let tier_key = keys::TARGET_TIER.of(path);
+    let tier = reader.required(&tier_key);
+    let tier = tier.and_then(|tier| {
+        let checked = label_name(&tier);
+        let problem = |text| reader.problem(&tier_key.path, format!("\"{tier}\" {text}"));
+        checked.map_err(problem).ok()
     });
+    let value_key = keys::TARGET_VALUE.of(path);
+    let value = reader.required(&value_key);
     let (measure, value) = (measure?, value?);
     let range = measure.descriptor().range;
     if !(range.min..=range.max).contains(&value) {
@@ -248,7 +138,7 @@ fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Targe
             ""
         };
         reader.problem(
-            &value_path,
+            &value_key.path,
             format!(
                 "{value} is not between {} and {}, but {measure} always is, so that no score can \
                  reach it{advice}",
@@ -260,24 +150,21 @@ fn target(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<Targe
         measure,
         tier: tier?,
         value,
-        value_key: value_path,
+        value_key: value_key.path.into_owned(),
     })
 }
 
-/// Parses a finite decimal number.
-pub(super) fn finite(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number: &f64| number.is_finite())
-}
-
-/// Checks that `text` is a valid Prometheus label name. Slices, tiers and components must be.
-fn label_name(text: &str) -> Result<(), &'static str> {
-    let mut bytes = text.bytes();
-    let starts_well = bytes
-        .next()
-        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
-    if starts_well && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        Ok(())
-    } else {
-        Err("is not a name; use letters, digits and _, and no digit first")
+/// Position of `measure` among the measures that are computed; another one is a problem.
+pub(super) fn check_is_computed(
+    reader: &mut Reader,
+    path: &str,
+    measure: &Measure,
+    measures: &[Measure],
+) -> Option<usize> {
+    let index = measures.iter().position(|it| it == measure);
+    if index.is_none() {
+        let text = format!("{measure} is not computed; add it to measures");
+        reader.problem(path, text);
     }
+    index
 }

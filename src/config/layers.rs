@@ -23,12 +23,6 @@ pub(super) const NEAR_PREFIX: &str = "RANKGAUGE_";
 /// Section whose keys are librdkafka properties and therefore contain dots.
 const PROPERTIES: &str = "kafka.properties";
 
-/// Section whose keys are action names of an application and may contain dots.
-const ACTIONS: &str = "ubi.actions";
-
-/// Section whose keys are user names and may contain dots.
-const USERS: &str = "basic_auth_users";
-
 /// Maximum indentation in columns. It bounds the recursion of the YAML parser, which limits flow
 /// collections separately. A real configuration needs a tenth of it.
 const MAX_INDENTATION: usize = 64;
@@ -47,12 +41,14 @@ pub(super) enum Node {
     Text(String),
     /// A key without a value.
     Nothing,
+    /// A value that is not of the shape of its key. The problem has been reported.
+    Invalid,
 }
 
 /// All layers merged: every value under its dotted path, with the place where it was last written.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    /// Every section, list and scalar under its path.
+    /// Every section, list and scalar under its path; the root has an empty one.
     pub(super) nodes: BTreeMap<String, Node>,
     /// Place where each of them was written.
     pub(super) places: BTreeMap<String, Place>,
@@ -131,7 +127,7 @@ pub(super) fn merge(
         problems.append(&mut layer.problems);
         for (path, place, is_section) in layer.written.drain(..) {
             if !is_section {
-                tree.places.retain(|known, _| !is_below(known, &path));
+                remove_below(&mut tree.places, &path);
             }
             tree.places.insert(path, place);
         }
@@ -152,6 +148,17 @@ pub(super) fn merge(
 pub(super) fn is_below(path: &str, ancestor: &str) -> bool {
     path.strip_prefix(ancestor)
         .is_some_and(|rest| rest.starts_with(['.', '[']))
+}
+
+/// Removes everything inside the section or list at `ancestor`.
+fn remove_below<T>(map: &mut BTreeMap<String, T>, ancestor: &str) {
+    for (first, after) in [('.', '/'), ('[', '\\')] {
+        let range = format!("{ancestor}{first}")..format!("{ancestor}{after}");
+        let inside: Vec<String> = map.range(range).map(|(path, _)| path.clone()).collect();
+        for path in inside {
+            map.remove(&path);
+        }
+    }
 }
 
 /// Path of `key` inside the section at `parent`.
@@ -183,9 +190,7 @@ fn flatten(path: &str, value: &Value, nodes: &mut BTreeMap<String, Node>) {
         // Layers hold no other scalars, although the type allows them.
         other => Node::Text(other.to_string()),
     };
-    if !path.is_empty() {
-        nodes.insert(path.to_owned(), node);
-    }
+    nodes.insert(path.to_owned(), node);
 }
 
 impl Layer {
@@ -322,14 +327,12 @@ impl Layer {
     /// Returns true if `key` is allowed below `parent`, and reports a problem otherwise. The merge of
     /// layers parses brackets and dots as a path, and such a key could hide another value.
     fn accepts(&mut self, parent: &str, key: &str, place: &Place) -> bool {
-        let holds_dotted_keys = [PROPERTIES, ACTIONS, USERS].contains(&parent)
-            || parent.rsplit('.').next() == Some("attrs");
         let text = if key.is_empty() {
             "a key cannot be empty; remove the line"
         } else if key.contains(['[', ']']) {
             "one element of a list cannot be set; give the whole list"
-        } else if key.contains('.') && !holds_dotted_keys {
-            "unknown key; keys nest as sections, `kafka: {brokers: …}`, not `kafka.brokers: …`"
+        } else if key.contains('.') && parent.is_empty() {
+            DOTTED_KEY
         } else {
             return true;
         };
@@ -342,6 +345,10 @@ impl Layer {
         false
     }
 }
+
+/// Problem of a key that contains a dot.
+pub(super) const DOTTED_KEY: &str =
+    "unknown key; keys nest as sections, `kafka: {brokers: …}`, not `kafka.brokers: …`";
 
 const NOT_A_MAPPING: &str = "the file must be a mapping of keys to values";
 

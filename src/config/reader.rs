@@ -1,42 +1,58 @@
-//! Reader of the merged tree: returns typed values and collects problems.
+//! Reader of the merged tree: checks its shape, returns typed values and collects problems.
 //!
 //! Reading never stops: an invalid value is reported as a problem and replaced by its default, so
-//! one run reports all problems. A key that is never requested is unknown. This module must not
-//! know what keys mean.
+//! one run reports all problems. A node that is no key, or not of the shape of its key, is reported
+//! once and not read. The number of elements is limited before their values are read. This module
+//! must not know what keys mean.
 
-use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::ops::RangeInclusive;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use std::time::Duration;
 
-use super::duration;
-use super::layers::{NEAR_PREFIX, Node, PREFIX, Tree, is_below};
+use super::key::{Entry, Group, Key, List, NAME, Names, Scalar, Shape};
+use super::layers::{DOTTED_KEY, NEAR_PREFIX, Node, PREFIX, Tree, child_path, is_below};
 use super::problem::{Place, Problem};
-use super::size;
 
 /// Minimum similarity of two keys, from 0 to 1, for one to be suggested for the other.
 const NEAR: f64 = 0.7;
 
-/// An element of a list: its path, for messages, and its text.
-pub(super) type Element = (String, String);
+/// Maximum number of unknown keys for which the nearest known key is looked for.
+const MAX_SUGGESTIONS: usize = 100;
+
+/// Maximum number of sections in a list, and of names that the user chooses.
+const MAX_SECTIONS: usize = 1_000;
+
+/// Element of a list.
+pub(super) struct Element<T> {
+    /// Path, for problems.
+    pub(super) path: String,
+    /// Text as written.
+    pub(super) text: String,
+    /// Value.
+    pub(super) value: T,
+}
 
 /// Reader of one merged tree.
 pub(super) struct Reader {
     tree: Tree,
-    asked: BTreeSet<String>,
     problems: Vec<Problem>,
+    entries: BTreeMap<&'static str, Shape>,
+    suggestions: usize,
 }
 
 impl Reader {
-    /// A reader of `tree` that starts with `problems`.
-    pub(super) fn new(tree: Tree, problems: Vec<Problem>) -> Self {
-        Self {
+    /// A reader of `tree` that starts with `problems`. Only the keys of `entries` are known.
+    pub(super) fn new(tree: Tree, problems: Vec<Problem>, entries: Vec<Entry>) -> Self {
+        let shapes = entries.into_iter().map(|entry| (entry.path, entry.shape));
+        let mut reader = Self {
             tree,
-            asked: BTreeSet::new(),
             problems,
+            entries: shapes.collect(),
+            suggestions: 0,
+        };
+        if let Some(Node::Section(keys)) = reader.tree.nodes.get("").cloned() {
+            reader.check_section("", "", &keys);
         }
+        reader
     }
 
     /// Reports that the value at `path` cannot be used.
@@ -83,270 +99,266 @@ impl Reader {
         self.tree.place(path)
     }
 
-    /// The scalar at `path`; `None` if there is none. Any other kind of value is a problem.
-    pub(super) fn scalar(&mut self, path: &str) -> Option<String> {
-        self.asked.insert(path.to_owned());
-        let text = match self.tree.nodes.get(path) {
-            None => return None,
-            Some(Node::Text(text)) => return Some(text.clone()),
-            Some(Node::Nothing) => NO_VALUE,
-            Some(Node::Section(_)) => "is a section of keys; one value is expected",
-            Some(Node::List(_)) => "is a list; one value is expected",
+    /// The scalar at `path` as written.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        match self.tree.nodes.get(path) {
+            Some(Node::Text(text)) => Some(text.clone()),
+            Some(Node::Section(_) | Node::List(_) | Node::Nothing | Node::Invalid) | None => None,
+        }
+    }
+
+    /// The value of a text, if it is valid.
+    fn value<K: Scalar>(&mut self, kind: &K, path: &str, text: &str) -> Option<K::Value> {
+        let problem = match kind.parse(text) {
+            Ok(value) => return Some(value),
+            Err(problem) if kind.names_text() => problem,
+            Err(problem) => format!("\"{text}\" {problem}"),
         };
-        self.refuse(path, text);
+        self.problem(path, problem);
         None
     }
 
-    /// The scalar at `path`, parsed by `parse`. Its error describes the problem and follows the
-    /// quoted text (`is not …`).
-    pub(super) fn parsed<T, E: Display>(
-        &mut self,
-        path: &str,
-        parse: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Option<T> {
-        let text = self.scalar(path)?;
-        match parse(&text) {
-            Ok(value) => Some(value),
-            Err(error) => {
-                self.problem(path, format!("\"{text}\" {error}"));
-                None
-            }
-        }
+    /// The value of `key`, if it is written and valid.
+    pub(super) fn find<K: Scalar>(&mut self, key: &Key<K>) -> Option<K::Value> {
+        let text = self.text(&key.path)?;
+        self.value(key.kind, &key.path, &text)
     }
 
-    /// The text at `path`, which `check` accepts or rejects with a description (`is not …`).
-    pub(super) fn text(
-        &mut self,
-        path: &str,
-        default: &str,
-        check: impl FnOnce(&str) -> Result<(), String>,
-    ) -> String {
-        self.parsed(path, |text| check(text).map(|()| text.to_owned()))
-            .unwrap_or_else(|| default.to_owned())
-    }
-
-    /// The required text at `path`.
-    pub(super) fn required(&mut self, path: &str) -> Option<String> {
-        if !self.is_written(path) {
-            self.asked.insert(path.to_owned());
-            self.problem(path, "is missing");
-        }
-        self.scalar(path)
-    }
-
-    /// The value of one of several words.
-    pub(super) fn choice<T: Clone>(&mut self, path: &str, default: T, words: &[(&str, T)]) -> T {
-        self.parsed(path, |text| {
-            let found = words.iter().find(|(word, _)| *word == text);
-            found.map(|(_, value)| value.clone()).ok_or_else(|| {
-                let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-                format!("is none of {}", words.join(", "))
+    /// The value of `key`, or its default.
+    pub(super) fn get<K: Scalar>(&mut self, key: &Key<K>) -> K::Value {
+        self.find(key).unwrap_or_else(|| {
+            let value = key.kind.parse(key.default.unwrap_or_default());
+            value.unwrap_or_else(|problem| {
+                unreachable!(
+                    "invariant: the default of {} is valid: it {problem}",
+                    key.path
+                )
             })
         })
-        .unwrap_or(default)
     }
 
-    /// A whole number within `range`.
-    pub(super) fn whole(
-        &mut self,
-        path: &str,
-        default: usize,
-        range: RangeInclusive<usize>,
-    ) -> usize {
-        self.parsed(path, |text| match text.parse::<usize>() {
-            Ok(number) if range.contains(&number) => Ok(number),
-            Ok(_) => Err(format!(
-                "is not between {} and {}",
-                range.start(),
-                range.end()
-            )),
-            Err(_) if is_number(text) => Err(format!(
-                "is not a whole number between {} and {}",
-                range.start(),
-                range.end()
-            )),
-            Err(_) => Err("is not a whole number".to_owned()),
-        })
-        .unwrap_or(default)
+    /// The value of `key`, which is required.
+    pub(super) fn required<K: Scalar>(&mut self, key: &Key<K>) -> Option<K::Value> {
+        if !self.is_written(&key.path) {
+            self.problem(&key.path, "is missing");
+        }
+        self.find(key)
     }
 
-    /// An amount of memory within `range`, in bytes.
-    pub(super) fn bytes(
-        &mut self,
-        path: &str,
-        default: usize,
-        range: RangeInclusive<usize>,
-    ) -> usize {
-        self.parsed(path, |text| match size::parse(text) {
-            Some(bytes) if range.contains(&bytes) => Ok(bytes),
-            Some(_) => Err(format!(
-                "is not between {} and {}",
-                size::format(*range.start()),
-                size::format(*range.end())
-            )),
-            None => Err(size::EXPECTED.to_owned()),
-        })
-        .unwrap_or(default)
-    }
-
-    /// A duration within `range`.
-    pub(super) fn duration(
-        &mut self,
-        path: &str,
-        default: Duration,
-        range: &RangeInclusive<Duration>,
-    ) -> Duration {
-        self.parsed(path, |text| match duration::parse(text) {
-            Some(value) if range.contains(&value) => Ok(value),
-            Some(_) => Err(format!(
-                "is not between {} and {}",
-                duration::format(*range.start()),
-                duration::format(*range.end())
-            )),
-            None => Err(duration::EXPECTED.to_owned()),
-        })
-        .unwrap_or(default)
-    }
-
-    /// The list at `path`, or the elements of a text separated by commas outside of parentheses
-    /// (`P@5,RBP(graded=true,p=0.8)`). An empty text is an empty list. White space around an
-    /// element is ignored.
-    pub(super) fn list(&mut self, path: &str, default: &[&str]) -> Vec<Element> {
-        self.asked.insert(path.to_owned());
-        let texts: Vec<String> = match self.tree.nodes.get(path) {
-            None => default.iter().map(|text| (*text).to_owned()).collect(),
-            Some(Node::Text(text)) => split(text),
-            Some(Node::List(length)) => {
-                return (0..*length)
-                    .map(|index| format!("{path}[{index}]"))
-                    .filter_map(|element| self.scalar(&element).map(|text| (element, text)))
-                    .collect();
-            }
-            Some(Node::Section(_)) => {
-                self.refuse(path, "is a section of keys; a list is expected");
-                Vec::new()
-            }
-            Some(Node::Nothing) => {
-                self.refuse(
-                    path,
-                    "has no value; write [] for an empty list, or remove the key",
-                );
-                Vec::new()
+    /// The valid elements of the list `key`. A text is a list with commas outside of parentheses
+    /// (`P@5,RBP(graded=true,p=0.8)`); white space around an element is ignored.
+    pub(super) fn list<K: Scalar>(&mut self, key: &Key<List<K>>) -> Vec<Element<K::Value>> {
+        let path = &key.path;
+        let texts: Vec<(usize, String)> = match self.tree.nodes.get(&**path) {
+            Some(Node::Text(text)) => split(text).into_iter().enumerate().collect(),
+            Some(Node::List(length)) => (0..*length)
+                .filter_map(|index| Some((index, self.text(&format!("{path}[{index}]"))?)))
+                .collect(),
+            Some(Node::Section(_) | Node::Nothing | Node::Invalid) | None => {
+                let default = split(key.default.unwrap_or_default());
+                default.into_iter().enumerate().collect()
             }
         };
-        let elements = texts.into_iter().enumerate();
+        let mut elements = Vec::with_capacity(texts.len());
+        for (index, text) in texts {
+            let path = format!("{path}[{index}]");
+            if let Some(value) = self.value(&key.kind.0, &path, &text) {
+                elements.push(Element { path, text, value });
+            }
+        }
         elements
-            .map(|(index, text)| (format!("{path}[{index}]"), text))
-            .collect()
     }
 
-    /// The elements, parsed by `FromStr`, with their paths. The error of an invalid element is
-    /// reported as it is, so it has to name the element.
-    pub(super) fn parse_all<T: FromStr<Err: ToString>>(
+    /// Returns true if the list `key` has no element.
+    pub(super) fn is_empty_list<K>(&self, key: &Key<List<K>>) -> bool {
+        match self.tree.nodes.get(&*key.path) {
+            Some(Node::Text(text)) => split(text).is_empty(),
+            Some(Node::List(length)) => *length == 0,
+            Some(Node::Section(_) | Node::Nothing | Node::Invalid) => false,
+            None => key.default.is_none_or(str::is_empty),
+        }
+    }
+
+    /// The valid elements of a list that has each of them once. Problems call an element by `name`.
+    pub(super) fn set<K: Scalar<Value: PartialEq>>(
         &mut self,
-        elements: Vec<Element>,
-    ) -> Vec<(String, T)> {
-        let mut values = Vec::with_capacity(elements.len());
-        for (path, text) in elements {
-            match text.parse::<T>() {
-                Ok(value) => values.push((path, value)),
-                Err(error) => self.problem(&path, error.to_string()),
+        key: &Key<List<K>>,
+        name: impl Fn(&Element<K::Value>) -> String,
+    ) -> Vec<Element<K::Value>> {
+        let mut once: Vec<Element<K::Value>> = Vec::new();
+        for element in self.list(key) {
+            if once.iter().any(|other| other.value == element.value) {
+                let text = format!("{} is listed twice", name(&element));
+                self.problem(&element.path, text);
+            } else {
+                once.push(element);
             }
+        }
+        once
+    }
+
+    /// The valid values by the names that the user chose, in the order of the default and of the
+    /// names.
+    pub(super) fn names<K: Scalar>(&mut self, key: &Key<Names<K>>) -> BTreeMap<String, K::Value> {
+        let default = split(key.default.unwrap_or_default());
+        let default = default.into_iter().filter_map(|pair| {
+            let (name, text) = pair.split_once(": ")?;
+            Some((name.to_owned(), key.kind.0.parse(text).ok()?))
+        });
+        let mut values: BTreeMap<String, K::Value> = default.collect();
+        for name in self.chosen(&key.path) {
+            let path = child_path(&key.path, &name);
+            let text = self.text(&path);
+            let value = text.and_then(|text| self.value(&key.kind.0, &path, &text));
+            values.extend(value.map(|value| (name, value)));
         }
         values
     }
 
-    /// Paths of the sections in the list at `path`.
-    pub(super) fn sections(&mut self, path: &str) -> Vec<String> {
-        self.asked.insert(path.to_owned());
+    /// Keys of the section at `path`, sorted.
+    fn chosen(&self, path: &str) -> Vec<String> {
         match self.tree.nodes.get(path) {
-            None => return Vec::new(),
-            Some(Node::List(length)) => {
-                let elements = (0..*length).map(|index| format!("{path}[{index}]"));
-                let (sections, others): (Vec<_>, Vec<_>) = elements.partition(|element| {
-                    matches!(self.tree.nodes.get(element), Some(Node::Section(_)))
-                });
-                for other in others {
-                    self.refuse(&other, "is not a section of keys");
-                }
-                return sections;
-            }
-            // A shell passes an empty text for an empty list.
-            Some(Node::Text(text)) if text.is_empty() => return Vec::new(),
-            Some(Node::Text(_) | Node::Section(_) | Node::Nothing) => {}
-        }
-        self.refuse(
-            path,
-            "a list of sections is expected; it can only be written in a file",
-        );
-        Vec::new()
-    }
-
-    /// Names of the keys of the section at `path`, whose keys are user-defined.
-    pub(super) fn names(&mut self, path: &str) -> Vec<String> {
-        self.asked.insert(path.to_owned());
-        match self.tree.nodes.get(path) {
-            None => Vec::new(),
             Some(Node::Section(names)) => names.clone(),
-            Some(Node::Text(_) | Node::List(_) | Node::Nothing) => {
-                self.refuse(path, "a section of keys with values is expected");
+            Some(Node::Text(_) | Node::List(_) | Node::Nothing | Node::Invalid) | None => {
                 Vec::new()
             }
         }
     }
 
-    /// Reports a problem of `path` as a whole. Its content is not checked further.
-    fn refuse(&mut self, path: &str, text: &str) {
-        let below: Vec<String> = self
-            .tree
-            .nodes
-            .keys()
-            .filter(|known| is_below(known, path))
-            .cloned()
-            .collect();
-        self.asked.insert(path.to_owned());
-        self.asked.extend(below);
+    /// Names that the user chose for sections, with the paths of these.
+    pub(super) fn named(&self, key: &Key<Group>) -> Vec<(String, String)> {
+        let names = self.chosen(&key.path).into_iter();
+        let sections = names.map(|name| (child_path(&key.path, &name), name));
+        let sections = sections.filter(|(path, _)| self.is_section(path));
+        sections.map(|(path, name)| (name, path)).collect()
+    }
+
+    /// Paths of the sections in the list `key`.
+    pub(super) fn sections(&self, key: &Key<Group>) -> Vec<String> {
+        let Some(Node::List(length)) = self.tree.nodes.get(&*key.path) else {
+            return Vec::new();
+        };
+        let elements = (0..*length).map(|index| format!("{}[{index}]", key.path));
+        elements.filter(|path| self.is_section(path)).collect()
+    }
+
+    /// Checks that the nodes at and below `path` have the shape of the key `pattern`.
+    fn check(&mut self, path: &str, pattern: &str) {
+        let shape = self.entries.get(pattern).cloned();
+        let holds_keys = self.entries.keys().any(|key| is_below(key, pattern));
+        let Some(node) = self.tree.nodes.get(path).cloned() else {
+            return;
+        };
+        let problem = match (&node, shape) {
+            (Node::Section(keys), None | Some(Shape::Section)) if holds_keys => {
+                return self.check_section(path, pattern, keys);
+            }
+            (Node::Section(keys), Some(shape)) if holds_keys && shape.is_scalar() => {
+                return self.check_section(path, pattern, keys);
+            }
+            (_, None | Some(Shape::Section)) if holds_keys => {
+                "is a section of keys; give them, indented below it, or remove the key".to_owned()
+            }
+            (_, None | Some(Shape::Section)) => self.unknown(path, pattern),
+            (Node::Text(_), Some(shape)) if shape.is_scalar() => return,
+            (Node::Text(text), Some(Shape::List(_, min, max))) => {
+                let count = split(text).len();
+                if (min..=max).contains(&count) {
+                    return;
+                }
+                wrong_count(path, count, min, max)
+            }
+            (Node::List(count), Some(Shape::List(_, min, max))) => {
+                if (min..=max).contains(count) {
+                    return (0..*count)
+                        .for_each(|index| self.check_scalar(&format!("{path}[{index}]")));
+                }
+                wrong_count(path, *count, min, max)
+            }
+            (Node::Section(_), Some(Shape::List(..))) => {
+                "is a section of keys; a list is expected".to_owned()
+            }
+            (Node::Nothing, Some(Shape::List(..))) => {
+                "has no value; write [] for an empty list, or remove the key".to_owned()
+            }
+            (Node::Section(keys), Some(Shape::Names(_) | Shape::NamedSections))
+                if keys.len() > MAX_SECTIONS =>
+            {
+                wrong_count(path, keys.len(), 0, MAX_SECTIONS)
+            }
+            (Node::Section(names), Some(Shape::Names(_))) => {
+                return names
+                    .iter()
+                    .for_each(|name| self.check_scalar(&child_path(path, name)));
+            }
+            (Node::Section(names), Some(Shape::NamedSections)) => {
+                let pattern = child_path(pattern, NAME);
+                return names
+                    .iter()
+                    .for_each(|name| self.check(&child_path(path, name), &pattern));
+            }
+            (_, Some(Shape::Names(_) | Shape::NamedSections)) => {
+                "a section of keys with values is expected".to_owned()
+            }
+            // A shell passes an empty text for an empty list.
+            (Node::Text(text), Some(Shape::Sections)) if text.is_empty() => return,
+            (Node::List(count), Some(Shape::Sections)) if *count > MAX_SECTIONS => {
+                wrong_count(path, *count, 0, MAX_SECTIONS)
+            }
+            (Node::List(count), Some(Shape::Sections)) => {
+                for index in 0..*count {
+                    self.check_element(&format!("{path}[{index}]"), &format!("{pattern}[]"));
+                }
+                return;
+            }
+            (_, Some(Shape::Sections)) => {
+                "a list of sections is expected; it can only be written in a file".to_owned()
+            }
+            (_, Some(_)) => return self.check_scalar(path),
+        };
+        self.refuse(path, problem);
+    }
+
+    fn check_section(&mut self, path: &str, pattern: &str, keys: &[String]) {
+        for key in keys {
+            let child = child_path(path, key);
+            if key.contains('.') {
+                self.refuse(&child, DOTTED_KEY);
+            } else {
+                self.check(&child, &child_path(pattern, key));
+            }
+        }
+    }
+
+    fn check_element(&mut self, path: &str, pattern: &str) {
+        if self.is_section(path) {
+            self.check(path, pattern);
+        } else {
+            self.refuse(path, "is not a section of keys");
+        }
+    }
+
+    fn check_scalar(&mut self, path: &str) {
+        let problem = match self.tree.nodes.get(path) {
+            None | Some(Node::Text(_) | Node::Invalid) => return,
+            Some(Node::Nothing) => "has no value; give one, or remove the key to get its default",
+            Some(Node::Section(_)) => "is a section of keys; one value is expected",
+            Some(Node::List(_)) => "is a list; one value is expected",
+        };
+        self.refuse(path, problem);
+    }
+
+    /// Reports a problem of `path` as a whole. Its content is not read.
+    fn refuse(&mut self, path: &str, text: impl Into<String>) {
         self.problem(path, text);
+        self.tree.nodes.insert(path.to_owned(), Node::Invalid);
     }
 
-    /// Keys that were requested.
-    pub(super) fn asked(&self) -> &BTreeSet<String> {
-        &self.asked
-    }
-
-    /// All problems, including unknown keys, in the order of their places.
+    /// All problems, in the order of their places.
     pub(super) fn finish(mut self) -> Vec<Problem> {
-        self.find_unknown();
         self.find_misnamed_variables();
         self.problems.sort_by(|a, b| a.place.cmp(&b.place));
         self.problems
-    }
-
-    fn find_unknown(&mut self) {
-        let mut reported: Vec<String> = Vec::new();
-        let nodes: Vec<(String, bool)> = self
-            .tree
-            .nodes
-            .iter()
-            .filter(|(path, _)| !self.asked.contains(*path))
-            .map(|(path, node)| (path.clone(), matches!(node, Node::Section(_))))
-            .collect();
-        for (path, is_section) in nodes {
-            if reported.iter().any(|outer| is_below(&path, outer)) {
-                continue;
-            }
-            let holds_known_keys = self.asked.iter().any(|known| is_below(known, &path));
-            if holds_known_keys && is_section {
-                continue;
-            }
-            let text = if holds_known_keys {
-                "is a section of keys; give them, indented below it, or remove the key".to_owned()
-            } else {
-                self.unknown(&path)
-            };
-            self.problem(&path, text);
-            reported.push(path);
-        }
     }
 
     /// Reports variables that would be a key if each of their separators had two underscores.
@@ -360,7 +372,10 @@ impl Reader {
                 .filter(|property| !property.is_empty());
             let known = match property {
                 Some(property) => Some(format!("kafka.properties.{}", property.replace('_', "."))),
-                None => self.asked.iter().find(|key| flat(key) == words).cloned(),
+                None => {
+                    let mut keys = self.entries.keys();
+                    keys.find(|key| flat(key) == words).map(ToString::to_string)
+                }
             };
             self.problems.extend(known.map(|key| Problem {
                 place: Place::Environment(name.clone()),
@@ -373,21 +388,30 @@ impl Reader {
         }
     }
 
-    /// Keys that were requested, and their sections.
-    fn candidates(&self) -> BTreeSet<&str> {
-        let sections = self.asked.iter().filter_map(|known| known.split_once('.'));
-        let sections = sections.map(|(section, _)| section);
-        self.asked
+    /// Problem of the unknown key at `path`, with the nearest known one: any key outside of lists, or
+    /// a key beside it in an element of a list.
+    fn unknown(&mut self, path: &str, pattern: &str) -> String {
+        self.suggestions += 1;
+        if self.suggestions > MAX_SUGGESTIONS {
+            return "unknown key".to_owned();
+        }
+        let parent = |path: &str| path.rfind('.').map_or(0, |end| end + 1);
+        let (pattern, place) = (&pattern[..parent(pattern)], &path[..parent(path)]);
+        let mut candidates = BTreeSet::new();
+        for key in self.entries.keys() {
+            let known = match key.strip_prefix(pattern) {
+                Some(rest) => format!("{place}{rest}"),
+                None => (*key).to_owned(),
+            };
+            let sections = known
+                .match_indices('.')
+                .map(|(end, _)| known[..end].to_owned());
+            candidates.extend(sections);
+            candidates.insert(known);
+        }
+        candidates.retain(|known| !known.contains("[]") && !known.split('.').any(|it| it == NAME));
+        let nearest = candidates
             .iter()
-            .map(String::as_str)
-            .chain(sections)
-            .collect()
-    }
-
-    fn unknown(&self, path: &str) -> String {
-        let nearest = self
-            .candidates()
-            .into_iter()
             .map(|known| (similarity(path, known), known))
             .filter(|(similarity, _)| *similarity >= NEAR)
             .max_by(|(a, _), (b, _)| a.total_cmp(b));
@@ -405,6 +429,12 @@ impl Reader {
     }
 }
 
+/// Problem of a list at `path` with a wrong number of elements.
+fn wrong_count(path: &str, count: usize, min: usize, max: usize) -> String {
+    let noun = path.rsplit('.').next().unwrap_or(path);
+    format!("has {count} {noun}; between {min} and {max} are possible")
+}
+
 /// Name of the environment variable of `key`. In the name of a librdkafka property, an underscore
 /// stands for a dot.
 fn variable(key: &str) -> String {
@@ -413,12 +443,6 @@ fn variable(key: &str) -> String {
         None => key.replace('.', "__"),
     };
     format!("{PREFIX}{}", name.to_ascii_uppercase())
-}
-
-const NO_VALUE: &str = "has no value; give one, or remove the key to get its default";
-
-fn is_number(text: &str) -> bool {
-    text.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
 fn split(text: &str) -> Vec<String> {

@@ -58,8 +58,8 @@ pub(super) fn all(tree: &Tree) -> Vec<Setting> {
             Node::Text(_) if is_secret_key(key) => SettingValue::Text("***".to_owned()),
             Node::Text(text) => SettingValue::Text(text.clone()),
             Node::List(length) => SettingValue::List(scalars(tree, key, *length)?),
-            Node::Section(keys) if keys.is_empty() => SettingValue::EmptySection,
-            Node::Section(_) | Node::Nothing => return None,
+            Node::Section(keys) if keys.is_empty() && !key.is_empty() => SettingValue::EmptySection,
+            Node::Section(_) | Node::Nothing | Node::Invalid => return None,
         };
         Some(Setting {
             key: key.clone(),

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
+use super::key::{Checked, Key, Names, TEXT, Word, checked, keys};
 use super::layers;
 use super::problem::ConfigError;
 use super::reader::Reader;
@@ -28,7 +29,7 @@ const HEADERS: [&str; 5] = [
 pub fn web_config(path: &Path) -> Result<WebConfig, Box<dyn Error + Send + Sync>> {
     let files = [path.to_owned()];
     let (tree, problems) = layers::merge("", &files, std::iter::empty(), &[]);
-    let mut reader = Reader::new(tree, problems);
+    let mut reader = Reader::new(tree, problems, all());
     let folder = path.parent().unwrap_or(Path::new(""));
     let config = read(&mut reader, folder);
     let problems = reader.finish();
@@ -39,114 +40,116 @@ pub fn web_config(path: &Path) -> Result<WebConfig, Box<dyn Error + Send + Sync>
     }
 }
 
+keys! {
+    /// Keys of a web configuration, in the names of Prometheus.
+    fn all;
+
+    /// Certificate chain in PEM, the certificate of the listener first.
+    CERT_FILE: Checked<PathBuf> = "tls_server_config.cert_file", FILE;
+    /// Private key in PEM.
+    KEY_FILE: Checked<PathBuf> = "tls_server_config.key_file", FILE;
+    /// Certificates in PEM of the authorities that sign client certificates.
+    CLIENT_CA_FILE: Checked<PathBuf> = "tls_server_config.client_ca_file", FILE;
+    /// Requirement of client certificates.
+    CLIENT_AUTH: Word<ClientAuth> = "tls_server_config.client_auth_type", Word(&[
+        ("NoClientCert", ClientAuth::None),
+        ("RequestClientCert", ClientAuth::Requested),
+        ("RequireAnyClientCert", ClientAuth::AnyRequired),
+        ("VerifyClientCertIfGiven", ClientAuth::IfGiven),
+        ("RequireAndVerifyClientCert", ClientAuth::Required),
+    ]), default "NoClientCert";
+    /// Lowest accepted TLS version.
+    MIN_VERSION: Word<TlsVersion> = "tls_server_config.min_version",
+        Word(&[("TLS12", TlsVersion::Tls12), ("TLS13", TlsVersion::Tls13)]), default "TLS12";
+    /// Headers of every response.
+    RESPONSE_HEADERS: Names<Checked<String>> = "http_server_config.headers", Names(TEXT);
+    /// Users of basic authentication with their bcrypt hashes.
+    USERS: Names<Checked<String>> = "basic_auth_users", Names(TEXT);
+    /// File with one bearer token a line.
+    BEARER_TOKENS_FILE: Checked<PathBuf> = "bearer_tokens_file", FILE;
+}
+
+const FILE: Checked<PathBuf> = checked(|text| {
+    if text.is_empty() {
+        return Err("is empty; name a file".to_owned());
+    }
+    Ok(PathBuf::from(text))
+});
+
 fn read(reader: &mut Reader, folder: &Path) -> WebConfig {
     WebConfig {
         tls: tls(reader, folder),
         headers: headers(reader),
         users: users(reader),
-        bearer_tokens_file: file(reader, "bearer_tokens_file", folder),
+        bearer_tokens_file: file(reader, &BEARER_TOKENS_FILE, folder),
     }
 }
 
 fn tls(reader: &mut Reader, folder: &Path) -> Option<TlsConfig> {
-    // Without the section, its keys are requested nevertheless: they are then known.
-    let is_written = reader.is_written("tls_server_config");
-    let [cert_file, key_file] = ["cert_file", "key_file"].map(|name| {
-        let path = format!("tls_server_config.{name}");
-        if is_written && !reader.is_written(&path) {
-            reader.problem(&path, "is missing; name a file in PEM format");
+    if !reader.is_written("tls_server_config") {
+        return None;
+    }
+    let [cert_file, key_file] = [&CERT_FILE, &KEY_FILE].map(|key| {
+        if !reader.is_written(&key.path) {
+            reader.problem(&key.path, "is missing; name a file in PEM format");
         }
-        file(reader, &path, folder)
+        file(reader, key, folder)
     });
-    let client_ca_file = file(reader, "tls_server_config.client_ca_file", folder);
-    let client_auth_type = "tls_server_config.client_auth_type";
-    let client_auth = reader.choice(
-        client_auth_type,
-        ClientAuth::None,
-        &[
-            ("NoClientCert", ClientAuth::None),
-            ("RequestClientCert", ClientAuth::Requested),
-            ("RequireAnyClientCert", ClientAuth::AnyRequired),
-            ("VerifyClientCertIfGiven", ClientAuth::IfGiven),
-            ("RequireAndVerifyClientCert", ClientAuth::Required),
-        ],
-    );
+    let client_ca_file = file(reader, &CLIENT_CA_FILE, folder);
+    let client_auth = reader.get(&CLIENT_AUTH);
+    let both: [&str; 2] = [&CLIENT_AUTH.path, &CLIENT_CA_FILE.path];
     match (client_auth, &client_ca_file) {
         (ClientAuth::None, Some(_)) => reader.conflict(
-            &[client_auth_type, "tls_server_config.client_ca_file"],
+            &both,
             "client_ca_file has no effect with NoClientCert; write RequireAndVerifyClientCert",
         ),
         (ClientAuth::Requested | ClientAuth::AnyRequired, Some(_)) => reader.conflict(
-            &[client_auth_type, "tls_server_config.client_ca_file"],
+            &both,
             "client_ca_file has no effect without verification; write VerifyClientCertIfGiven or \
              RequireAndVerifyClientCert",
         ),
         (ClientAuth::IfGiven | ClientAuth::Required, None) => reader.problem(
-            client_auth_type,
+            &CLIENT_AUTH.path,
             "needs client_ca_file, the authorities that sign client certificates",
         ),
         (ClientAuth::None | ClientAuth::Requested | ClientAuth::AnyRequired, None)
         | (ClientAuth::IfGiven | ClientAuth::Required, Some(_)) => {}
     }
-    let min_version = reader.choice(
-        "tls_server_config.min_version",
-        TlsVersion::Tls12,
-        &[("TLS12", TlsVersion::Tls12), ("TLS13", TlsVersion::Tls13)],
-    );
     Some(TlsConfig {
         cert_file: cert_file?,
         key_file: key_file?,
         client_ca_file,
         client_auth,
-        min_version,
+        min_version: reader.get(&MIN_VERSION),
     })
 }
 
-/// The file that `path` names.
-fn file(reader: &mut Reader, path: &str, folder: &Path) -> Option<PathBuf> {
-    reader.parsed(path, |text| {
-        if text.is_empty() {
-            Err("is empty; name a file")
-        } else {
-            Ok(folder.join(text))
-        }
-    })
+/// The file that `key` names.
+fn file(reader: &mut Reader, key: &Key<Checked<PathBuf>>, folder: &Path) -> Option<PathBuf> {
+    reader.find(key).map(|path| folder.join(path))
 }
 
 fn headers(reader: &mut Reader) -> BTreeMap<String, String> {
-    let mut headers = BTreeMap::new();
-    for name in reader.names("http_server_config.headers") {
-        let path = format!("http_server_config.headers.{name}");
-        let value = reader.scalar(&path);
-        if !HEADERS
-            .iter()
-            .any(|known| known.eq_ignore_ascii_case(&name))
-        {
+    let headers = reader.names(&RESPONSE_HEADERS);
+    for (name, value) in &headers {
+        let path = format!("{}.{name}", RESPONSE_HEADERS.path);
+        if !HEADERS.iter().any(|known| known.eq_ignore_ascii_case(name)) {
             let known = HEADERS.join(", ");
             reader.problem(&path, format!("cannot be set; use one of {known}"));
-        } else if value.as_ref().is_some_and(|value| !is_header_value(value)) {
+        } else if !value.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
             reader.problem(&path, "is not the value of a header; use visible ASCII");
-        } else {
-            headers.extend(value.map(|value| (name, value)));
         }
     }
     headers
 }
 
-fn is_header_value(text: &str) -> bool {
-    text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-}
-
 fn users(reader: &mut Reader) -> BTreeMap<String, PasswordHash> {
     let mut users = BTreeMap::new();
-    for user in reader.names("basic_auth_users") {
-        let path = format!("basic_auth_users.{user}");
+    for (user, hash) in reader.names(&USERS) {
+        let path = format!("{}.{user}", USERS.path);
         // A message must not repeat the value: it may be a password.
-        let Some(hash) = reader.scalar(&path) else {
-            continue;
-        };
         match PasswordHash::parse(&hash) {
-            Err(text) => reader.problem(&path, text),
+            Err(problem) => reader.problem(&path, problem),
             Ok(_) if user.contains(':') => {
                 reader.problem(&path, "is not a user name; it cannot contain a colon");
             }

@@ -1,6 +1,7 @@
 //! Configuration: layers, validation, and the shipped files.
 
 mod broken;
+mod derived;
 mod formats;
 mod layers;
 mod objectives;

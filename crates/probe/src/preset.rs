@@ -31,6 +31,19 @@ pub struct Preset {
 }
 
 impl Preset {
+    /// Presets by their names.
+    pub const fn named<const N: usize>(
+        presets: [&'static Self; N],
+    ) -> [(&'static str, &'static Self); N] {
+        let mut named = [("", presets[0]); N];
+        let mut index = 0;
+        while index < N {
+            named[index] = (presets[index].name, presets[index]);
+            index += 1;
+        }
+        named
+    }
+
     /// Appends the parameters that `url` does not name.
     pub(super) fn with_parameters(&self, url: &str) -> String {
         let query = url.split_once('?').map_or("", |(_, query)| query);

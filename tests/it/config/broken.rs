@@ -1,5 +1,7 @@
 //! Broken configuration: unknown keys, invalid files and arbitrary text.
 
+use std::time::Instant;
+
 use proptest::prelude::*;
 use rankgauge::config::{self, Config};
 
@@ -214,11 +216,62 @@ fn excessive_nesting_is_rejected() {
     assert_problem(&stairs, "0.yaml:66: is indented by more than 64 columns");
 }
 
+/// `count` numbered elements, separated by commas, in a mebibyte.
+fn numbered(count: usize, element: impl Fn(usize) -> String) -> String {
+    let elements: Vec<String> = (1..=count).map(element).collect();
+    elements.join(",")
+}
+
+#[test]
+fn checking_many_windows_measures_or_keys_takes_no_time() {
+    let windows = numbered(100_000, |number| format!("{number}s"));
+    let measures = numbered(100_000, |number| format!("P@{number}"));
+    let prices = numbered(60_000, |_| "{model: m}".to_owned());
+    let properties = numbered(80_000, |number| format!("p{number}: 1"));
+    let unknown = numbered(80_000, |number| format!("key{number}: 1"));
+    for (file, expected) in [
+        (
+            format!("windows: [{windows}]"),
+            "0.yaml:1: windows: has 100000 windows; between 1 and 8 are possible",
+        ),
+        (
+            format!("windows: '{windows}'"),
+            "0.yaml:1: windows: has 100000 windows; between 1 and 8 are possible",
+        ),
+        (
+            format!("measures: [{measures}]"),
+            "0.yaml:1: measures: has 100000 measures; between 0 and 1000 are possible",
+        ),
+        (
+            format!("detection: {{measures: [{measures}]}}"),
+            "0.yaml:1: detection.measures: has 100000 measures; between 0 and 1000 are possible",
+        ),
+        (
+            format!("prices: [{prices}]"),
+            "0.yaml:1: prices: has 60000 prices; between 0 and 1000 are possible",
+        ),
+        (
+            format!("kafka: {{properties: {{{properties}}}}}"),
+            "0.yaml:1: kafka.properties: has 80000 properties; between 0 and 1000 are possible",
+        ),
+        (
+            format!("engine: {{{unknown}}}"),
+            "0.yaml:1: engine.key1: unknown key",
+        ),
+    ] {
+        let start = Instant::now();
+        let found = problems(&file);
+        let seconds = start.elapsed().as_secs_f64();
+        assert_eq!(found[0], expected);
+        assert!(seconds < 5.0, "{expected}: {seconds} s");
+    }
+}
+
 /// Text that resembles a configuration, so that code behind the YAML parser is reached.
 fn yaml_like() -> impl Strategy<Value = String> {
-    let words = config::known_keys()
+    let words = config::keys()
         .into_iter()
-        .flat_map(|key| key.split('.').map(str::to_owned).collect::<Vec<_>>())
+        .flat_map(|key| key.path.split('.').map(str::to_owned))
         .chain(
             [
                 "P@5",
@@ -286,10 +339,10 @@ proptest! {
 
     #[test]
     fn arbitrary_values_of_known_keys_never_panic(
-        key in prop::sample::select(config::known_keys()),
+        key in prop::sample::select(config::keys()),
         value in "[0-9a-zA-Z@.,:+() -]{0,30}|\\PC{0,20}",
     ) {
-        for problem in load(&[], &[], &[(&key, &value)]).err().into_iter().flatten() {
+        for problem in load(&[], &[], &[(key.path, &value)]).err().into_iter().flatten() {
             prop_assert!(problem.starts_with("command line "), "{}", problem);
         }
     }

@@ -1,23 +1,23 @@
 //! The files in `config/` are complete, valid and as documented.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rankgauge::config::{self, Config};
+use rankgauge::config::Config;
 use rankgauge_core::engine::money::Money;
 use rankgauge_core::ranking::{Component, Difference, SearchField};
 use rankgauge_core::time::EventTime;
 
 use super::{Files, load};
 
-fn shipped(name: &str) -> PathBuf {
+pub(super) fn shipped(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("config")
         .join(name)
 }
 
 /// Reference configuration with its examples in place of the empty lists and sections above them.
-fn reference_with_examples() -> String {
+pub(super) fn reference_with_examples() -> String {
     let text = std::fs::read_to_string(shipped("rankgauge.yaml")).unwrap();
     let is_example = |line: &str| {
         line.trim_start()
@@ -25,11 +25,15 @@ fn reference_with_examples() -> String {
             .is_some_and(|rest| !rest.is_empty() && !rest.starts_with(' '))
     };
     let lines: Vec<&str> = text.lines().collect();
+    let has_example = |mut following: std::slice::Iter<'_, &str>| {
+        let next = following.find(|line| !line.trim_start().starts_with("# "));
+        next.is_some_and(|line| is_example(line))
+    };
     let mut enabled = String::new();
     for (index, line) in lines.iter().enumerate() {
         let line = if is_example(line) {
             line.replacen('#', "", 1)
-        } else if lines.get(index + 1).is_some_and(|next| is_example(next)) {
+        } else if has_example(lines[index + 1..].iter()) {
             line.trim_end_matches(" {}")
                 .trim_end_matches(" []")
                 .to_owned()
@@ -68,76 +72,6 @@ fn every_example_in_the_reference_is_valid() {
             .find("gpt-4o-mini", EventTime(1_721_260_799_999))
             .is_none()
     );
-}
-
-#[test]
-fn the_reference_contains_exactly_the_known_keys() {
-    let reference = marked_yaml::parse_yaml(0, reference_with_examples()).unwrap();
-    let mut named = BTreeSet::new();
-    collect_keys("", &reference, &mut named);
-    let known: BTreeSet<String> = config::known_keys().into_iter().collect();
-    assert_eq!(named, known);
-}
-
-/// Paths of all values, in the notation of [`config::known_keys`].
-fn collect_keys(path: &str, node: &marked_yaml::Node, keys: &mut BTreeSet<String>) {
-    let holds_chosen_names = ["kafka.properties", "otlp.feedback", "ubi.actions"].contains(&path)
-        || matches!(
-            path.rsplit('.').next(),
-            Some("attrs" | "attributes" | "headers")
-        );
-    match node {
-        marked_yaml::Node::Mapping(mapping) if !holds_chosen_names => {
-            for (key, child) in mapping.iter() {
-                let key = if path == "components" {
-                    "NAME"
-                } else {
-                    key.as_str()
-                };
-                let child_path = if path.is_empty() {
-                    key.to_owned()
-                } else {
-                    format!("{path}.{key}")
-                };
-                collect_keys(&child_path, child, keys);
-            }
-            if path == "components" {
-                keys.insert(path.to_owned());
-            }
-        }
-        marked_yaml::Node::Sequence(elements) => {
-            keys.insert(path.to_owned());
-            for element in elements
-                .iter()
-                .filter(|element| element.as_mapping().is_some())
-            {
-                collect_keys(&format!("{path}[0]"), element, keys);
-            }
-        }
-        marked_yaml::Node::Mapping(_) | marked_yaml::Node::Scalar(_) => {
-            keys.insert(path.to_owned());
-        }
-    }
-}
-
-#[test]
-fn known_keys_include_those_in_lists_and_named_sections() {
-    let keys = config::known_keys();
-    let expected = [
-        "engine.feedback_window",
-        "kafka.brokers",
-        "workers",
-        "targets[0].measure",
-        "prices[0].valid_from",
-        "components.NAME.stages",
-        "components.NAME.differs.field",
-    ];
-    for key in expected {
-        assert!(
-            keys.iter().any(|known| known == key),
-            "{key} is missing in {keys:?}"
-        );
-    }
 }
 
 #[test]

@@ -1,0 +1,212 @@
+//! Texts of values: parsers that state a problem, which follows the quoted text (`is not …`).
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use super::key::one_of;
+use rankgauge_core::decode::Format;
+use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction};
+use rankgauge_core::decode::ubi::Meaning;
+use rankgauge_core::engine::money::Money;
+use rankgauge_core::gold::{self, Grade};
+use rankgauge_core::time::EventTime;
+use rankgauge_kafka::settings::topic_name;
+
+/// Text that is not blank.
+pub(super) fn group_id(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("is not a group id".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Broker, `host:port`.
+pub(super) fn broker(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(char::is_whitespace) {
+        return Err("is not a broker; write host:port".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Name of a topic.
+pub(super) fn topic(text: &str) -> Result<String, String> {
+    topic_name(text)?;
+    Ok(text.to_owned())
+}
+
+/// Encodings of the Collector's Kafka exporter that are not read.
+const OTHER_ENCODINGS: [&str; 5] = [
+    "jaeger_proto",
+    "jaeger_json",
+    "zipkin_proto",
+    "zipkin_json",
+    "raw",
+];
+
+/// Record format of a topic.
+pub(super) fn record_format(text: &str) -> Result<Format, String> {
+    let remedy = if OTHER_ENCODINGS.contains(&text) {
+        "; set traces.encoding of the Kafka exporter to otlp_proto or otlp_json"
+    } else {
+        ""
+    };
+    let problem = |problem| format!("{problem}{remedy}");
+    one_of(text, &Format::NAMES).map_err(problem)
+}
+
+/// Meaning of a UBI action.
+pub(super) fn meaning(text: &str) -> Result<Meaning, String> {
+    let meanings: Vec<_> = Meaning::names().collect();
+    one_of(text, &meanings)
+}
+
+/// Source of the id of a document in a span.
+pub(super) fn document_source(text: &str) -> Result<DocumentSource, String> {
+    let source = DocumentSource::parse(text);
+    source.ok_or_else(|| "is neither document.id nor metadata.KEY".to_owned())
+}
+
+/// Meaning of an evaluation of a span.
+pub(super) fn feedback_action(text: &str) -> Result<FeedbackAction, String> {
+    let action = FeedbackAction::parse(text);
+    action.ok_or_else(|| "is neither thumbs nor rating MIN..MAX".to_owned())
+}
+
+/// Path of a file or a folder.
+pub(super) fn path(text: &str) -> Result<PathBuf, String> {
+    if text.is_empty() {
+        return Err("is empty; name a path, or leave the key out".to_owned());
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// Text that is not empty, with `remedy` in the problem.
+fn not_empty(text: &str, remedy: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Err(format!("is empty; {remedy}"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Path of a gold set.
+pub(super) fn gold_path(text: &str) -> Result<String, String> {
+    not_empty(text, "name a file or a folder")
+}
+
+/// Name that events contain.
+pub(super) fn event_name(text: &str) -> Result<String, String> {
+    not_empty(text, "write it as it appears in events")
+}
+
+/// Variant of the events of a probe.
+pub(super) fn probed_variant(text: &str) -> Result<String, String> {
+    not_empty(text, "name the variant of the events")
+}
+
+/// Beginning of a stage.
+pub(super) fn stage(text: &str) -> Result<String, String> {
+    not_empty(text, "every stage begins with an empty text")
+}
+
+/// Format of gold files; `None` for `auto`.
+pub(super) fn gold_format(text: &str) -> Result<Option<gold::Format>, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let format = text.parse().map(Some);
+    format.map_err(|error: gold::UnknownFormat| format!("is neither auto nor a format: {error}"))
+}
+
+/// Grade of a judgement.
+pub(super) fn grade(text: &str) -> Result<Grade, String> {
+    text.parse().ok().and_then(Grade::new).ok_or_else(|| {
+        let (lowest, highest) = (Grade::MIN, Grade::MAX);
+        format!("is not a grade; write a number from {lowest} to {highest}")
+    })
+}
+
+/// Checks that `text` is a valid Prometheus label name. Slices, tiers and components must be.
+pub(super) fn label_name(text: &str) -> Result<String, String> {
+    let mut bytes = text.bytes();
+    let starts_well = bytes
+        .next()
+        .is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    if starts_well && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        return Ok(text.to_owned());
+    }
+    Err("is not a name; use letters, digits and _, and no digit first".to_owned())
+}
+
+/// Label by which scores are broken down.
+pub(super) fn slice(text: &str) -> Result<String, String> {
+    if text == "all" {
+        return Err("is reserved for all searches; choose another label".to_owned());
+    }
+    label_name(text)
+}
+
+/// Name of a goal.
+pub(super) fn goal_name(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.contains(['<', '>']) {
+        return Err("is not a name; write some text without < and >".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+/// Currency.
+pub(super) fn currency(text: &str) -> Result<String, String> {
+    if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
+        return Ok(text.to_owned());
+    }
+    Err("is not a currency; write its three letters, as USD".to_owned())
+}
+
+/// Price per million tokens.
+pub(super) fn price(text: &str) -> Result<Money, String> {
+    let problem = "is not a price per million tokens; write a plain decimal of at most nine places, \
+                   as 0.15";
+    Money::from_decimal(text).ok_or_else(|| problem.to_owned())
+}
+
+/// Date, which stands for midnight UTC, or RFC 3339 time.
+pub(super) fn moment(text: &str) -> Result<EventTime, String> {
+    // The date parser also accepts a time without an offset and would drop the time.
+    let timestamp = if text.len() == "2025-01-31".len() {
+        let date: Option<Date> = text.parse().ok();
+        date.and_then(|date| date.to_zoned(TimeZone::UTC).ok())
+            .map(|zoned| zoned.timestamp())
+    } else {
+        text.parse::<Timestamp>().ok()
+    };
+    let time = timestamp.map(|timestamp| EventTime(timestamp.as_millisecond()));
+    time.ok_or_else(|| {
+        "is not a date (2025-01-31) or an RFC 3339 time (2025-01-31T09:00:00+09:00)".to_owned()
+    })
+}
+
+/// Address of the metrics.
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse();
+    address.map_err(|_| "is not an address and port, as 0.0.0.0:9468".to_owned())
+}
+
+/// Address of the API, or none.
+pub(super) fn address_or_none(text: &str) -> Result<Option<SocketAddr>, String> {
+    if ["", "none"].contains(&text) {
+        return Ok(None);
+    }
+    let address = text.parse().map(Some);
+    address.map_err(|_| "is neither none nor an address and port, as 127.0.0.1:9469".to_owned())
+}
+
+/// JSON pointer (RFC 6901).
+pub(super) fn pointer(text: &str) -> Result<String, String> {
+    if text.is_empty() || text.starts_with('/') {
+        return Ok(text.to_owned());
+    }
+    Err("is not a JSON pointer; begin it with a slash, as /hits/hits".to_owned())
+}
