@@ -113,6 +113,30 @@ fn check_finds_properties_that_contradict_each_other_and_missing_files() {
 }
 
 #[test]
+fn check_finds_sasl_credentials_that_the_protocol_does_not_use() {
+    let folder = folder();
+    let credentials = "sasl.mechanism: SCRAM-SHA-512, sasl.username: u, sasl.password: geheim";
+    for (protocol, shown) in [
+        ("", "plaintext"),
+        ("security.protocol: PLAINTEXT, ", "PLAINTEXT"),
+        ("security.protocol: ssl, ", "ssl"),
+    ] {
+        let configuration = format!("kafka:\n  properties: {{{protocol}{credentials}}}\n");
+        let expected = format!(
+            "rankgauge.yaml:2: kafka.properties.sasl.mechanism: has no effect with security.protocol \
+             {shown}; write security.protocol: SASL_SSL, or SASL_PLAINTEXT without TLS"
+        );
+        assert_finds(folder.path(), &configuration, &[], &expected);
+    }
+    for protocol in ["SASL_SSL", "sasl_plaintext"] {
+        let configuration =
+            format!("kafka:\n  properties: {{security.protocol: {protocol}, {credentials}}}\n");
+        let (text, code) = check(folder.path(), &configuration, &[]);
+        assert_eq!(code, 0, "{text}");
+    }
+}
+
+#[test]
 fn check_finds_an_unusable_checkpoint_folder() {
     let folder = folder();
     fs::write(folder.path().join("file"), "").expect("a file can be written");

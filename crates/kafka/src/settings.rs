@@ -74,6 +74,22 @@ impl Properties {
         self.0.is_empty()
     }
 
+    /// Problem of the first property of SASL, if `security.protocol` does not use SASL: librdkafka
+    /// would ignore it, and connect without credentials.
+    fn unused_credentials(&self) -> Option<(String, String)> {
+        let protocol = self.0.get("security.protocol");
+        let protocol = protocol.map_or("plaintext", String::as_str);
+        if protocol.to_ascii_lowercase().starts_with("sasl_") {
+            return None;
+        }
+        let name = self.0.keys().find(|name| name.starts_with("sasl."))?;
+        let text = format!(
+            "has no effect with security.protocol {protocol}; write security.protocol: SASL_SSL, or \
+             SASL_PLAINTEXT without TLS"
+        );
+        Some((format!("kafka.properties.{name}"), text))
+    }
+
     /// Reason for which the property `name` cannot be configured.
     pub fn reserved(name: &str) -> Option<&'static str> {
         let found = RESERVED.iter().find(|(reserved, _)| *reserved == name);
@@ -248,6 +264,7 @@ impl Settings {
                 problems.push((format!("kafka.properties.{name}"), text));
             }
         }
+        problems.extend(self.properties.unused_credentials());
         if problems.is_empty() {
             let mut consumer = self.consumer(0);
             // Without a broker, the client connects to nothing.
