@@ -13,341 +13,261 @@ const DOCUMENTATION: &str = "https://github.com/rankgauge/rankgauge/blob/main";
 /// Additional help of one command.
 pub(super) struct Help {
     /// Command with its parents, without the name of the program.
-    pub(super) command: &'static str,
+    command: &'static str,
     /// Page of the documentation.
     page: &'static str,
-    /// Examples: purpose and command line.
-    pub(super) examples: &'static [(&'static str, &'static str)],
+    /// Examples: a line with the purpose, and a command line.
+    examples: &'static str,
+}
+
+const fn help(command: &'static str, page: &'static str, examples: &'static str) -> Help {
+    Help {
+        command,
+        page,
+        examples,
+    }
 }
 
 /// Help of every command.
-pub(super) const HELP: &[Help] = &[
-    Help {
-        command: "",
-        page: "README.md",
-        examples: &[
-            (
-                "See everything run in one process, without Kafka",
-                "rankgauge demo",
-            ),
-            (
-                "Judge two runs against a gold set",
-                "rankgauge evaluate --gold gold.json --run V1.jsonl --run V5.jsonl",
-            ),
-            (
-                "Check a configuration, then run the sidecar with it",
-                "rankgauge check --config my.yaml && rankgauge run --config my.yaml",
-            ),
-        ],
-    },
-    Help {
-        command: "run",
-        page: "docs/operations.md",
-        examples: &[
-            (
-                "Run with a configuration file",
-                "rankgauge run --config my.yaml",
-            ),
-            (
-                "Override the file for one process",
-                "rankgauge run --config my.yaml --set kafka.brokers=kafka:9092 --set log.format=json",
-            ),
-        ],
-    },
-    Help {
-        command: "check",
-        page: "docs/configuration.md",
-        examples: &[
-            (
-                "Check a configuration and its gold set",
-                "rankgauge check --config my.yaml",
-            ),
-            (
-                "Predict the memory for 200 searches per second",
-                "rankgauge check --config my.yaml --searches-per-second 200",
-            ),
-        ],
-    },
-    Help {
-        command: "config",
-        page: "docs/configuration.md",
-        examples: &[(
-            "Print the settings in effect",
-            "rankgauge config show --config my.yaml",
-        )],
-    },
-    Help {
-        command: "config show",
-        page: "docs/configuration.md",
-        examples: &[
-            (
-                "Print the settings in effect with their sources",
-                "rankgauge config show --config my.yaml",
-            ),
-            (
-                "Print them for a program",
-                "rankgauge config show --format json",
-            ),
-        ],
-    },
+const HELP: &[Help] = &[
+    help(
+        "",
+        "README.md",
+        "\
+# See everything run in one process, without Kafka
+rankgauge demo
+# Judge two runs against a gold set
+rankgauge evaluate --gold gold.json --run V1.jsonl --run V5.jsonl
+# Check a configuration, then run the sidecar with it
+rankgauge check --config my.yaml && rankgauge run --config my.yaml",
+    ),
+    help(
+        "run",
+        "docs/operations.md",
+        "\
+# Run with a configuration file
+rankgauge run --config my.yaml
+# Override the file for one process
+rankgauge run --config my.yaml --set kafka.brokers=kafka:9092 --set log.format=json",
+    ),
+    help(
+        "check",
+        "docs/configuration.md",
+        "\
+# Check a configuration and its gold set
+rankgauge check --config my.yaml
+# Predict the memory for 200 searches per second
+rankgauge check --config my.yaml --searches-per-second 200",
+    ),
+    help(
+        "config",
+        "docs/configuration.md",
+        "\
+# Print the settings in effect
+rankgauge config show --config my.yaml",
+    ),
+    help(
+        "config show",
+        "docs/configuration.md",
+        "\
+# Print the settings in effect with their sources
+rankgauge config show --config my.yaml
+# Print them for a program
+rankgauge config show --format json",
+    ),
     #[cfg(feature = "demo")]
-    Help {
-        command: "produce",
-        page: "docs/events.md",
-        examples: &[
-            (
-                "Write 10,000 searches with their feedback to Kafka",
-                "rankgauge produce --set kafka.brokers=localhost:9092",
-            ),
-            (
-                "Write them to files, with the gold set",
-                "rankgauge produce --output traffic --gold gold.json",
-            ),
-        ],
-    },
-    Help {
-        command: "init",
-        page: "docs/configuration.md",
-        examples: &[
-            (
-                "Write a starter configuration and gold set into a folder",
-                "rankgauge init quality",
-            ),
-            (
-                "Propose slices, measures and limits from recorded searches",
-                "rankgauge init quality --from searches.jsonl",
-            ),
-        ],
-    },
-    Help {
-        command: "probe",
-        page: "docs/probe.md",
-        examples: &[
-            (
-                "Send every gold query once, and judge the answers",
-                "rankgauge probe --config my.yaml --output run.jsonl",
-            ),
-            (
-                "Send events to the search topic every 15 minutes",
-                "rankgauge probe --config my.yaml --every 15m",
-            ),
-        ],
-    },
-    Help {
-        command: "tail",
-        page: "docs/connect/README.md",
-        examples: &[
-            (
-                "Print events from now on, with outcome, scores and reason",
-                "rankgauge tail --config my.yaml",
-            ),
-            (
-                "Print the rejected events that the topics hold",
-                "rankgauge tail --config my.yaml --from earliest --until-end --reason any",
-            ),
-        ],
-    },
-    Help {
-        command: "replay",
-        page: "docs/operations.md",
-        examples: &[(
-            "Print the metrics of recorded events",
-            "rankgauge replay --config my.yaml --search search-0.jsonl --feedback feedback-0.jsonl",
-        )],
-    },
+    help(
+        "produce",
+        "docs/events.md",
+        "\
+# Write 10,000 searches with their feedback to Kafka
+rankgauge produce --set kafka.brokers=localhost:9092
+# Write them to files, with the gold set
+rankgauge produce --output traffic --gold gold.json",
+    ),
+    help(
+        "init",
+        "docs/configuration.md",
+        "\
+# Write a starter configuration and gold set into a folder
+rankgauge init quality
+# Propose slices, measures and limits from recorded searches
+rankgauge init quality --from searches.jsonl",
+    ),
+    help(
+        "probe",
+        "docs/probe.md",
+        "\
+# Send every gold query once, and judge the answers
+rankgauge probe --config my.yaml --output run.jsonl
+# Send events to the search topic every 15 minutes
+rankgauge probe --config my.yaml --every 15m",
+    ),
+    help(
+        "tail",
+        "docs/connect/README.md",
+        "\
+# Print events from now on, with outcome, scores and reason
+rankgauge tail --config my.yaml
+# Print the rejected events that the topics hold
+rankgauge tail --config my.yaml --from earliest --until-end --reason any",
+    ),
+    help(
+        "replay",
+        "docs/operations.md",
+        "\
+# Print the metrics of recorded events
+rankgauge replay --config my.yaml --search search-0.jsonl --feedback feedback-0.jsonl",
+    ),
     #[cfg(feature = "demo")]
-    Help {
-        command: "demo",
-        page: "README.md",
-        examples: &[
-            ("Run until Ctrl-C", "rankgauge demo"),
-            (
-                "Run for two minutes and print a summary as JSON",
-                "rankgauge demo --for 2m --format json",
-            ),
-        ],
-    },
-    Help {
-        command: "backtest",
-        page: "docs/detection.md",
-        examples: &[
-            (
-                "Test recorded searches for a drop of nDCG@10",
-                "rankgauge backtest --search search.jsonl --measure nDCG@10 --gold gold.json",
-            ),
-            (
-                "Simulate the false alarms and the delay of the test",
-                "rankgauge backtest --simulate --mean 0.8 --deviation 0.25",
-            ),
-        ],
-    },
-    Help {
-        command: "checkpoint",
-        page: "docs/operations.md",
-        examples: &[(
-            "Print the contents of a checkpoint folder",
-            "rankgauge checkpoint show /var/lib/rankgauge",
-        )],
-    },
-    Help {
-        command: "checkpoint show",
-        page: "docs/operations.md",
-        examples: &[(
-            "Print time, counts and positions",
-            "rankgauge checkpoint show /var/lib/rankgauge",
-        )],
-    },
-    Help {
-        command: "compare",
-        page: "docs/statistics.md",
-        examples: &[
-            (
-                "Compare two runs",
-                "rankgauge compare --gold gold.json --run V1.jsonl --run V5.jsonl --measures 'nDCG@10 RR'",
-            ),
-            (
-                "Fail a build if the second run is significantly worse",
-                "rankgauge compare --gold gold.json --run main.run --run new.run --fail-on worse",
-            ),
-            (
-                "Write a report for readers",
-                "rankgauge compare --gold gold.json --run A.run --run B.run --format html --output report.html",
-            ),
-        ],
-    },
-    Help {
-        command: "gold",
-        page: "docs/gold.md",
-        examples: &[("Check a gold set", "rankgauge gold validate gold.json")],
-    },
-    Help {
-        command: "gold validate",
-        page: "docs/gold.md",
-        examples: &[(
-            "Fail on warnings too, as in a continuous integration job",
-            "rankgauge gold validate --strict gold.json",
-        )],
-    },
-    Help {
-        command: "gold convert",
-        page: "docs/gold.md",
-        examples: &[(
-            "Convert to TREC qrels",
-            "rankgauge gold convert --to qrels --output gold.qrels gold.json",
-        )],
-    },
-    Help {
-        command: "gold stats",
-        page: "docs/gold.md",
-        examples: &[("Print statistics", "rankgauge gold stats gold.json")],
-    },
-    Help {
-        command: "gold kappa",
-        page: "docs/gold.md",
-        examples: &[(
-            "Print the agreement and the 20 largest disagreements",
-            "rankgauge gold kappa --worst 20 gold.json",
-        )],
-    },
-    Help {
-        command: "gold expand",
-        page: "docs/gold.md",
-        examples: &[(
-            "Add judgements along relations",
-            "rankgauge gold expand --edges edges.jsonl --output expanded.json gold.json",
-        )],
-    },
-    Help {
-        command: "gold diff",
-        page: "docs/gold.md",
-        examples: &[(
-            "Show the differences of two versions",
-            "rankgauge gold diff old.json new.json",
-        )],
-    },
-    Help {
-        command: "gold sample",
-        page: "docs/gold.md",
-        examples: &[
-            (
-                "Draw a tenth of the judgements for a further annotator",
-                "rankgauge gold sample gold.json --share 0.1 --by query_type --sheet sample.csv",
-            ),
-            (
-                "Compute the error rate from the answers",
-                "rankgauge gold sample gold.json --answers sample.csv --max-error 0.05",
-            ),
-        ],
-    },
-    Help {
-        command: "gold propose",
-        page: "docs/gold.md",
-        examples: &[
-            (
-                "List unjudged documents that users clicked, and write a sheet for annotators",
-                "rankgauge gold propose --gold gold.json --search search.jsonl --feedback feedback.jsonl --sheet sheet.csv",
-            ),
-            (
-                "Write queries from templates and the edges of a document graph",
-                "rankgauge gold propose --templates templates.txt --edges edges.csv --documents documents.csv --sheet sheet.csv",
-            ),
-        ],
-    },
-    Help {
-        command: "gold adopt",
-        page: "docs/gold.md",
-        examples: &[(
-            "Add the grades of a filled sheet",
-            "rankgauge gold adopt --gold gold.json --sheet sheet.csv --output new.json",
-        )],
-    },
-    Help {
-        command: "evaluate",
-        page: "docs/reports.md",
-        examples: &[
-            (
-                "Judge a run with three measures",
-                "rankgauge evaluate --gold gold.json --run V5.jsonl --measures 'P@5 R@10 nDCG@10'",
-            ),
-            (
-                "Print the columns of trec_eval",
-                "rankgauge evaluate --gold law.qrels --run V5.run --trec -q",
-            ),
-            (
-                "Fail a build if a bound is missed",
-                "rankgauge evaluate --gold gold.json --run V5.jsonl --require 'nDCG@10>=0.75' --require 'latency_ms_p95<=500'",
-            ),
-        ],
-    },
-    Help {
-        command: "completions",
-        page: "docs/install.md",
-        examples: &[
-            (
-                "bash",
-                "rankgauge completions bash > /usr/share/bash-completion/completions/rankgauge",
-            ),
-            (
-                "zsh",
-                "rankgauge completions zsh > /usr/share/zsh/vendor-completions/_rankgauge",
-            ),
-            (
-                "fish",
-                "rankgauge completions fish > ~/.config/fish/completions/rankgauge.fish",
-            ),
-        ],
-    },
-    Help {
-        command: "man",
-        page: "docs/install.md",
-        examples: &[
-            ("Read the page of the program", "rankgauge man | man -l -"),
-            (
-                "Write the pages of all commands",
-                "rankgauge man /usr/local/share/man/man1",
-            ),
-        ],
-    },
+    help(
+        "demo",
+        "README.md",
+        "\
+# Run until Ctrl-C
+rankgauge demo
+# Run for two minutes and print a summary as JSON
+rankgauge demo --for 2m --format json",
+    ),
+    help(
+        "backtest",
+        "docs/detection.md",
+        "\
+# Test recorded searches for a drop of nDCG@10
+rankgauge backtest --search search.jsonl --measure nDCG@10 --gold gold.json
+# Simulate the false alarms and the delay of the test
+rankgauge backtest --simulate --mean 0.8 --deviation 0.25",
+    ),
+    help(
+        "checkpoint",
+        "docs/operations.md",
+        "\
+# Print the contents of a checkpoint folder
+rankgauge checkpoint show /var/lib/rankgauge",
+    ),
+    help(
+        "checkpoint show",
+        "docs/operations.md",
+        "\
+# Print time, counts and positions
+rankgauge checkpoint show /var/lib/rankgauge",
+    ),
+    help(
+        "compare",
+        "docs/statistics.md",
+        "\
+# Compare two runs
+rankgauge compare --gold gold.json --run V1.jsonl --run V5.jsonl --measures 'nDCG@10 RR'
+# Fail a build if the second run is significantly worse
+rankgauge compare --gold gold.json --run main.run --run new.run --fail-on worse
+# Write a report for readers
+rankgauge compare --gold gold.json --run A.run --run B.run --format html --output report.html",
+    ),
+    help(
+        "gold",
+        "docs/gold.md",
+        "\
+# Check a gold set
+rankgauge gold validate gold.json",
+    ),
+    help(
+        "gold validate",
+        "docs/gold.md",
+        "\
+# Fail on warnings too, as in a continuous integration job
+rankgauge gold validate --strict gold.json",
+    ),
+    help(
+        "gold convert",
+        "docs/gold.md",
+        "\
+# Convert to TREC qrels
+rankgauge gold convert --to qrels --output gold.qrels gold.json",
+    ),
+    help(
+        "gold stats",
+        "docs/gold.md",
+        "\
+# Print statistics
+rankgauge gold stats gold.json",
+    ),
+    help(
+        "gold kappa",
+        "docs/gold.md",
+        "\
+# Print the agreement and the 20 largest disagreements
+rankgauge gold kappa --worst 20 gold.json",
+    ),
+    help(
+        "gold expand",
+        "docs/gold.md",
+        "\
+# Add judgements along relations
+rankgauge gold expand --edges edges.jsonl --output expanded.json gold.json",
+    ),
+    help(
+        "gold diff",
+        "docs/gold.md",
+        "\
+# Show the differences of two versions
+rankgauge gold diff old.json new.json",
+    ),
+    help(
+        "gold sample",
+        "docs/gold.md",
+        "\
+# Draw a tenth of the judgements for a further annotator
+rankgauge gold sample gold.json --share 0.1 --by query_type --sheet sample.csv
+# Compute the error rate from the answers
+rankgauge gold sample gold.json --answers sample.csv --max-error 0.05",
+    ),
+    help(
+        "gold propose",
+        "docs/gold.md",
+        "\
+# List unjudged documents that users clicked, and write a sheet for annotators
+rankgauge gold propose --gold gold.json --search search.jsonl --feedback feedback.jsonl --sheet sheet.csv
+# Write queries from templates and the edges of a document graph
+rankgauge gold propose --templates templates.txt --edges edges.csv --documents documents.csv --sheet sheet.csv",
+    ),
+    help(
+        "gold adopt",
+        "docs/gold.md",
+        "\
+# Add the grades of a filled sheet
+rankgauge gold adopt --gold gold.json --sheet sheet.csv --output new.json",
+    ),
+    help(
+        "evaluate",
+        "docs/reports.md",
+        "\
+# Judge a run with three measures
+rankgauge evaluate --gold gold.json --run V5.jsonl --measures 'P@5 R@10 nDCG@10'
+# Print the columns of trec_eval
+rankgauge evaluate --gold law.qrels --run V5.run --trec -q
+# Fail a build if a bound is missed
+rankgauge evaluate --gold gold.json --run V5.jsonl --require 'nDCG@10>=0.75' --require 'latency_ms_p95<=500'",
+    ),
+    help(
+        "completions",
+        "docs/install.md",
+        "\
+# bash
+rankgauge completions bash > /usr/share/bash-completion/completions/rankgauge
+# zsh
+rankgauge completions zsh > /usr/share/zsh/vendor-completions/_rankgauge
+# fish
+rankgauge completions fish > ~/.config/fish/completions/rankgauge.fish",
+    ),
+    help(
+        "man",
+        "docs/install.md",
+        "\
+# Read the page of the program
+rankgauge man | man -l -
+# Write the pages of all commands
+rankgauge man /usr/local/share/man/man1",
+    ),
 ];
 
 /// Definition of the command line, with examples, headings and links.
@@ -380,133 +300,62 @@ fn with_help(command: Command, path: &str) -> Command {
 
 impl Help {
     fn text(&self) -> String {
-        let mut examples = String::new();
-        for (purpose, line) in self.examples {
-            for text in ["  # ", purpose, "\n  ", line, "\n"] {
-                examples.push_str(text);
-            }
-        }
-        format!(
-            "Examples:\n{examples}\nDocumentation: {DOCUMENTATION}/{}",
-            self.page
-        )
+        let examples = self.examples.replace('\n', "\n  ");
+        let page = self.page;
+        format!("Examples:\n  {examples}\n\nDocumentation: {DOCUMENTATION}/{page}")
     }
 }
 
 /// Command ("*" for all), option ids ("*" for all), and their heading. The first match applies.
-const HEADINGS: &[(&str, &[&str], &str)] = &[
-    ("*", &["config", "set"], "Configuration"),
-    ("produce", &["gold", "output", "partitions"], "Output"),
-    ("produce", &["*"], "Traffic"),
-    ("probe", &["every", "target"], "Round"),
-    (
-        "tail",
-        &["query_id", "variant", "reason", "count"],
-        "Filter",
-    ),
-    ("tail", &["from", "until_end"], "Input"),
+const HEADINGS: &[(&str, &str, &str)] = &[
+    ("*", "config set", "Configuration"),
+    ("produce", "gold output partitions", "Output"),
+    ("produce", "*", "Traffic"),
+    ("probe", "every target", "Round"),
+    ("tail", "query_id variant reason count", "Filter"),
+    ("tail", "from until_end", "Input"),
     (
         "backtest",
-        &[
-            "test",
-            "m",
-            "epsilon",
-            "alpha",
-            "false_alarms",
-            "series",
-            "replicas",
-            "clamp",
-        ],
+        "test m epsilon alpha false_alarms series replicas clamp",
         "Test",
     ),
     (
         "backtest",
-        &["search", "measure", "gold", "variant", "learn"],
+        "search measure gold variant learn",
         "Recorded events",
     ),
-    ("backtest", &["format"], "Output"),
-    ("backtest", &["*"], "Simulation"),
-    (
-        "compare",
-        &["alpha", "seed", "resamples", "interaction"],
-        "Statistics",
-    ),
+    ("backtest", "format", "Output"),
+    ("backtest", "*", "Simulation"),
+    ("compare", "alpha seed resamples interaction", "Statistics"),
     (
         "check",
-        &["searches_per_second", "results", "variants", "slice_values"],
+        "searches_per_second results variants slice_values",
         "Prediction",
     ),
-    (
-        "gold expand",
-        &["grade", "both_ways", "from_grade"],
-        "Rules",
-    ),
+    ("gold expand", "grade both_ways from_grade", "Rules"),
     (
         "gold validate",
-        &[
-            "target",
-            "tolerance",
-            "threshold",
-            "disagreement",
-            "scale_max",
-            "minimum",
-            "relevant",
-            "strict",
-        ],
+        "target tolerance threshold disagreement scale_max minimum relevant strict",
         "Rules",
     ),
     (
         "gold propose",
-        &["min_clicks", "min_searches", "limit", "per_query"],
+        "min_clicks min_searches limit per_query",
         "Limits",
     ),
-    ("gold propose", &["sheet"], "Output"),
-    ("*", &["fail_below", "require", "fail_on"], "Gate"),
+    ("gold propose", "sheet", "Output"),
+    ("*", "fail_below require fail_on", "Gate"),
     (
         "*",
-        &[
-            "gold",
-            "run",
-            "scores",
-            "search",
-            "feedback",
-            "last",
-            "from",
-            "edges",
-            "sheet",
-            "templates",
-            "documents",
-            "baseline",
-            "baseline_run",
-            "answers",
-        ],
+        "gold run scores search feedback last from edges sheet templates documents baseline baseline_run answers",
         "Input",
     ),
     (
         "*",
-        &[
-            "measures",
-            "complete",
-            "has_relevant",
-            "order",
-            "sweep_threshold",
-            "drain",
-        ],
+        "measures complete has_relevant order sweep_threshold drain",
         "Judging",
     ),
-    (
-        "*",
-        &[
-            "format",
-            "output",
-            "trec",
-            "per_query",
-            "force",
-            "by",
-            "worst",
-        ],
-        "Output",
-    ),
+    ("*", "format output trec per_query force by worst", "Output"),
 ];
 
 /// Heading of an option. Options without one are listed first.
@@ -519,7 +368,7 @@ fn heading(path: &str, argument: &Arg) -> Option<&'static str> {
     HEADINGS
         .iter()
         .find(|(command, ids, _)| {
-            matches(command, path) && ids.iter().any(|pattern| matches(pattern, id))
+            matches(command, path) && ids.split(' ').any(|pattern| matches(pattern, id))
         })
         .map(|(_, _, heading)| *heading)
 }
@@ -556,7 +405,8 @@ mod tests {
     #[test]
     fn every_example_is_a_valid_command_line() {
         for help in HELP {
-            for (_, line) in help.examples {
+            let lines = help.examples.lines().filter(|line| !line.starts_with('#'));
+            for line in lines {
                 for part in line.split("&&") {
                     let line = part.split(['>', '|']).next().unwrap_or_default();
                     // An argument in quotes is one word.
