@@ -20,7 +20,7 @@ use rankgauge_core::time::{EventTime, Millis, WallTime};
 const MAX_SEARCHES: usize = 100_000;
 
 /// Described record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
     /// `search` or `feedback`.
     pub kind: &'static str,
@@ -87,6 +87,30 @@ pub struct Line {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
+
+/// Members of a line that its text has before the scores.
+const BEFORE_SCORES: [&str; 8] = [
+    "reason",
+    "detail",
+    "query_id",
+    "variant",
+    "synthetic",
+    "query",
+    "gold",
+    "results",
+];
+
+/// Members of a line that its text has after the scores.
+const AFTER_SCORES: [&str; 8] = [
+    "latency_ms",
+    "error_type",
+    "type",
+    "object_id",
+    "position",
+    "event_id",
+    "session_id",
+    "ts",
+];
 
 /// Place of a record.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +190,7 @@ impl<'a> Describer<'a> {
                 source: place.source.to_owned(),
                 partition: place.partition,
                 offset: place.offset,
-                ..Line::empty()
+                ..Line::default()
             }),
             Ok(_) => {}
         }
@@ -188,7 +212,7 @@ impl<'a> Describer<'a> {
             results: Some(search.results.len()),
             latency_ms: search.latency_ms,
             error_type: search.error_type.as_deref().map(str::to_owned),
-            ..Line::empty()
+            ..Line::default()
         };
         if self.is_future(search.ts, now) {
             return line.rejected_as_future();
@@ -235,7 +259,7 @@ impl<'a> Describer<'a> {
             } else {
                 "waiting"
             },
-            ..Line::empty()
+            ..Line::default()
         };
         if self.is_future(feedback.ts, now) {
             return line.rejected_as_future();
@@ -281,7 +305,7 @@ fn rejected(payload: &[u8], rejection: &Rejection) -> Line {
         variant: text("variant"),
         reason: Some(rejection.reason.name()),
         detail: Some(rejection.detail.clone()),
-        ..Line::empty()
+        ..Line::default()
     }
 }
 
@@ -291,33 +315,6 @@ fn time(ts: EventTime) -> Option<String> {
 }
 
 impl Line {
-    fn empty() -> Self {
-        Self {
-            kind: "",
-            outcome: "",
-            source: String::new(),
-            partition: None,
-            offset: 0,
-            ts: None,
-            query_id: None,
-            session_id: None,
-            variant: None,
-            synthetic: None,
-            query: None,
-            gold: None,
-            results: None,
-            scores: Map::new(),
-            latency_ms: None,
-            error_type: None,
-            feedback_type: None,
-            event_id: None,
-            object_id: None,
-            position: None,
-            reason: None,
-            detail: None,
-        }
-    }
-
     fn rejected_as_future(mut self) -> Self {
         self.outcome = "invalid";
         self.reason = Some(Reason::FutureTime.name());
@@ -335,70 +332,25 @@ impl Line {
             partition.unwrap_or_default(),
             self.offset
         );
-        let number = |value: Option<String>| value.unwrap_or_default();
-        let score = |(name, value): (&String, &Value)| {
+        let Ok(Value::Object(members)) = serde_json::to_value(self) else {
+            return line;
+        };
+        let member = |name: &&'static str| {
+            let text = match members.get(*name)? {
+                Value::String(text) => text.clone(),
+                Value::Number(number) => number.as_f64().unwrap_or_default().to_string(),
+                other => other.to_string(),
+            };
+            Some(((*name).to_owned(), text))
+        };
+        let scores = self.scores.iter().map(|(name, value)| {
             let value = value.as_f64().unwrap_or_default();
             (name.clone(), format!("{value:.4}"))
-        };
-        let scores = self.scores.iter().map(score);
-        let mut fields: Vec<(String, String)> = vec![
-            (
-                "reason".to_owned(),
-                self.reason.unwrap_or_default().to_owned(),
-            ),
-            ("detail".to_owned(), self.detail.clone().unwrap_or_default()),
-            (
-                "query_id".to_owned(),
-                self.query_id.clone().unwrap_or_default(),
-            ),
-            (
-                "variant".to_owned(),
-                self.variant.clone().unwrap_or_default(),
-            ),
-            (
-                "synthetic".to_owned(),
-                number(self.synthetic.map(|it| it.to_string())),
-            ),
-            ("query".to_owned(), self.query.clone().unwrap_or_default()),
-            ("gold".to_owned(), self.gold.clone().unwrap_or_default()),
-            (
-                "results".to_owned(),
-                number(self.results.map(|it| it.to_string())),
-            ),
-        ];
-        fields.extend(scores);
-        fields.extend([
-            (
-                "latency_ms".to_owned(),
-                number(self.latency_ms.map(|it| it.to_string())),
-            ),
-            (
-                "error_type".to_owned(),
-                self.error_type.clone().unwrap_or_default(),
-            ),
-            (
-                "type".to_owned(),
-                self.feedback_type.unwrap_or_default().to_owned(),
-            ),
-            (
-                "object_id".to_owned(),
-                self.object_id.clone().unwrap_or_default(),
-            ),
-            (
-                "position".to_owned(),
-                number(self.position.map(|it| it.to_string())),
-            ),
-            (
-                "event_id".to_owned(),
-                self.event_id.clone().unwrap_or_default(),
-            ),
-            (
-                "session_id".to_owned(),
-                self.session_id.clone().unwrap_or_default(),
-            ),
-            ("ts".to_owned(), self.ts.clone().unwrap_or_default()),
-            ("at".to_owned(), place),
-        ]);
+        });
+        let fields = BEFORE_SCORES.iter().filter_map(member);
+        let fields = fields.chain(scores);
+        let fields = fields.chain(AFTER_SCORES.iter().filter_map(member));
+        let fields = fields.chain([("at".to_owned(), place)]);
         for (name, value) in fields {
             if !value.is_empty() {
                 line.push(' ');
