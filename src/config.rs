@@ -13,7 +13,6 @@
 //! returns every value with its place, for users.
 
 mod detection;
-mod duration;
 mod engine;
 mod feedback;
 mod formats;
@@ -29,8 +28,8 @@ mod probe;
 mod problem;
 mod reader;
 mod setting;
-mod size;
 mod summary;
+mod units;
 mod values;
 mod web;
 
@@ -46,14 +45,13 @@ use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
 use rankgauge_serve::target::Target;
 
-pub use duration::format as format_duration;
 pub use goals::Goal;
 pub use key::{Entry, NAME, Shape};
 pub use keys::all as keys;
 pub use log_settings::{Log, LogFormat};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
-pub use size::format as format_bytes;
+pub use units::{format_bytes, format_duration};
 pub use web::web_config;
 
 use layers::Tree;
@@ -173,7 +171,7 @@ pub fn settings(
 /// # Errors
 /// A text that describes the expected format.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    duration::parse(text).ok_or_else(|| duration::EXPECTED.to_owned())
+    units::parse_duration(text).ok_or_else(|| units::DURATION.to_owned())
 }
 
 impl Default for Config {

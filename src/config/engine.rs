@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::duration;
 use super::feedback;
 use super::judging;
 use super::keys;
 use super::reader::Reader;
+use super::units::format_duration;
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::{Price, PriceTable};
 use rankgauge_core::engine::settings::{Detection, SYNTHETIC, SeriesLimits, Settings, WindowSpec};
@@ -68,8 +68,8 @@ fn check(reader: &mut Reader, settings: &Settings) {
             format!(
                 "engine.feedback_window ({}) must be longer than engine.out_of_orderness ({}): \
                  otherwise feedback that is in order is late",
-                duration::format(settings.feedback_window),
-                duration::format(settings.out_of_orderness)
+                format_duration(settings.feedback_window),
+                format_duration(settings.out_of_orderness)
             ),
         );
     }
@@ -82,7 +82,7 @@ fn check(reader: &mut Reader, settings: &Settings) {
         {
             let text = format!(
                 "{measure} needs {horizon}s of feedback, longer than engine.feedback_window ({})",
-                duration::format(settings.feedback_window)
+                format_duration(settings.feedback_window)
             );
             reader.conflict(&[measures, window], text);
         }

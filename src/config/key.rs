@@ -9,7 +9,7 @@ use std::ops::{Bound, RangeBounds as _};
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::{duration, size};
+use super::units;
 
 /// Key of the configuration.
 ///
@@ -225,8 +225,8 @@ impl Scalar for Bytes {
     }
 
     fn parse(&self, text: &str) -> Result<usize, String> {
-        let bytes = size::parse(text).ok_or(size::EXPECTED)?;
-        within(self.0, self.1, bytes, |bytes| size::format(*bytes))
+        let bytes = units::parse_bytes(text).ok_or(units::BYTES)?;
+        within(self.0, self.1, bytes, |bytes| units::format_bytes(*bytes))
     }
 }
 
@@ -241,8 +241,8 @@ impl Scalar for Span {
     }
 
     fn parse(&self, text: &str) -> Result<Duration, String> {
-        let value = duration::parse(text).ok_or(duration::EXPECTED)?;
-        within(self.0, self.1, value, |it| duration::format(*it))
+        let value = units::parse_duration(text).ok_or(units::DURATION)?;
+        within(self.0, self.1, value, |it| units::format_duration(*it))
     }
 }
 

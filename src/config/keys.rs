@@ -27,8 +27,8 @@ use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::settings::Start;
-use rankgauge_serve::log_level::LOG_LEVELS;
 use rankgauge_probe::{Method, PRESETS, Preset};
+use rankgauge_serve::log_level::LOG_LEVELS;
 
 const MIB: usize = 1 << 20;
 const GIB: usize = 1 << 30;

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::Config;
-use super::duration::format as span;
-use super::size;
+use super::units::{format_bytes, format_duration as span};
 use rankgauge_core::decode::Format;
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::ranking::JudgeBy;
@@ -84,7 +83,7 @@ pub(super) fn write(config: &Config) -> String {
             "feedback within {}, {} out of order, in {} of memory for each worker",
             span(engine.feedback_window),
             span(engine.out_of_orderness),
-            size::format(engine.memory)
+            format_bytes(engine.memory)
         ),
     ));
     let web = |file: &Option<PathBuf>, address: SocketAddr, page: &str| match file {
