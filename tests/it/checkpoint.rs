@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use rankgauge::checkpoint::folder::{Folder, look};
-use rankgauge::checkpoint::{Checkpoint, Source};
+use rankgauge::checkpoint::{Checkpoint, Source, Unreadable};
 use rankgauge::config::Config;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Position};
@@ -169,4 +169,18 @@ fn checkpoint_folder_is_used_by_one_process_at_a_time() {
     assert!(message.contains("checkpoint.folder"), "{message}");
     drop(first);
     Folder::open(scratch.path()).expect("it is free again");
+}
+
+#[test]
+fn a_newer_format_is_distinguished_from_a_foreign_file() {
+    let mut bytes = Vec::new();
+    checkpoint(0, WRITTEN, 1)
+        .write(&mut bytes)
+        .expect("writing to memory succeeds");
+    let digit = b"rankgauge checkpoint ".len();
+    bytes[digit] = b'9';
+    let newer = Checkpoint::read(&bytes[..]).expect_err("format 9 is newer");
+    assert!(matches!(newer, Unreadable::Newer { found: 9 }), "{newer}");
+    let foreign = Checkpoint::read(&b"{\"version\": 1}\n"[..]).expect_err("JSON is none");
+    assert!(matches!(foreign, Unreadable::NotOne), "{foreign}");
 }

@@ -19,7 +19,6 @@ mod deploy;
 mod detection;
 mod documents;
 mod encoding;
-mod engine;
 mod errors;
 mod evaluate;
 mod faults;

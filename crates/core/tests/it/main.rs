@@ -9,6 +9,7 @@
 mod catalogue;
 mod decoding;
 mod detection;
+mod engine;
 mod gold;
 mod measures;
 mod otel;

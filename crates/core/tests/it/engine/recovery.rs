@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rankgauge::checkpoint::{Checkpoint, Source, Unreadable};
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
-use rankgauge_core::time::WallTime;
 
 use super::conservation::{Walk, steps};
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
@@ -18,31 +17,21 @@ use super::{
     tick, window,
 };
 
-fn checkpoint(engine: &Engine) -> Checkpoint {
-    Checkpoint {
-        worker: 0,
-        written: WallTime(START),
-        absorbed: BTreeMap::new(),
-        source: Source::default(),
-        points: engine.commit_points(),
-        state: engine.state(),
-    }
+/// State of an engine and its positions, as a checkpoint holds them.
+pub(crate) fn write(engine: &Engine) -> Vec<u8> {
+    postcard::to_stdvec(&(engine.commit_points(), engine.state())).expect("a state can be written")
 }
 
-pub(crate) fn write(engine: &Engine) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    checkpoint(engine)
-        .write(&mut bytes)
-        .expect("writing to memory succeeds");
-    bytes
+pub(crate) fn read_back(bytes: &[u8]) -> (Vec<CommitPoint>, State) {
+    postcard::from_bytes(bytes).expect("what was written")
 }
 
 /// Engine of another process, restored from `bytes`.
 pub(crate) fn restored(world: &World, bytes: &[u8]) -> (Engine, Vec<CommitPoint>) {
-    let checkpoint = Checkpoint::read(bytes).expect("what was written can be read");
+    let (points, state) = read_back(bytes);
     let mut engine = world.engine();
-    engine.restore(&checkpoint.state);
-    (engine, checkpoint.points)
+    engine.restore(&state);
+    (engine, points)
 }
 
 /// Samples that do not depend on the partitions assigned to an engine.
@@ -273,15 +262,4 @@ fn changed_settings_keep_samples_whose_names_are_unchanged() {
         samples[all].parse().expect("a count")
     };
     assert_eq!(count(&more), count(&before) + 1);
-}
-
-#[test]
-fn a_newer_format_is_distinguished_from_a_foreign_file() {
-    let mut bytes = write(&Reader::new().engine);
-    let digit = b"rankgauge checkpoint ".len();
-    bytes[digit] = b'9';
-    let newer = Checkpoint::read(&bytes[..]).expect_err("format 9 is newer");
-    assert!(matches!(newer, Unreadable::Newer { found: 9 }), "{newer}");
-    let foreign = Checkpoint::read(&b"{\"version\": 1}\n"[..]).expect_err("JSON is none");
-    assert!(matches!(foreign, Unreadable::NotOne), "{foreign}");
 }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::detection::{
     BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
     log_threshold, minute_of, summed,
@@ -16,7 +15,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::time::WallTime;
 
-use super::recovery::{restored, write};
+use super::recovery::{read_back, restored, write};
 use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};
 
 const TOLERANCE: f64 = 0.01;
@@ -452,8 +451,7 @@ fn checkpoints_of_two_gold_sets_are_not_mixed() {
             engine.apply(Input::Gold(other_gold_set()));
         }
         for place in order {
-            let checkpoint = Checkpoint::read(&files[place][..]).expect("a checkpoint");
-            engine.restore(&checkpoint.state);
+            engine.restore(&read_back(&files[place]).1);
         }
         engine.apply(Input::Gold(other_gold_set()));
         let samples = world.samples(&engine.snapshot());
