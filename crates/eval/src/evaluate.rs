@@ -255,15 +255,19 @@ pub struct QueryDocuments {
 }
 
 /// Document counts of all queries together, at one cutoff.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Micro {
     /// Cutoff of the counts.
+    #[serde(skip)]
     pub cutoff: u32,
     /// Number of relevant results retrieved.
+    #[serde(rename = "TP")]
     pub true_positives: u64,
     /// Number of results that are not relevant.
+    #[serde(rename = "FP")]
     pub false_positives: u64,
     /// Number of relevant documents that were not retrieved.
+    #[serde(rename = "FN")]
     pub false_negatives: u64,
 }
 

@@ -2,6 +2,8 @@
 //!
 //! The grid bounds the data: a run with a million results has as many points as one with a hundred.
 
+use serde::Serialize;
+
 use rankgauge_core::gold::Judgements;
 use rankgauge_core::ranking::Ranking;
 
@@ -15,7 +17,7 @@ const SIDE: usize = STEPS + 1;
 const MAX_RANKS: usize = 100;
 
 /// Point in the plane of precision and recall.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PlanePoint {
     /// Recall, rounded to a multiple of 0.05.
     pub recall: f64,

@@ -1,8 +1,8 @@
 //! User behaviour of runs in every format.
 
-use super::document::{Block, Cell, Table, number};
+use super::csv::Row;
+use super::document::{Block, Cell, Rows, number};
 use super::names::name;
-use super::operations::OperationRow;
 use crate::behaviour::{Behaviour, BehaviourMean};
 
 /// All means of the runs, then those of their slices: the run, the label, its value and the means.
@@ -23,29 +23,25 @@ pub(super) fn blocks(behaviour: &[Behaviour]) -> Vec<Block> {
     let Some(first) = behaviour.first() else {
         return Vec::new();
     };
-    let mut columns = vec!["run".to_owned(), "part".to_owned()];
-    columns.extend(first.measures.iter().map(|it| it.measure.clone()));
-    let rows = parts(behaviour).map(|(run, [label, value], means)| {
-        let part = if label.is_empty() {
-            "all".to_owned()
-        } else {
-            format!("{}={}", name(label), name(value))
-        };
-        let mut row = vec![Cell::of(name(run)), Cell::of(part)];
-        row.extend(means.iter().map(|of| {
-            Cell::of(of.mean.map_or_else(
-                || "–".to_owned(),
-                |mean| format!("{} ({})", number(mean), of.n),
-            ))
-        }));
-        row
-    });
-    let table = Block::Table(Table {
-        caption: "Means of user measures, with the number of searches behind each".to_owned(),
-        columns,
-        heads: 2,
-        rows: rows.collect(),
-    });
+    let means = Rows::of(parts(behaviour))
+        .column("run", |(run, ..)| name(run))
+        .column("part", |(_, [label, value], _)| {
+            if label.is_empty() {
+                "all".to_owned()
+            } else {
+                format!("{}={}", name(label), name(value))
+            }
+        })
+        .columns(
+            first.measures.iter().enumerate(),
+            |(_, of)| of.measure.clone(),
+            |(.., means), (at, _)| {
+                let n = means[*at].n;
+                Cell::optional(means[*at].mean, |mean| format!("{} ({n})", number(mean)))
+            },
+        );
+    let caption = "Means of user measures, with the number of searches behind each";
+    let table = Block::Table(means.table(caption, 2));
     let outcomes = behaviour.iter().map(|of| {
         let feedback = of.feedback.iter();
         let feedback = feedback.filter(|(_, count)| *count > 0);
@@ -67,16 +63,17 @@ pub(super) fn blocks(behaviour: &[Behaviour]) -> Vec<Block> {
 }
 
 /// Rows of CSV about user behaviour.
-pub(super) fn rows(behaviour: &[Behaviour]) -> Vec<OperationRow> {
-    let means = parts(behaviour).flat_map(|(run, [label, value], means)| {
-        means.iter().map(move |of| OperationRow {
+pub(super) fn rows(behaviour: &[Behaviour]) -> impl Iterator<Item = Row> {
+    parts(behaviour).flat_map(|(run, [label, value], means)| {
+        means.iter().map(move |of| Row {
+            table: "behaviour",
             run: run.to_owned(),
             slice: label.to_owned(),
             value: value.to_owned(),
             measure: of.measure.clone(),
             score: of.mean,
             n: usize::try_from(of.n).ok(),
+            ..Row::default()
         })
-    });
-    means.collect()
+    })
 }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::document::{Block, Cell, Section, Table};
+use super::document::{Block, Cell, Rows, Section};
 use super::members::Members;
 use super::names::long_name as name;
 use crate::evaluate::Evaluation;
@@ -100,65 +100,41 @@ pub(super) fn section(case: &Case<'_>) -> Section {
     }
     blocks.push(runs(case));
     blocks.extend(documents(case));
-    Section {
-        is_action: false,
-        heading: format!("Case {}", name(case.query)),
-        blocks,
-    }
+    Section::new(format!("Case {}", name(case.query)), blocks)
 }
 
 fn runs(case: &Case<'_>) -> Block {
     let with_latency = case.runs.iter().any(|run| run.latency_ms.is_some());
-    let mut columns = ["run", "retrieved", "found"].map(str::to_owned).to_vec();
-    if with_latency {
-        columns.push("latency in ms".to_owned());
-    }
     let measures = case.runs.first().map(|run| run.scores.0.as_slice());
-    let measures = measures.unwrap_or_default().iter();
-    columns.extend(measures.map(|(measure, _)| (*measure).to_owned()));
-    let rows = case.runs.iter().map(|run| {
-        let mut cells = vec![
-            Cell::of(name(run.run)),
-            Cell::count(run.retrieved),
-            Cell::of(format!("{} of {}", run.found, run.relevant)),
-        ];
-        if with_latency {
-            let latency = run.latency_ms.map(|latency| format!("{latency:.0}"));
-            cells.push(Cell::of(latency.unwrap_or_else(|| "–".to_owned())));
-        }
-        cells.extend(run.scores.0.iter().map(|(_, score)| Cell::score(*score)));
-        cells
-    });
-    Block::Table(Table {
-        caption: format!("Runs on the query {}", name(case.query)),
-        columns,
-        heads: 1,
-        rows: rows.collect(),
-    })
+    let measures = measures.unwrap_or_default().iter().enumerate();
+    let runs = Rows::of(&case.runs)
+        .column("run", |run| name(run.run))
+        .column("retrieved", |run| run.retrieved)
+        .column("found", |run| format!("{} of {}", run.found, run.relevant))
+        .column_if(with_latency, "latency in ms", |run| {
+            Cell::optional(run.latency_ms, |latency| format!("{latency:.0}"))
+        })
+        .columns(
+            measures,
+            |(_, (measure, _))| *measure,
+            |run, (at, _)| run.scores.0[*at].1,
+        );
+    Block::Table(runs.table(format!("Runs on the query {}", name(case.query)), 1))
 }
 
 fn documents(case: &Case<'_>) -> Option<Block> {
-    let mut columns = vec!["document".to_owned()];
-    columns.extend(case.runs.iter().map(|run| name(run.run)));
-    let rows = case.documents.iter().map(|document| {
-        let mut cells = vec![Cell::of(name(document.id))];
-        let ranks = document.ranks.iter();
-        cells.extend(ranks.map(|rank| match rank {
-            Some(rank) => Cell::count(*rank),
-            None => Cell::of("–"),
-        }));
-        cells
-    });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: format!(
+    Rows::of(&case.documents)
+        .column("document", |document| name(document.id))
+        .columns(
+            case.runs.iter().enumerate(),
+            |(_, run)| name(run.run),
+            |document, (run, _)| Cell::optional(document.ranks[*run], |rank| rank.to_string()),
+        )
+        .block(
+            format!(
                 "Ranks of the relevant documents of {}, highest grade first",
                 name(case.query)
             ),
-            columns,
-            heads: 1,
-            rows,
-        })
-    })
+            1,
+        )
 }

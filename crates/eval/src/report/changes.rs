@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::document::{Block, Cell, Table};
+use super::document::{Block, Cell, Rows, interval, percentage, probability, signed};
 use super::members::Members;
 use super::names::name;
-use crate::compare::{MeasureComparison, Pair};
+use crate::compare::Pair;
 use crate::text_layout::escape_controls;
 use rankgauge_core::statistics::Interval;
 
@@ -14,89 +14,33 @@ pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {
     let Some(first) = changes.first() else {
         return Vec::new();
     };
-    let rows = changes.iter().flat_map(|pair| {
-        pair.measures.iter().map(|of| {
-            vec![
-                Cell::of(name(&pair.b)),
-                Cell::of(escape_controls(&of.measure)),
-                Cell::of(signed(of.paired.difference)),
-                Cell::of(relative(of)),
-                Cell::of(interval(of.paired.ci95)),
-                Cell::of(of.p_holm.map_or_else(|| "–".to_owned(), probability)),
-                Cell::of(of.paired.n.to_string()),
-                Cell::words(of.verdict.words()),
-            ]
+    let tests = changes
+        .iter()
+        .flat_map(|pair| pair.measures.iter().map(|of| (&pair.b, of)));
+    let tests = Rows::of(tests)
+        .column("run", |(run, _)| name(run))
+        .column("measure", |(_, of)| escape_controls(&of.measure))
+        .column("difference", |(_, of)| {
+            Cell::optional(of.paired.difference, signed)
         })
-    });
-    let columns = [
-        "run",
-        "measure",
-        "difference",
-        "relative",
-        "95 % interval",
-        "Holm p",
-        "queries",
-        "verdict",
-    ];
+        .column("relative", |(_, of)| {
+            Cell::optional(of.relative(), percentage)
+        })
+        .column("95 % interval", |(_, of)| {
+            Cell::optional(of.paired.ci95, interval)
+        })
+        .column("Holm p", |(_, of)| Cell::optional(of.p_holm, probability))
+        .column("queries", |(_, of)| of.paired.n)
+        .column("verdict", |(_, of)| Cell::words(of.verdict.words()));
+    let caption = format!("Mean difference per query from {}", name(&first.a));
     vec![
-        Block::Table(Table {
-            caption: format!("Mean difference per query from {}", name(&first.a)),
-            columns: columns.map(str::to_owned).to_vec(),
-            heads: 2,
-            rows: rows.collect(),
-        }),
+        Block::Table(tests.table(caption, 2)),
         Block::Paragraph(
             "Two-sided paired t-test, corrected after Holm over the measures of a run. `compare` \
              has further tests."
                 .to_owned(),
         ),
     ]
-}
-
-/// Difference with its sign.
-pub(super) fn signed(difference: Option<f64>) -> String {
-    difference.map_or_else(
-        || "–".to_owned(),
-        |difference| {
-            let text = format!("{difference:+.4}");
-            if text.trim_start_matches(['+', '-']) == "0.0000" {
-                "0.0000".to_owned()
-            } else {
-                text
-            }
-        },
-    )
-}
-
-/// Difference relative to the first run, in percent.
-pub(super) fn relative(of: &MeasureComparison) -> String {
-    of.relative().map_or_else(
-        || "–".to_owned(),
-        |share| {
-            let text = format!("{:+.1} %", 100.0 * share);
-            if matches!(text.as_str(), "-0.0 %" | "+0.0 %") {
-                "0.0 %".to_owned()
-            } else {
-                text
-            }
-        },
-    )
-}
-
-/// Interval in brackets.
-pub(super) fn interval(interval: Option<Interval>) -> String {
-    interval.map_or_else(
-        || "–".to_owned(),
-        |[low, high]| format!("[{}, {}]", signed(Some(low)), signed(Some(high))),
-    )
-}
-
-fn probability(p: f64) -> String {
-    if p < 0.0001 {
-        "<0.0001".to_owned()
-    } else {
-        format!("{p:.4}")
-    }
 }
 
 /// Differences of a run, in JSON.

@@ -5,6 +5,7 @@
 mod csv;
 mod document;
 mod json;
+mod statistics;
 mod text;
 
 use super::checks::{github, junit};

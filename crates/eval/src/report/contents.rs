@@ -9,7 +9,7 @@
 mod queries;
 mod slices;
 
-use super::document::{Block, Cell, Document, Recommendation, Section, Table, number};
+use super::document::{Block, Cell, Document, Recommendation, Rows, Section, number};
 use super::figures::{self, run_name};
 use super::names::long_name as name;
 use super::recommendation::recommendations;
@@ -17,7 +17,7 @@ use super::{
     Options, behaviour, case, changes, checks, errors, micro_averages, operations, ratio, summary,
     sweep,
 };
-use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
+use crate::evaluate::{Evaluation, Goal, OverallTier, RunEvaluation};
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
 
@@ -48,7 +48,10 @@ pub(super) fn document(
     add("Overall".to_owned(), overall(evaluation));
     add("Tiers reached".to_owned(), tiers(evaluation));
     add("Differences".to_owned(), differences(evaluation, options));
-    add("Micro averages".to_owned(), micro(evaluation));
+    add(
+        "Micro averages".to_owned(),
+        micro(evaluation).into_iter().collect(),
+    );
     for slice in slices::of(evaluation) {
         add(
             format!("By {}", name(&slice.name)),
@@ -111,34 +114,19 @@ pub(super) fn document(
 }
 
 fn runs(evaluation: &Evaluation) -> Vec<Block> {
-    let columns = [
-        "run",
-        "queries",
-        "missing",
-        "unknown",
-        "retrieved",
-        "relevant",
-        "found",
-    ];
-    let rows = evaluation.runs.iter().map(|run| {
-        vec![
-            Cell::of(run_name(run)),
-            Cell::count(run.queries.len()),
-            Cell::count(run.missing.len()),
-            Cell::count(run.unknown.len()),
-            Cell::count(run.retrieved),
-            Cell::count(run.relevant),
-            Cell::count(run.relevant_retrieved),
-        ]
-    });
-    let mut blocks = vec![Block::Table(Table {
-        caption: "Counted, missing and unknown queries; results retrieved, relevant documents, \
-                  and how many of them were found"
-            .to_owned(),
-        columns: columns.map(str::to_owned).to_vec(),
-        heads: 1,
-        rows: rows.collect(),
-    })];
+    let counts = Rows::of(&evaluation.runs)
+        .column("run", |run| run_name(run))
+        .column("queries", |run| run.queries.len())
+        .column("missing", |run| run.missing.len())
+        .column("unknown", |run| run.unknown.len())
+        .column("retrieved", |run| run.retrieved)
+        .column("relevant", |run| run.relevant)
+        .column("found", |run| run.relevant_retrieved);
+    let mut blocks = vec![Block::Table(counts.table(
+        "Counted, missing and unknown queries; results retrieved, relevant documents, and how many of \
+         them were found",
+        1,
+    ))];
     for run in &evaluation.runs {
         let kinds = [
             ("Gold queries missing from", &run.missing),
@@ -170,7 +158,7 @@ fn compared(measure: &str, scores: &[Option<f64>]) -> Vec<Cell> {
     cells
         .map(|(run, score)| Cell {
             best: best.contains(&run),
-            ..Cell::score(*score)
+            ..Cell::from(*score)
         })
         .collect()
 }
@@ -179,67 +167,59 @@ fn overall(evaluation: &Evaluation) -> Vec<Block> {
     if evaluation.measures.is_empty() {
         return Vec::new();
     }
-    let mut columns = vec!["measure".to_owned()];
-    columns.extend(evaluation.runs.iter().map(run_name));
-    columns.push("queries".to_owned());
-    let rows = evaluation.measures.iter().enumerate().map(|(at, measure)| {
+    let compared = |at: usize| {
         let means: Vec<_> = evaluation.runs.iter().map(|run| mean(run, at)).collect();
-        let mut cells = vec![Cell::of(measure)];
-        cells.extend(compared(measure, &means));
-        let mut scored: Vec<usize> = evaluation
-            .runs
-            .iter()
-            .filter_map(|run| run.scored.get(at).copied())
-            .collect();
+        compared(&evaluation.measures[at], &means)
+    };
+    let scored = |at: usize| {
+        let runs = evaluation.runs.iter();
+        let mut scored: Vec<usize> = runs.filter_map(|run| run.scored.get(at).copied()).collect();
         // One number if all runs agree.
         scored.dedup();
         let scored: Vec<String> = scored.iter().map(ToString::to_string).collect();
-        cells.push(Cell::of(scored.join(", ")));
-        cells
-    });
-    vec![Block::Table(Table {
-        caption: "Means, and the number of queries with a score".to_owned(),
-        columns,
-        heads: 1,
-        rows: rows.collect(),
-    })]
+        scored.join(", ")
+    };
+    let measures = evaluation.measures.iter().enumerate();
+    let means = Rows::of(measures.map(|(at, measure)| (at, measure, compared(at))))
+        .column("measure", |(_, measure, _)| (*measure).clone())
+        .columns(
+            evaluation.runs.iter().enumerate(),
+            |(_, run)| run_name(run),
+            |(_, _, cells), (run, _)| cells[*run].clone(),
+        )
+        .column("queries", |(at, ..)| scored(*at));
+    let caption = "Means, and the number of queries with a score";
+    vec![Block::Table(means.table(caption, 1))]
 }
 
 fn tiers(evaluation: &Evaluation) -> Vec<Block> {
-    let mut columns = vec!["measure".to_owned(), "targets".to_owned()];
-    columns.extend(evaluation.runs.iter().map(run_name));
-    let mut rows = Vec::new();
-    for (at, measure) in evaluation.measures.iter().enumerate() {
+    let listed = |at: usize| {
         let mut targets: Vec<_> = evaluation.targets_of(at).collect();
         targets.sort_by(|a, b| b.value.total_cmp(&a.value));
-        if targets.is_empty() {
-            continue;
-        }
-        let listed = targets
-            .iter()
-            .map(|it| format!("{} {}", name(&it.tier), it.value));
-        let listed: Vec<String> = listed.collect();
-        let mut cells = vec![Cell::of(measure), Cell::of(listed.join(", "))];
-        cells.extend(evaluation.runs.iter().map(|run| {
-            let reached = match (mean(run, at), evaluation.tier(run, at)) {
-                (None, _) => "no score".to_owned(),
-                (Some(mean), Some(target)) => format!("{} ({})", name(&target.tier), number(mean)),
-                (Some(mean), None) => format!("none ({})", number(mean)),
-            };
-            Cell::of(reached)
-        }));
-        rows.push(cells);
-    }
+        let targets = targets.iter();
+        let targets: Vec<String> = targets
+            .map(|it| format!("{} {}", name(&it.tier), it.value))
+            .collect();
+        targets.join(", ")
+    };
+    let reached = |at: usize, run| match (mean(run, at), evaluation.tier(run, at)) {
+        (None, _) => "no score".to_owned(),
+        (Some(mean), Some(target)) => format!("{} ({})", name(&target.tier), number(mean)),
+        (Some(mean), None) => format!("none ({})", number(mean)),
+    };
+    let measures = evaluation.measures.iter().enumerate();
+    let measures = measures.filter(|(at, _)| evaluation.targets_of(*at).next().is_some());
+    let tiers = Rows::of(measures)
+        .column("measure", |(_, measure)| (*measure).clone())
+        .column("targets", |(at, _)| listed(*at))
+        .columns(
+            &evaluation.runs,
+            |run| run_name(run),
+            |(at, _), run| reached(*at, run),
+        );
     let mut blocks = Vec::new();
     blocks.extend(overall_tiers(evaluation));
-    if !rows.is_empty() {
-        blocks.push(Block::Table(Table {
-            caption: "The best tier that each mean reaches".to_owned(),
-            columns: columns.clone(),
-            heads: 1,
-            rows,
-        }));
-    }
+    blocks.extend(tiers.block("The best tier that each mean reaches", 1));
     blocks.extend(goals(evaluation));
     blocks
 }
@@ -268,30 +248,22 @@ fn overall_tiers(evaluation: &Evaluation) -> Option<Block> {
 
 /// Table of the goals.
 fn goals(evaluation: &Evaluation) -> Option<Block> {
-    let mut columns = vec!["goal".to_owned(), "bounds".to_owned()];
-    columns.extend(evaluation.runs.iter().map(run_name));
-    let rows: Vec<Vec<Cell>> = evaluation
-        .goals
-        .iter()
-        .map(|goal| {
-            let bounds = goal.bounds.iter().map(|bound| evaluation.bound_text(bound));
-            let bounds: Vec<String> = bounds.collect();
-            let mut cells = vec![Cell::of(name(&goal.name)), Cell::of(bounds.join(", "))];
-            cells.extend(evaluation.runs.iter().map(|run| {
+    let bounds = |goal: &Goal| {
+        let bounds = goal.bounds.iter().map(|bound| evaluation.bound_text(bound));
+        bounds.collect::<Vec<String>>().join(", ")
+    };
+    Rows::of(&evaluation.goals)
+        .column("goal", |goal| name(&goal.name))
+        .column("bounds", |goal| bounds(goal))
+        .columns(
+            &evaluation.runs,
+            |run| run_name(run),
+            |goal, run| {
                 let met = evaluation.is_met(goal, run);
                 Cell::of(if met { "met" } else { "not met" })
-            }));
-            cells
-        })
-        .collect();
-    (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: "Goals whose bounds a run has to meet together".to_owned(),
-            columns,
-            heads: 1,
-            rows,
-        })
-    })
+            },
+        )
+        .block("Goals whose bounds a run has to meet together", 1)
 }
 
 /// Differences of the runs from the first one: tests by measure, then the queries in the headline
@@ -302,79 +274,47 @@ fn differences(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Block> {
     blocks
 }
 
-fn micro(evaluation: &Evaluation) -> Vec<Block> {
-    let rows = evaluation.runs.iter().flat_map(|run| {
-        run.micro.iter().map(|micro| {
-            let mut cells = vec![
-                Cell::of(run_name(run)),
-                Cell::of(format!("@{}", micro.cutoff)),
-            ];
-            cells.extend(micro_averages(micro).map(|(_, average)| Cell::score(average)));
-            let counts = [
-                micro.true_positives,
-                micro.false_positives,
-                micro.false_negatives,
-            ];
-            cells.extend(counts.map(Cell::count));
-            cells
-        })
-    });
-    let rows: Vec<_> = rows.collect();
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let columns = ["run", "cutoff", "P", "R", "F1", "TP", "FP", "FN"];
-    vec![Block::Table(Table {
-        caption: "All queries' results taken together".to_owned(),
-        columns: columns.map(str::to_owned).to_vec(),
-        heads: 2,
-        rows,
-    })]
+fn micro(evaluation: &Evaluation) -> Option<Block> {
+    let runs = evaluation.runs.iter();
+    let rows = runs.flat_map(|run| run.micro.iter().map(move |micro| (run, micro)));
+    Rows::of(rows.map(|(run, micro)| (run, micro, micro_averages(micro))))
+        .column("run", |(run, ..)| run_name(run))
+        .column("cutoff", |(_, micro, _)| format!("@{}", micro.cutoff))
+        .column("P", |(.., averages)| averages[0].1)
+        .column("R", |(.., averages)| averages[1].1)
+        .column("F1", |(.., averages)| averages[2].1)
+        .column("TP", |(_, micro, _)| micro.true_positives)
+        .column("FP", |(_, micro, _)| micro.false_positives)
+        .column("FN", |(_, micro, _)| micro.false_negatives)
+        .block("All queries' results taken together", 2)
 }
 
 /// Table of component triggers: how accurately each component fired where it was needed.
 fn triggers(evaluation: &Evaluation) -> Option<Block> {
-    let mut rows = Vec::new();
-    for run in &evaluation.runs {
-        for component in &run.components {
-            let [[rightly_silent, unneeded], [silent, fired]] = component.trigger;
-            let all = rightly_silent + unneeded + silent + fired;
-            if all == 0 {
-                continue;
-            }
-            let share = |part, whole| (whole > 0).then(|| ratio(part, whole));
-            let mut cells = vec![
-                Cell::of(run_name(run)),
-                Cell::of(name(&component.name)),
-                Cell::score(share(fired + rightly_silent, all)),
-                Cell::score(share(fired, fired + unneeded)),
-                Cell::score(share(fired, fired + silent)),
-            ];
-            cells.extend([fired, unneeded, silent, rightly_silent].map(Cell::count));
-            rows.push(cells);
-        }
-    }
-    if rows.is_empty() {
-        return None;
-    }
-    let columns = [
-        "run",
-        "component",
-        "accuracy",
-        "precision",
-        "recall",
-        "TP",
-        "FP",
-        "FN",
-        "TN",
-    ];
-    Some(Block::Table(Table {
-        caption: "Triggers: searches in which a component fired (P) by whether it was needed (T)"
-            .to_owned(),
-        columns: columns.map(str::to_owned).to_vec(),
-        heads: 2,
-        rows,
-    }))
+    let runs = evaluation.runs.iter();
+    let rows = runs.flat_map(|run| run.components.iter().map(move |of| (run, of)));
+    let rows = rows.map(|(run, of)| {
+        let [[silent, unneeded], [missed, fired]] = of.trigger;
+        (run, of, [fired, unneeded, missed, silent])
+    });
+    let rows = rows.filter(|(.., counts)| counts.iter().any(|count| *count > 0));
+    let share = |part, whole| (whole > 0).then(|| ratio(part, whole));
+    Rows::of(rows)
+        .column("run", |(run, ..)| run_name(run))
+        .column("component", |(_, of, _)| name(&of.name))
+        .column("accuracy", |(.., [tp, fp, fn_, tn])| {
+            share(tp + tn, tp + fp + fn_ + tn)
+        })
+        .column("precision", |(.., [tp, fp, ..])| share(*tp, tp + fp))
+        .column("recall", |(.., [tp, _, fn_, _])| share(*tp, tp + fn_))
+        .column("TP", |(.., [tp, ..])| *tp)
+        .column("FP", |(.., [_, fp, ..])| *fp)
+        .column("FN", |(.., [_, _, fn_, _])| *fn_)
+        .column("TN", |(.., [.., tn])| *tn)
+        .block(
+            "Triggers: searches in which a component fired (P) by whether it was needed (T)",
+            2,
+        )
 }
 
 fn advice(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Block> {

@@ -10,6 +10,7 @@ use super::recommendation::recommendations;
 use super::{Options, behaviour, micro_averages, sweep};
 use crate::compare::{ErrorAnalysis, Pair};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
+use rankgauge_core::number::real;
 
 /// Column names. `n` is the number of queries behind a score. A value that is undefined or does not
 /// belong to the kind of row is an empty field.
@@ -18,393 +19,359 @@ const COLUMNS: [&str; 8] = [
 ];
 
 /// One row.
-#[derive(Default)]
-struct Row<'a> {
-    table: &'static str,
-    run: &'a str,
-    slice: &'a str,
-    value: &'a str,
-    measure: &'a str,
-    score: Option<f64>,
-    n: Option<usize>,
-    text: &'a str,
+#[derive(Clone, Default)]
+pub(super) struct Row {
+    pub(super) table: &'static str,
+    pub(super) run: String,
+    pub(super) slice: String,
+    pub(super) value: String,
+    pub(super) measure: String,
+    pub(super) score: Option<f64>,
+    pub(super) n: Option<usize>,
+    pub(super) text: String,
 }
 
-/// Rows of the result.
-struct Rows(csv::Writer<Vec<u8>>);
-
-impl Rows {
-    fn new() -> Self {
-        let mut rows = Self(csv::Writer::from_writer(Vec::new()));
-        rows.record(COLUMNS);
-        rows
+impl Row {
+    /// Row of a table about a run.
+    fn of(table: &'static str, run: &RunEvaluation) -> Self {
+        Self {
+            table,
+            run: run.name.clone(),
+            ..Self::default()
+        }
     }
 
-    fn record(&mut self, fields: [&str; COLUMNS.len()]) {
-        self.0
-            .write_record(fields)
+    /// The row with this value.
+    fn valued(self, value: impl ToString) -> Self {
+        Self {
+            value: value.to_string(),
+            ..self
+        }
+    }
+
+    /// The row with this text.
+    fn with_text(self, text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            ..self
+        }
+    }
+
+    /// The row with this score of a measure, over `n` queries or searches.
+    pub(super) fn scored(
+        self,
+        measure: impl Into<String>,
+        score: Option<f64>,
+        n: Option<usize>,
+    ) -> Self {
+        Self {
+            measure: measure.into(),
+            score,
+            n,
+            ..self
+        }
+    }
+
+    /// The row with this count.
+    pub(super) fn counted(self, measure: impl Into<String>, count: u64) -> Self {
+        self.scored(measure, Some(real(count)), None)
+    }
+
+    fn fields(&self) -> [String; COLUMNS.len()] {
+        let score = self.score.map_or_else(String::new, |it| it.to_string());
+        let n = self.n.map_or_else(String::new, |it| it.to_string());
+        let [run, slice] = [&self.run, &self.slice].map(Clone::clone);
+        let [value, measure] = [&self.value, &self.measure].map(Clone::clone);
+        let table = self.table.to_owned();
+        [
+            table,
+            run,
+            slice,
+            value,
+            measure,
+            score,
+            n,
+            self.text.clone(),
+        ]
+    }
+}
+
+/// Writes rows below the names of their columns.
+pub(super) fn table<const N: usize>(
+    columns: [&str; N],
+    rows: impl IntoIterator<Item = [String; N]>,
+) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let rows = rows.into_iter();
+    for row in [columns.map(str::to_owned)].into_iter().chain(rows) {
+        writer
+            .write_record(row)
             .expect("invariant: memory takes every row, and all have the same columns");
     }
-
-    fn add(&mut self, row: &Row<'_>) {
-        let score = row.score.map_or_else(String::new, |it| it.to_string());
-        let n = row.n.map_or_else(String::new, |it| it.to_string());
-        self.record([
-            row.table,
-            row.run,
-            row.slice,
-            row.value,
-            row.measure,
-            &score,
-            &n,
-            row.text,
-        ]);
-    }
-
-    fn text(self) -> String {
-        let bytes = self
-            .0
-            .into_inner()
-            .expect("invariant: memory takes every row");
-        String::from_utf8(bytes).expect("invariant: all fields are UTF-8")
-    }
+    let bytes = writer
+        .into_inner()
+        .expect("invariant: memory takes every row");
+    String::from_utf8(bytes).expect("invariant: all fields are UTF-8")
 }
 
 /// Writes all results.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
-    let mut rows = Rows::new();
-    gold(&mut rows, evaluation);
+    let mut rows: Vec<Row> = Vec::new();
+    rows.extend(gold(evaluation));
     for run in &evaluation.runs {
-        means(&mut rows, evaluation, run);
-        counts(&mut rows, run);
-        targets(&mut rows, evaluation, run);
-        curves(&mut rows, run);
-        parts(&mut rows, run);
+        rows.extend(means(evaluation, run));
+        rows.extend(counts(run));
+        rows.extend(targets(evaluation, run));
+        rows.extend(curves(run));
+        rows.extend(parts(run));
         if options.per_query {
-            queries(&mut rows, evaluation, run);
+            rows.extend(queries(evaluation, run));
         }
     }
-    for it in recommendations(evaluation, options) {
-        rows.add(&Row {
+    rows.extend(recommendations(evaluation, options).iter().map(|it| {
+        let row = Row {
             table: "recommendation",
-            value: it.rule,
-            text: &format!("{} {}.", it.advice, it.because),
             ..Row::default()
-        });
-    }
-    let operations = operation_rows(evaluation, options.operations);
-    let operations = operations.into_iter().map(|of| ("operations", of));
-    let behaviour = behaviour::rows(options.behaviour).into_iter();
-    let behaviour = behaviour.map(|of| ("behaviour", of));
-    let sweeps = sweep::rows(options.sweeps).into_iter();
-    let sweeps = sweeps.map(|of| ("threshold", of));
-    for (table, of) in operations.chain(behaviour).chain(sweeps) {
-        rows.add(&Row {
-            table,
-            run: &of.run,
-            slice: &of.slice,
-            value: &of.value,
-            measure: &of.measure,
-            score: of.score,
-            n: of.n,
-            text: "",
-        });
-    }
-    for pair in options.changes {
-        changes(&mut rows, pair);
-    }
-    for analysis in options.errors {
-        errors(&mut rows, analysis);
-    }
+        };
+        row.valued(it.rule)
+            .with_text(format!("{} {}.", it.advice, it.because))
+    }));
+    rows.extend(operation_rows(evaluation, options.operations));
+    rows.extend(behaviour::rows(options.behaviour));
+    rows.extend(sweep::rows(options.sweeps));
+    rows.extend(options.changes.iter().flat_map(changes));
+    rows.extend(options.errors.iter().flat_map(errors));
     for case in cases(evaluation, options.operations, options.cases) {
         for document in &case.documents {
             for (run, rank) in case.runs.iter().zip(&document.ranks) {
-                rows.add(&Row {
+                rows.push(Row {
                     table: "case",
-                    run: run.run,
-                    slice: case.query,
-                    value: document.id,
+                    run: run.run.to_owned(),
+                    slice: case.query.to_owned(),
+                    value: document.id.to_owned(),
                     n: *rank,
                     ..Row::default()
                 });
             }
         }
     }
-    for check in options.checks {
-        rows.add(&Row {
-            table: "check",
-            run: &check.run,
-            value: check.outcome.name(),
-            measure: &check.condition,
-            text: &check.detail,
-            ..Row::default()
-        });
-    }
-    rows.text()
+    rows.extend(options.checks.iter().map(|check| Row {
+        table: "check",
+        run: check.run.clone(),
+        value: check.outcome.name().to_owned(),
+        measure: check.condition.clone(),
+        text: check.detail.clone(),
+        ..Row::default()
+    }));
+    table(COLUMNS, rows.iter().map(Row::fields))
 }
 
 /// Rows about one run against the first: the difference, its relative size, the ends of its interval
 /// and the corrected p-value.
-fn changes(rows: &mut Rows, pair: &Pair) {
-    for of in &pair.measures {
+fn changes(pair: &Pair) -> Vec<Row> {
+    let measures = pair.measures.iter().flat_map(|of| {
         let [low, high] = of.paired.ci95.map_or([None, None], |ends| ends.map(Some));
-        for (value, score) in [
+        let numbers = [
             ("difference", of.paired.difference),
             ("relative", of.relative()),
             ("ci95_low", low),
             ("ci95_high", high),
             ("p_holm", of.p_holm),
-        ] {
-            rows.add(&Row {
-                table: "change",
-                run: &pair.b,
-                slice: &pair.a,
-                value,
-                measure: &of.measure,
-                score,
-                n: Some(of.paired.n),
-                text: of.verdict.words(),
-            });
-        }
-    }
+        ];
+        numbers.map(|(value, score)| Row {
+            table: "change",
+            run: pair.b.clone(),
+            slice: pair.a.clone(),
+            value: value.to_owned(),
+            measure: of.measure.clone(),
+            score,
+            n: Some(of.paired.n),
+            text: of.verdict.words().to_owned(),
+        })
+    });
+    measures.collect()
 }
 
-fn errors(rows: &mut Rows, analysis: &ErrorAnalysis) {
-    for of in error_rows(analysis) {
+fn errors(analysis: &ErrorAnalysis) -> Vec<Row> {
+    let rows = error_rows(analysis).into_iter().map(|of| {
         let rank = of.rank.and_then(|rank| usize::try_from(rank).ok());
         // A document has its grade and rank, another row its score and number of queries.
-        rows.add(&Row {
+        Row {
             table: of.table,
-            run: &analysis.run,
-            slice: of.query,
-            value: &of.document,
-            measure: &analysis.measure,
+            run: analysis.run.clone(),
+            slice: of.query.to_owned(),
+            value: of.document,
+            measure: analysis.measure.clone(),
             score: of.score.or(of.grade),
             n: of.n.or(rank),
-            text: &of.text,
-        });
-    }
-}
-
-fn gold(rows: &mut Rows, evaluation: &Evaluation) {
-    let gold = &evaluation.gold;
-    for (measure, text) in [("version", &gold.version), ("sha256", &gold.sha256)] {
-        rows.add(&Row {
-            table: "gold",
-            measure,
-            text,
-            ..Row::default()
-        });
-    }
-    for (measure, count) in [("queries", gold.queries), ("judgements", gold.judgements)] {
-        rows.add(&Row {
-            table: "gold",
-            measure,
-            n: Some(count),
-            ..Row::default()
-        });
-    }
-}
-
-fn means(rows: &mut Rows, evaluation: &Evaluation, run: &RunEvaluation) {
-    let scored = |slice, value, means: &[Option<f64>], counts: &[usize], rows: &mut Rows| {
-        let means = means.iter().zip(counts);
-        for (measure, (mean, count)) in evaluation.measures.iter().zip(means) {
-            rows.add(&Row {
-                table: "mean",
-                run: &run.name,
-                slice,
-                value,
-                measure,
-                score: *mean,
-                n: Some(*count),
-                ..Row::default()
-            });
+            text: of.text,
         }
+    });
+    rows.collect()
+}
+
+fn gold(evaluation: &Evaluation) -> [Row; 4] {
+    let gold = &evaluation.gold;
+    let texts = [("version", &gold.version), ("sha256", &gold.sha256)];
+    let counts = [("queries", gold.queries), ("judgements", gold.judgements)];
+    let row = |measure: &str| Row {
+        table: "gold",
+        measure: measure.to_owned(),
+        ..Row::default()
     };
-    scored("", "", &run.means, &run.scored, rows);
+    let [version, sha256] = texts.map(|(measure, text)| row(measure).with_text(text));
+    let [queries, judgements] = counts.map(|(measure, count)| Row {
+        n: Some(count),
+        ..row(measure)
+    });
+    [version, sha256, queries, judgements]
+}
+
+fn means(evaluation: &Evaluation, run: &RunEvaluation) -> Vec<Row> {
+    let scored = |slice: &str, value: &str, means: &[Option<f64>], counts: &[usize]| {
+        let row = Row {
+            slice: slice.to_owned(),
+            ..Row::of("mean", run).valued(value)
+        };
+        let means = evaluation.measures.iter().zip(means).zip(counts);
+        let rows =
+            means.map(|((measure, mean), count)| row.clone().scored(measure, *mean, Some(*count)));
+        rows.collect::<Vec<Row>>()
+    };
+    let mut rows = scored("", "", &run.means, &run.scored);
     for slice in &run.by {
         for value in &slice.values {
-            scored(&slice.name, &value.value, &value.means, &value.scored, rows);
+            rows.extend(scored(
+                &slice.name,
+                &value.value,
+                &value.means,
+                &value.scored,
+            ));
         }
     }
     for micro in &run.micro {
-        for (name, average) in micro_averages(micro) {
-            rows.add(&Row {
-                table: "micro",
-                run: &run.name,
-                measure: &format!("{name}@{}", micro.cutoff),
-                score: average,
-                n: Some(run.queries.len()),
-                ..Row::default()
-            });
-        }
-        for (name, count) in [
+        let row = || Row::of("micro", run);
+        let n = Some(run.queries.len());
+        rows.extend(
+            micro_averages(micro)
+                .map(|(name, mean)| row().scored(format!("{name}@{}", micro.cutoff), mean, n)),
+        );
+        let counts = [
             ("TP", micro.true_positives),
             ("FP", micro.false_positives),
             ("FN", micro.false_negatives),
-        ] {
-            let measure = format!("{name}@{}", micro.cutoff);
-            rows.add(&of_count("micro", run, "", &measure, count));
-        }
+        ];
+        rows.extend(
+            counts.map(|(name, count)| row().counted(format!("{name}@{}", micro.cutoff), count)),
+        );
     }
+    rows
 }
 
-/// Row of a count.
-fn of_count<'a>(
-    table: &'static str,
-    run: &'a RunEvaluation,
-    value: &'a str,
-    measure: &'a str,
-    count: u64,
-) -> Row<'a> {
-    Row {
-        table,
-        run: &run.name,
-        value,
-        measure,
-        score: Some(rankgauge_core::number::real(count)),
-        ..Row::default()
-    }
-}
-
-fn counts(rows: &mut Rows, run: &RunEvaluation) {
+fn counts(run: &RunEvaluation) -> Vec<Row> {
     let size = |list: usize| u64::try_from(list).unwrap_or(u64::MAX);
-    for (measure, count) in [
+    let counts = [
         ("queries", size(run.queries.len())),
         ("missing", size(run.missing.len())),
         ("unknown", size(run.unknown.len())),
         ("retrieved", run.retrieved),
         ("relevant", run.relevant),
         ("relevant_retrieved", run.relevant_retrieved),
-    ] {
-        rows.add(&of_count("count", run, "", measure, count));
-    }
+    ];
+    let counts = counts.map(|(measure, count)| Row::of("count", run).counted(measure, count));
+    let mut rows = counts.to_vec();
     for (table, keys) in [("missing", &run.missing), ("unknown", &run.unknown)] {
-        for key in keys {
-            rows.add(&Row {
-                table,
-                run: &run.name,
-                value: key,
-                ..Row::default()
-            });
-        }
+        rows.extend(keys.iter().map(|key| Row::of(table, run).valued(key)));
     }
+    rows
 }
 
-fn targets(rows: &mut Rows, evaluation: &Evaluation, run: &RunEvaluation) {
+fn targets(evaluation: &Evaluation, run: &RunEvaluation) -> Vec<Row> {
+    let mut rows = Vec::new();
     for (at, measure) in evaluation.measures.iter().enumerate() {
-        if evaluation.targets_of(at).next().is_none() {
-            continue;
+        if evaluation.targets_of(at).next().is_some() {
+            let mean = run.means.get(at).copied().flatten();
+            let tier = evaluation.tier(run, at).map_or("", |target| &target.tier);
+            let row = Row::of("tier", run).scored(measure, mean, None);
+            rows.push(row.with_text(tier));
         }
-        rows.add(&Row {
-            table: "tier",
-            run: &run.name,
-            measure,
-            score: run.means.get(at).copied().flatten(),
-            text: evaluation.tier(run, at).map_or("", |target| &target.tier),
-            ..Row::default()
-        });
     }
-    if let Some(tier) = evaluation.overall_tier(run) {
-        rows.add(&Row {
-            table: "overall_tier",
-            run: &run.name,
-            text: match tier {
-                OverallTier::Reached(tier) => tier,
-                OverallTier::Below => "",
-            },
-            ..Row::default()
-        });
-    }
+    rows.extend(evaluation.overall_tier(run).map(|tier| {
+        Row::of("overall_tier", run).with_text(match tier {
+            OverallTier::Reached(tier) => tier,
+            OverallTier::Below => "",
+        })
+    }));
     for goal in &evaluation.goals {
         let bounds = goal.bounds.iter().map(|bound| evaluation.bound_text(bound));
         let bounds: Vec<String> = bounds.collect();
         let met = evaluation.is_met(goal, run);
-        rows.add(&Row {
-            table: "goal",
-            run: &run.name,
-            value: &goal.name,
-            measure: &bounds.join(" and "),
-            text: if met { "met" } else { "not met" },
-            ..Row::default()
-        });
+        let row = Row::of("goal", run).valued(&goal.name);
+        let row = row.scored(bounds.join(" and "), None, None);
+        rows.push(row.with_text(if met { "met" } else { "not met" }));
     }
+    rows
 }
 
-fn curves(rows: &mut Rows, run: &RunEvaluation) {
-    let point = |measure: String, score: f64, rows: &mut Rows| {
-        rows.add(&Row {
-            table: "curve",
-            run: &run.name,
-            measure: &measure,
-            score: Some(score),
-            n: Some(run.queries.len()),
-            ..Row::default()
-        });
+fn curves(run: &RunEvaluation) -> Vec<Row> {
+    let point = |measure: String, score: f64| {
+        let n = Some(run.queries.len());
+        Row::of("curve", run).scored(measure, Some(score), n)
     };
-    let curve = run.curve.iter().flatten();
-    for (recall, precision) in RECALL_LEVELS.iter().zip(curve) {
-        point(format!("IPrec@{recall:.1}"), *precision, rows);
-    }
-    for (cutoff, mean) in &run.ndcg {
-        point(format!("nDCG@{cutoff}"), *mean, rows);
-    }
-    for point in &run.points {
-        rows.add(&Row {
-            table: "point",
-            run: &run.name,
-            slice: "recall",
-            value: &point.recall.to_string(),
-            measure: "precision",
-            score: Some(point.precision),
-            n: usize::try_from(point.n).ok(),
-            ..Row::default()
-        });
-    }
+    let curve = RECALL_LEVELS.iter().zip(run.curve.iter().flatten());
+    let curve = curve.map(|(recall, precision)| point(format!("IPrec@{recall:.1}"), *precision));
+    let ndcg = run.ndcg.iter();
+    let ndcg = ndcg.map(|(cutoff, mean)| point(format!("nDCG@{cutoff}"), *mean));
+    let points = run.points.iter().map(|point| {
+        let n = usize::try_from(point.n).ok();
+        let row = Row::of("point", run).valued(point.recall);
+        Row {
+            slice: "recall".to_owned(),
+            ..row.scored("precision", Some(point.precision), n)
+        }
+    });
+    curve.chain(ndcg).chain(points).collect()
 }
 
-fn parts(rows: &mut Rows, run: &RunEvaluation) {
+fn parts(run: &RunEvaluation) -> Vec<Row> {
+    let mut rows = Vec::new();
     for component in &run.components {
+        let row = |table| Row::of(table, run).valued(&component.name);
         let [[rest, unneeded], [silent, fired]] = component.trigger;
-        for (measure, count) in [
+        let trigger = [
             ("needed_fired", fired),
             ("needed_silent", silent),
             ("unneeded_fired", unneeded),
             ("unneeded_silent", rest),
-        ] {
-            rows.add(&of_count("trigger", run, &component.name, measure, count));
-        }
-        for (measure, count) in ["1", "2", "3", "4+"].into_iter().zip(component.hops) {
-            rows.add(&of_count("hops", run, &component.name, measure, count));
-        }
+        ];
+        rows.extend(trigger.map(|(measure, count)| row("trigger").counted(measure, count)));
+        let hops = ["1", "2", "3", "4+"].into_iter().zip(component.hops);
+        rows.extend(hops.map(|(measure, count)| row("hops").counted(measure, count)));
     }
     for (table, cells) in [
         ("routing", &run.routing),
         ("collaboration", &run.collaboration),
     ] {
-        for ((from, to), searches) in cells {
-            rows.add(&Row {
-                slice: from,
-                ..of_count(table, run, to, "searches", *searches)
-            });
-        }
+        rows.extend(cells.iter().map(|((from, to), searches)| {
+            Row {
+                slice: from.clone(),
+                ..Row::of(table, run)
+                    .valued(to)
+                    .counted("searches", *searches)
+            }
+        }));
     }
+    rows
 }
 
-fn queries(rows: &mut Rows, evaluation: &Evaluation, run: &RunEvaluation) {
+fn queries(evaluation: &Evaluation, run: &RunEvaluation) -> Vec<Row> {
+    let mut rows = Vec::new();
     for query in &run.queries {
-        for (measure, score) in evaluation.measures.iter().zip(&query.scores) {
-            rows.add(&Row {
-                table: "query",
-                run: &run.name,
-                value: &query.key,
-                measure,
-                score: *score,
-                n: Some(usize::from(score.is_some())),
-                ..Row::default()
-            });
-        }
+        let scores = evaluation.measures.iter().zip(&query.scores);
+        rows.extend(scores.map(|(measure, score)| {
+            let row = Row::of("query", run).valued(&query.key);
+            row.scored(measure, *score, Some(usize::from(score.is_some())))
+        }));
         let Some(documents) = &query.documents else {
             continue;
         };
@@ -413,16 +380,11 @@ fn queries(rows: &mut Rows, evaluation: &Evaluation, run: &RunEvaluation) {
             ("relevant", &documents.relevant),
             ("missed", &documents.missed),
         ] {
-            for id in ids {
-                rows.add(&Row {
-                    table: "document",
-                    run: &run.name,
-                    value: &query.key,
-                    measure,
-                    text: id,
-                    ..Row::default()
-                });
-            }
+            rows.extend(ids.iter().map(|id| {
+                let row = Row::of("document", run).valued(&query.key);
+                row.scored(measure, None, None).with_text(id)
+            }));
         }
     }
+    rows
 }

@@ -33,6 +33,17 @@ pub(crate) struct Section {
     pub(crate) is_action: bool,
 }
 
+impl Section {
+    /// Section that does not say what to do.
+    pub(crate) fn new(heading: impl Into<String>, blocks: Vec<Block>) -> Self {
+        Self {
+            heading: heading.into(),
+            blocks,
+            is_action: false,
+        }
+    }
+}
+
 /// Summary of one run.
 #[derive(Clone, Debug)]
 pub(crate) struct Card {
@@ -125,15 +136,87 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Vec<Cell>>,
 }
 
+/// Table that is built column by column, from the items that its rows are about.
+pub(crate) struct Rows<T> {
+    items: Vec<T>,
+    columns: Vec<String>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl<T> Rows<T> {
+    /// One row for each item.
+    pub(crate) fn of(items: impl IntoIterator<Item = T>) -> Self {
+        let items: Vec<T> = items.into_iter().collect();
+        Self {
+            rows: items.iter().map(|_| Vec::new()).collect(),
+            columns: Vec::new(),
+            items,
+        }
+    }
+
+    /// Adds a column with this title.
+    pub(crate) fn column<C: Into<Cell>>(
+        mut self,
+        title: impl Into<String>,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        self.columns.push(title.into());
+        for (row, item) in self.rows.iter_mut().zip(&self.items) {
+            row.push(cell(item).into());
+        }
+        self
+    }
+
+    /// Adds a column for each of `others`: its title, and the cell of an item.
+    pub(crate) fn columns<O, S: Into<String>, C: Into<Cell>>(
+        self,
+        others: impl IntoIterator<Item = O>,
+        title: impl Fn(&O) -> S,
+        cell: impl Fn(&T, &O) -> C,
+    ) -> Self {
+        let others = others.into_iter();
+        others.fold(self, |rows, other| {
+            rows.column(title(&other), |item| cell(item, &other))
+        })
+    }
+
+    /// Adds a column if `has_data`.
+    pub(crate) fn column_if<C: Into<Cell>>(
+        self,
+        has_data: bool,
+        title: impl Into<String>,
+        cell: impl Fn(&T) -> C,
+    ) -> Self {
+        if has_data {
+            self.column(title, cell)
+        } else {
+            self
+        }
+    }
+
+    /// The table, of which the first `heads` columns name the row.
+    pub(crate) fn table(self, caption: impl Into<String>, heads: usize) -> Table {
+        Table {
+            caption: caption.into(),
+            columns: self.columns,
+            heads,
+            rows: self.rows,
+        }
+    }
+
+    /// The table as a block; `None` without rows.
+    pub(crate) fn block(self, caption: impl Into<String>, heads: usize) -> Option<Block> {
+        (!self.items.is_empty()).then(|| Block::Table(self.table(caption, heads)))
+    }
+}
+
 impl Table {
     /// Returns true if a column contains words, which are aligned left, rather than numbers.
     pub(crate) fn is_text_column(&self, column: usize) -> bool {
         let first = self.rows.first().and_then(|row| row.get(column));
         column < self.heads || first.is_some_and(|cell| cell.is_text)
     }
-}
 
-impl Table {
     /// The table as parts of at most `most` columns each, besides those that name the row.
     pub(crate) fn parts(&self, most: usize) -> Vec<Self> {
         let numbers: Vec<usize> = (self.heads..self.columns.len()).collect();
@@ -187,25 +270,78 @@ impl Cell {
         }
     }
 
-    /// Cell of a count.
-    pub(crate) fn count<N: ToString + Copy>(count: N) -> Self {
+    /// Cell of a number, as `text` formats it, or a dash if it is undefined.
+    pub(crate) fn optional<N>(number: Option<N>, text: impl Fn(N) -> String) -> Self {
+        Self::of(optional(number, text))
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::of(text)
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(count: usize) -> Self {
         Self::of(count.to_string())
     }
+}
 
-    /// Cell of a score, or a dash if it is undefined.
-    pub(crate) fn score(score: Option<f64>) -> Self {
-        Self::of(score.map_or_else(|| "–".to_owned(), number))
+impl From<u64> for Cell {
+    fn from(count: u64) -> Self {
+        Self::of(count.to_string())
     }
+}
+
+/// Cell of a score, or a dash if it is undefined.
+impl From<Option<f64>> for Cell {
+    fn from(score: Option<f64>) -> Self {
+        Self::optional(score, number)
+    }
+}
+
+/// Formats a number as `text` does, or a dash if it is undefined.
+pub(crate) fn optional<N>(number: Option<N>, text: impl Fn(N) -> String) -> String {
+    number.map_or_else(|| "–".to_owned(), text)
 }
 
 /// Formats a score with four decimals, as trec_eval prints it.
 pub(crate) fn number(score: f64) -> String {
-    let text = format!("{score:.4}");
-    // A value that rounds to zero has no sign.
-    if text == "-0.0000" {
-        "0.0000".to_owned()
+    unsigned_zero(format!("{score:.4}"))
+}
+
+/// Formats a difference of scores with its sign.
+pub(crate) fn signed(difference: f64) -> String {
+    unsigned_zero(format!("{difference:+.4}"))
+}
+
+/// Formats a share in percent, with its sign.
+pub(crate) fn percentage(share: f64) -> String {
+    unsigned_zero(format!("{:+.1} %", 100.0 * share))
+}
+
+/// Formats an interval of differences in brackets.
+pub(crate) fn interval([low, high]: [f64; 2]) -> String {
+    format!("[{}, {}]", signed(low), signed(high))
+}
+
+/// Formats a probability with four digits; a value below 0.0001 as `<0.0001`.
+pub(crate) fn probability(p: f64) -> String {
+    if p < 0.0001 {
+        "<0.0001".to_owned()
     } else {
+        format!("{p:.4}")
+    }
+}
+
+/// Removes the sign of a number that is rounded to zero.
+fn unsigned_zero(text: String) -> String {
+    let digits = text.trim_start_matches(['+', '-']);
+    if digits.chars().any(|it| ('1'..='9').contains(&it)) {
         text
+    } else {
+        digits.to_owned()
     }
 }
 

@@ -1,15 +1,12 @@
 //! Error analysis in every format: a section of a document and rows of CSV. JSON contains the analysis
 //! itself.
 
-use super::document::{Block, Cell, Section, Table, number, shorten};
+use super::document::{Block, Cell, Rows, Section, number, shorten};
 use crate::compare::{ErrorAnalysis, WorstQuery};
 use crate::text_layout::{count_of, escape_controls};
 
 /// Maximum number of documents of a query. CSV and JSON contain all of them.
 const MAX_LISTED: usize = 10;
-
-/// Maximum length of names, in characters.
-const NAME: usize = 40;
 
 /// Builds the section about the errors of a run.
 pub(super) fn section(errors: &ErrorAnalysis) -> Section {
@@ -26,69 +23,53 @@ pub(super) fn section(errors: &ErrorAnalysis) -> Section {
         blocks.push(Block::Paragraph(title));
         blocks.push(Block::List(documents(worst)));
     }
-    Section {
-        is_action: false,
-        heading: format!(
-            "Worst queries of {} by {}",
-            shorten(&escape_controls(&errors.run), NAME),
-            escape_controls(&errors.measure)
-        ),
-        blocks,
-    }
+    let heading = format!(
+        "Worst queries of {} by {}",
+        name(&errors.run),
+        escape_controls(&errors.measure)
+    );
+    Section::new(heading, blocks)
 }
 
 fn patterns(errors: &ErrorAnalysis) -> Option<Block> {
-    let rows = errors.patterns.iter().map(|it| {
-        let examples: Vec<String> = it
-            .examples
-            .iter()
-            .map(|key| shorten(&escape_controls(key), 20))
-            .collect();
-        vec![
-            Cell::of(escape_controls(&it.pattern.to_string())),
-            Cell::count(it.queries),
-            Cell::words(examples.join(", ")),
-        ]
-    });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    let columns = ["pattern", "queries", "such as"];
-    (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: format!(
+    let examples = |keys: &[String]| {
+        let keys = keys.iter().map(|key| shorten(&escape_controls(key), 20));
+        keys.collect::<Vec<String>>().join(", ")
+    };
+    Rows::of(&errors.patterns)
+        .column("pattern", |it| escape_controls(&it.pattern.to_string()))
+        .column("queries", |it| it.queries)
+        .column("such as", |it| Cell::words(examples(&it.examples)))
+        .block(
+            format!(
                 "Failure patterns of {}; a query can have several",
-                shorten(&escape_controls(&errors.run), NAME)
+                name(&errors.run)
             ),
-            columns: columns.map(str::to_owned).to_vec(),
-            heads: 1,
-            rows,
-        })
-    })
+            1,
+        )
 }
 
 fn hard_slices(errors: &ErrorAnalysis) -> Option<Block> {
-    let rows = errors.hard_slices.iter().map(|it| {
-        let name = |text: &str| shorten(&escape_controls(text), NAME);
-        vec![
-            Cell::of(format!("{}={}", name(&it.label), name(&it.value))),
-            Cell::count(it.queries),
-            Cell::score(Some(it.mean)),
-            Cell::score(Some(it.rest)),
-        ]
-    });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    let columns = ["slice", "queries", "mean", "elsewhere"];
-    (!rows.is_empty()).then(|| {
-        Block::Table(Table {
-            caption: format!(
+    Rows::of(&errors.hard_slices)
+        .column("slice", |it| {
+            format!("{}={}", name(&it.label), name(&it.value))
+        })
+        .column("queries", |it| it.queries)
+        .column("mean", |it| Some(it.mean))
+        .column("elsewhere", |it| Some(it.rest))
+        .block(
+            format!(
                 "Slices in which {} scores lower by {}",
-                shorten(&escape_controls(&errors.run), NAME),
+                name(&errors.run),
                 escape_controls(&errors.measure)
             ),
-            columns: columns.map(str::to_owned).to_vec(),
-            heads: 1,
-            rows,
-        })
-    })
+            1,
+        )
+}
+
+/// Name of a run, a label or a value; empty if it is empty.
+fn name(text: &str) -> String {
+    shorten(&escape_controls(text), 40)
 }
 
 /// Documents of one query, in sentences.

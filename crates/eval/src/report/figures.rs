@@ -8,9 +8,8 @@ mod ranking;
 
 use std::collections::BTreeMap;
 
-use super::changes::signed;
 use super::chart::{Bars, Changes, Chart, Shades};
-use super::document::{Block, Cell, Figure, Table, shorten};
+use super::document::{Block, Cell, Figure, Rows, shorten, signed};
 use super::headline::headline;
 use super::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation};
@@ -64,16 +63,13 @@ pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
         let lower = number_of(|it| it < -EQUAL);
         let same = queries.len() - higher - lower;
         queries.first()?;
-        let row = |(query, difference): &(String, f64)| {
-            vec![
-                Cell::of(shorten(&escape_controls(query), 40)),
-                Cell::of(signed(Some(*difference))),
-            ]
-        };
         // The largest gains and losses; the middle is in the data formats.
         let at_end = queries.len().saturating_sub(MAX_CHANGED_QUERIES);
         let gains = queries.iter().take(MAX_CHANGED_QUERIES);
         let losses = queries.iter().skip(at_end.max(MAX_CHANGED_QUERIES));
+        let listed = Rows::of(gains.chain(losses))
+            .column("query", |(query, _)| shorten(&escape_controls(query), 40))
+            .column("difference", |(_, difference)| signed(*difference));
         let (run, first) = (run_name(run), run_name(first));
         Some(Block::Figure(Figure {
             description: format!(
@@ -85,12 +81,7 @@ pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
                 y_label: name.clone(),
                 values: queries.iter().map(|(_, difference)| *difference).collect(),
             }),
-            table: Table {
-                caption: format!("Differences of {run} from {first} by query"),
-                columns: vec!["query".to_owned(), "difference".to_owned()],
-                heads: 1,
-                rows: gains.chain(losses).map(row).collect(),
-            },
+            table: listed.table(format!("Differences of {run} from {first} by query"), 1),
         }))
     });
     charts.collect()
@@ -129,8 +120,14 @@ pub(super) fn slices(
         first(a).total_cmp(&first(b))
     })?;
     let name = shorten(&escape_controls(slice), 40);
-    let mut columns = vec![name.clone(), "queries".to_owned()];
-    columns.extend(runs.iter().map(|run| run_name(run)));
+    let means = Rows::of(&rows)
+        .column(&name, |(value, ..)| value.clone())
+        .column("queries", |(_, queries, _)| *queries)
+        .columns(
+            runs.iter().enumerate(),
+            |(_, run)| run_name(run),
+            |(.., scores), (run, _)| scores[*run],
+        );
     Some(Block::Figure(Figure {
         description: format!(
             "{title} by {name}; the stronger the colour, the higher the mean. The lowest{} is that \
@@ -145,19 +142,7 @@ pub(super) fn slices(
                 .map(|(value, _, scores)| (value.clone(), scores.clone()))
                 .collect(),
         }),
-        table: Table {
-            caption: format!("{title} by {name}"),
-            columns,
-            heads: 1,
-            rows: rows
-                .into_iter()
-                .map(|(value, queries, scores)| {
-                    let mut row = vec![Cell::of(value), Cell::count(queries)];
-                    row.extend(scores.into_iter().map(Cell::score));
-                    row
-                })
-                .collect(),
-        },
+        table: means.table(format!("{title} by {name}"), 1),
     }))
 }
 
@@ -184,21 +169,16 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
             .filter(|(_, hops)| hops.iter().any(|count| *count > 0))
             .collect();
         let (first, hops) = runs.first()?;
-        let mut columns = vec!["hops".to_owned()];
-        for (run, _) in &runs {
-            columns.push(format!("{run}: results"));
-            columns.push(format!("{run}: share"));
-        }
         let share = |hops: &[u64; 4], at: usize| ratio(hops[at], hops.iter().sum());
-        let rows = DISTANCES.iter().enumerate().map(|(at, distance)| {
-            let counts = runs.iter().flat_map(|(_, hops)| {
-                [
-                    Cell::count(hops[at]),
-                    Cell::of(format!("{:.1} %", 100.0 * share(hops, at))),
-                ]
-            });
-            [Cell::of(*distance)].into_iter().chain(counts).collect()
-        });
+        let mut rows = Rows::of(DISTANCES.iter().enumerate())
+            .column("hops", |(_, distance)| Cell::of(**distance));
+        for (run, hops) in &runs {
+            rows = rows
+                .column(format!("{run}: results"), |(at, _)| hops[*at])
+                .column(format!("{run}: share"), |(at, _)| {
+                    format!("{:.1} %", 100.0 * share(hops, *at))
+                });
+        }
         let name = shorten(&escape_controls(name), 40);
         Some(Block::Figure(Figure {
             description: format!(
@@ -220,12 +200,7 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
                     })
                     .collect(),
             }),
-            table: Table {
-                caption: format!("Hop distribution of {name}"),
-                columns,
-                heads: 1,
-                rows: rows.collect(),
-            },
+            table: rows.table(format!("Hop distribution of {name}"), 1),
         }))
     };
     names.into_iter().filter_map(picture).collect()

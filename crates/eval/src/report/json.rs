@@ -5,6 +5,8 @@
 //! the request or of the input. The existing members are a contract; further members can be added
 //! after them.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::case::{Case, cases};
@@ -13,19 +15,19 @@ use super::checks::GateOut;
 use super::figures::RECALL_LEVELS;
 use super::members::Members;
 use super::operations::of_quality;
-use super::recommendation::recommendations;
+use super::recommendation::{Recommendation, recommendations};
 use super::{Options, micro_averages};
 use crate::behaviour::Behaviour;
 use crate::compare::ErrorAnalysis;
 use crate::evaluate::{
-    ComponentFacts, Evaluation, GoldFacts, OverallTier, QueryDocuments, RunEvaluation, Slice,
+    ComponentFacts, Evaluation, GoldFacts, Micro, OverallTier, PlanePoint, QueryDocuments,
+    RunEvaluation, SliceValue,
 };
 use crate::operations::{Operations, Tradeoff};
 use crate::sweep::Sweep;
 
 /// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
-    let recommendations = recommendations(evaluation, options);
     let report = Report {
         gold: &evaluation.gold,
         runs: evaluation
@@ -33,14 +35,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             .iter()
             .map(|run| Run::of(evaluation, run, options.per_query))
             .collect(),
-        recommendations: recommendations
-            .iter()
-            .map(|it| RecommendationOut {
-                rule: it.rule,
-                advice: &it.advice,
-                because: &it.because,
-            })
-            .collect(),
+        recommendations: recommendations(evaluation, options),
         operations: options.operations,
         cost_against_quality: of_quality(evaluation, options.operations),
         behaviour: options.behaviour,
@@ -60,7 +55,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
 struct Report<'a> {
     gold: &'a GoldFacts,
     runs: Vec<Run<'a>>,
-    recommendations: Vec<RecommendationOut<'a>>,
+    recommendations: Vec<Recommendation>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     operations: &'a [Operations],
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,13 +74,6 @@ struct Report<'a> {
     gate: Option<GateOut<'a>>,
 }
 
-#[derive(Serialize)]
-struct RecommendationOut<'a> {
-    rule: &'static str,
-    advice: &'a str,
-    because: &'a str,
-}
-
 /// Members of a run, in output order. Results that a run lacks are omitted.
 #[derive(Serialize)]
 struct Run<'a> {
@@ -97,7 +85,7 @@ struct Run<'a> {
     n: Members<&'a str, usize>,
     micro: Members<String, Option<f64>>,
     /// Document counts behind the micro averages, by cutoff.
-    micro_counts: Members<String, MicroCounts>,
+    micro_counts: Members<String, &'a Micro>,
     by: Members<&'a str, Members<&'a str, Members<&'a str, Option<f64>>>>,
     /// Number of queries behind each mean of a slice.
     by_n: Members<&'a str, Members<&'a str, Members<&'a str, usize>>>,
@@ -121,14 +109,14 @@ struct Run<'a> {
     curve: Vec<CurvePoint>,
     ndcg: Vec<NdcgPoint>,
     /// Precision and recall of the single queries at their first ranks.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    points: Vec<PointOut>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    points: &'a [PlanePoint],
     #[serde(skip_serializing_if = "Vec::is_empty")]
     components: Vec<Component<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    routing: Vec<Routed<'a>>,
+    routing: Vec<Members<&'a str, Cell<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    collaboration: Vec<Contributed<'a>>,
+    collaboration: Vec<Members<&'a str, Cell<'a>>>,
 }
 
 /// Name of the overall tier; null if the run reaches none.
@@ -137,16 +125,6 @@ struct Run<'a> {
 enum OverallTierOut<'a> {
     Reached(&'a str),
     Below(()),
-}
-
-#[derive(Serialize)]
-struct MicroCounts {
-    #[serde(rename = "TP")]
-    true_positives: u64,
-    #[serde(rename = "FP")]
-    false_positives: u64,
-    #[serde(rename = "FN")]
-    false_negatives: u64,
 }
 
 #[derive(Serialize)]
@@ -160,13 +138,6 @@ struct GoalOut<'a> {
 struct CurvePoint {
     recall: f64,
     precision: f64,
-}
-
-#[derive(Serialize)]
-struct PointOut {
-    recall: f64,
-    precision: f64,
-    n: u64,
 }
 
 #[derive(Serialize)]
@@ -184,21 +155,6 @@ struct Component<'a> {
     unneeded_silent: u64,
     /// Number of results at 1, 2, 3, and 4 or more hops.
     hops: [u64; 4],
-}
-
-#[derive(Serialize)]
-struct Routed<'a> {
-    expected: &'a str,
-    selected: &'a str,
-    searches: u64,
-}
-
-#[derive(Serialize)]
-struct Contributed<'a> {
-    primary: &'a str,
-    #[serde(rename = "contributed")]
-    domain: &'a str,
-    searches: u64,
 }
 
 impl<'a> Run<'a> {
@@ -227,14 +183,14 @@ impl<'a> Run<'a> {
             means: means(measures, &run.means),
             n: counts(measures, &run.scored),
             micro: Members(micro.collect()),
-            micro_counts: micro_counts(run),
-            by: Members(
-                run.by
+            micro_counts: Members(
+                run.micro
                     .iter()
-                    .map(|it| (it.name.as_str(), values(measures, it)))
+                    .map(|micro| (format!("@{}", micro.cutoff), micro))
                     .collect(),
             ),
-            by_n: by_n(measures, run),
+            by: slices(run, |value| means(measures, &value.means)),
+            by_n: slices(run, |value| counts(measures, &value.scored)),
             per_query: per_query.then(scores),
             documents: Members(
                 run.queries
@@ -267,36 +223,35 @@ impl<'a> Run<'a> {
                     mean: *mean,
                 })
                 .collect(),
-            points: run
-                .points
-                .iter()
-                .map(|point| PointOut {
-                    recall: point.recall,
-                    precision: point.precision,
-                    n: point.n,
-                })
-                .collect(),
+            points: &run.points,
             components: run.components.iter().map(Component::of).collect(),
-            routing: run
-                .routing
-                .iter()
-                .map(|((expected, selected), searches)| Routed {
-                    expected,
-                    selected,
-                    searches: *searches,
-                })
-                .collect(),
-            collaboration: run
-                .collaboration
-                .iter()
-                .map(|((primary, domain), searches)| Contributed {
-                    primary,
-                    domain,
-                    searches: *searches,
-                })
-                .collect(),
+            routing: cells(&run.routing, ["expected", "selected"]),
+            collaboration: cells(&run.collaboration, ["primary", "contributed"]),
         }
     }
+}
+
+/// Member of a cell of a matrix.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Cell<'a> {
+    Domain(&'a str),
+    Searches(u64),
+}
+
+/// Cells of a matrix, with the names of their domains.
+fn cells<'a>(
+    matrix: &'a BTreeMap<(String, String), u64>,
+    [row, column]: [&'a str; 2],
+) -> Vec<Members<&'a str, Cell<'a>>> {
+    let cells = matrix.iter().map(|((from, to), searches)| {
+        Members(vec![
+            (row, Cell::Domain(from)),
+            (column, Cell::Domain(to)),
+            ("searches", Cell::Searches(*searches)),
+        ])
+    });
+    cells.collect()
 }
 
 impl<'a> Component<'a> {
@@ -328,32 +283,6 @@ fn goals<'a>(evaluation: &'a Evaluation, run: &RunEvaluation) -> Vec<GoalOut<'a>
     goals.collect()
 }
 
-/// Document counts by cutoff.
-fn micro_counts(run: &RunEvaluation) -> Members<String, MicroCounts> {
-    let counts = run.micro.iter().map(|micro| {
-        let counts = MicroCounts {
-            true_positives: micro.true_positives,
-            false_positives: micro.false_positives,
-            false_negatives: micro.false_negatives,
-        };
-        (format!("@{}", micro.cutoff), counts)
-    });
-    Members(counts.collect())
-}
-
-/// Numbers of queries behind the means by slice, value and measure.
-fn by_n<'a>(
-    measures: &'a [String],
-    run: &'a RunEvaluation,
-) -> Members<&'a str, Members<&'a str, Members<&'a str, usize>>> {
-    let slices = run.by.iter().map(|slice| {
-        let values = slice.values.iter();
-        let values = values.map(|it| (it.value.as_str(), counts(measures, &it.scored)));
-        (slice.name.as_str(), Members(values.collect()))
-    });
-    Members(slices.collect())
-}
-
 /// Means by measure. An undefined mean is null.
 fn means<'a>(measures: &'a [String], means: &[Option<f64>]) -> Members<&'a str, Option<f64>> {
     let names = measures.iter().map(String::as_str);
@@ -376,14 +305,15 @@ fn known<'a>(measures: &'a [String], scores: &[Option<f64>]) -> Members<&'a str,
     )
 }
 
-fn values<'a>(
-    measures: &'a [String],
-    slice: &'a Slice,
-) -> Members<&'a str, Members<&'a str, Option<f64>>> {
-    let values = slice.values.iter();
-    Members(
-        values
-            .map(|it| (it.value.as_str(), means(measures, &it.means)))
-            .collect(),
-    )
+/// Numbers by slice and value.
+fn slices<'a, T>(
+    run: &'a RunEvaluation,
+    numbers: impl Fn(&'a SliceValue) -> T,
+) -> Members<&'a str, Members<&'a str, T>> {
+    let slices = run.by.iter().map(|slice| {
+        let values = slice.values.iter();
+        let values = values.map(|value| (value.value.as_str(), numbers(value)));
+        (slice.name.as_str(), Members(values.collect()))
+    });
+    Members(slices.collect())
 }

@@ -2,7 +2,8 @@
 //! quality.
 
 use super::chart::{Chart, Scatter, ScatterPoint};
-use super::document::{Block, Cell, Figure, Table, number};
+use super::csv::Row;
+use super::document::{Block, Cell, Figure, Rows, number};
 use super::headline::headline;
 use super::names::name;
 use crate::evaluate::Evaluation;
@@ -48,155 +49,90 @@ fn parts(operations: &[Operations]) -> impl Iterator<Item = (&str, String, &Meas
     })
 }
 
-fn table(caption: String, columns: &[&str], heads: usize, rows: Vec<Vec<Cell>>) -> Block {
-    Block::Table(Table {
-        caption,
-        columns: columns.iter().map(|it| (*it).to_owned()).collect(),
-        heads,
-        rows,
-    })
-}
-
-/// Cells of a distribution, with `digits` decimals.
-fn cells(of: &Distribution, digits: usize) -> Vec<Cell> {
-    let mut cells = vec![Cell::count(of.n)];
-    let numbers = [of.mean, of.p50, of.p95, of.p99, of.max];
-    cells.extend(numbers.map(|number| Cell::of(format!("{number:.digits$}"))));
-    cells
+/// Adds the columns of a distribution, with `digits` decimals.
+fn with_distribution<T>(rows: Rows<T>, digits: usize, of: impl Fn(&T) -> &Distribution) -> Rows<T> {
+    let numbers: [(&str, fn(&Distribution) -> f64); 5] = [
+        ("mean", |of| of.mean),
+        ("p50", |of| of.p50),
+        ("p95", |of| of.p95),
+        ("p99", |of| of.p99),
+        ("max", |of| of.max),
+    ];
+    rows.column("searches", |item| of(item).n).columns(
+        numbers,
+        |(title, _)| *title,
+        |item, (_, number)| format!("{:.digits$}", number(of(item))),
+    )
 }
 
 fn latency(operations: &[Operations]) -> Block {
     let rows = parts(operations).filter_map(|(run, part, measured)| {
-        let mut row = vec![Cell::of(name(run)), Cell::of(part)];
-        row.extend(cells(measured.latency_ms.as_ref()?, 1));
-        row.push(Cell::of(measured.capacity.map_or_else(
-            || "–".to_owned(),
-            |capacity| format!("{capacity:.2}"),
-        )));
-        Some(row)
+        Some((run, part, measured, measured.latency_ms.as_ref()?))
     });
-    let columns = [
-        "run",
-        "part",
-        "searches",
-        "mean",
-        "p50",
-        "p95",
-        "p99",
-        "max",
-        "per second",
-    ];
-    table(
+    let rows = Rows::of(rows)
+        .column("run", |(run, ..)| name(run))
+        .column("part", |(_, part, ..)| part.clone());
+    let rows = with_distribution(rows, 1, |(.., latency)| latency);
+    let rows = rows.column("per second", |(_, _, measured, _)| {
+        Cell::optional(measured.capacity, |capacity| format!("{capacity:.2}"))
+    });
+    Block::Table(rows.table(
         "Latency of a search in milliseconds, and searches per second of one client that waits for \
-         each answer"
-            .to_owned(),
-        &columns,
+         each answer",
         2,
-        rows.collect(),
-    )
+    ))
 }
 
 fn stages(operations: &[Operations]) -> Option<Block> {
     let rows = operations.iter().flat_map(|of| {
-        of.stages.iter().map(|(stage, latency)| {
-            let mut row = vec![Cell::of(name(&of.run)), Cell::of(name(stage))];
-            row.extend(cells(latency, 1));
-            row
-        })
+        let stages = of.stages.iter();
+        stages.map(move |(stage, latency)| (of, stage, latency))
     });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    let columns = [
-        "run", "stage", "searches", "mean", "p50", "p95", "p99", "max",
-    ];
-    (!rows.is_empty()).then(|| {
-        table(
-            "Latency by stage in milliseconds".to_owned(),
-            &columns,
-            2,
-            rows,
-        )
-    })
+    let rows = Rows::of(rows)
+        .column("run", |(of, ..)| name(&of.run))
+        .column("stage", |(_, stage, _)| name(stage));
+    with_distribution(rows, 1, |(.., latency)| latency).block("Latency by stage in milliseconds", 2)
 }
 
 fn counts(operations: &[Operations]) -> Block {
-    let rows = parts(operations).map(|(run, part, measured)| {
-        vec![
-            Cell::of(name(run)),
-            Cell::of(part),
-            Cell::count(measured.searches),
-            Cell::count(measured.errors),
-            Cell::count(measured.zero_results),
-            Cell::count(measured.calls),
-            Cell::count(measured.input_tokens),
-            Cell::count(measured.output_tokens),
-            Cell::count(measured.without_cost),
-        ]
-    });
-    let columns = [
-        "run",
-        "part",
-        "searches",
-        "errors",
-        "empty",
-        "calls",
-        "input tokens",
-        "output tokens",
-        "cost unknown",
-    ];
-    table(
-        "Searches, errors, searches without results, model calls and tokens".to_owned(),
-        &columns,
-        2,
-        rows.collect(),
-    )
+    let rows = Rows::of(parts(operations))
+        .column("run", |(run, ..)| name(run))
+        .column("part", |(_, part, _)| part.clone())
+        .column("searches", |(.., of)| of.searches)
+        .column("errors", |(.., of)| of.errors)
+        .column("empty", |(.., of)| of.zero_results)
+        .column("calls", |(.., of)| of.calls)
+        .column("input tokens", |(.., of)| of.input_tokens)
+        .column("output tokens", |(.., of)| of.output_tokens)
+        .column("cost unknown", |(.., of)| of.without_cost);
+    let caption = "Searches, errors, searches without results, model calls and tokens";
+    Block::Table(rows.table(caption, 2))
 }
 
 fn costs(operations: &[Operations]) -> Option<Block> {
     let rows = parts(operations).flat_map(|(run, part, measured)| {
         let costs = measured.cost.iter();
-        costs
-            .map(|(currency, cost)| {
-                let mut row = vec![
-                    Cell::of(name(run)),
-                    Cell::of(part.clone()),
-                    Cell::of(name(currency)),
-                ];
-                row.extend(cells(cost, 6));
-                row.push(Cell::of(format!("{:.6}", cost.sum)));
-                row
-            })
-            .collect::<Vec<_>>()
+        costs.map(move |(currency, cost)| (run, part.clone(), currency, cost))
     });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    let columns = [
-        "run", "part", "currency", "searches", "mean", "p50", "p95", "p99", "max", "sum",
-    ];
-    (!rows.is_empty()).then(|| table("Cost of a search".to_owned(), &columns, 3, rows))
+    let rows = Rows::of(rows)
+        .column("run", |(run, ..)| name(run))
+        .column("part", |(_, part, ..)| part.clone())
+        .column("currency", |(_, _, currency, _)| name(currency));
+    with_distribution(rows, 6, |(.., cost)| cost)
+        .column("sum", |(.., cost)| format!("{:.6}", cost.sum))
+        .block("Cost of a search", 3)
 }
 
 fn models(operations: &[Operations]) -> Option<Block> {
-    let rows = operations.iter().flat_map(|of| {
-        of.models.iter().map(|model| {
-            vec![
-                Cell::of(name(&of.run)),
-                Cell::of(name(&model.model)),
-                Cell::of(name(&model.operation)),
-                Cell::count(model.calls),
-                Cell::count(model.input_tokens),
-                Cell::count(model.output_tokens),
-            ]
-        })
-    });
-    let rows: Vec<Vec<Cell>> = rows.collect();
-    let columns = [
-        "run",
-        "model",
-        "operation",
-        "calls",
-        "input tokens",
-        "output tokens",
-    ];
-    (!rows.is_empty()).then(|| table("Model calls".to_owned(), &columns, 3, rows))
+    let models = operations.iter();
+    Rows::of(models.flat_map(|of| of.models.iter().map(move |model| (of, model))))
+        .column("run", |(of, _)| name(&of.run))
+        .column("model", |(_, model)| name(&model.model))
+        .column("operation", |(_, model)| name(&model.operation))
+        .column("calls", |(_, model)| model.calls)
+        .column("input tokens", |(_, model)| model.input_tokens)
+        .column("output tokens", |(_, model)| model.output_tokens)
+        .block("Model calls", 3)
 }
 
 /// Quality against each kind of expense, as a picture and a table.
@@ -211,23 +147,16 @@ fn quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Block> {
         let expense = expense_name(&runs.first()?.expense);
         let front = runs.iter().filter(|of| of.is_efficient);
         let front: Vec<String> = front.map(|of| name(&of.run)).collect();
-        let rows = runs.iter().map(|of| {
-            let per_unit = of.quality_per_unit;
-            vec![
-                Cell::of(name(&of.run)),
-                Cell::of(number(of.quality)),
-                Cell::of(format!("{:.6}", of.mean)),
-                Cell::of(per_unit.map_or_else(|| "–".to_owned(), |it| format!("{it:.6}"))),
-                Cell::words(if of.is_efficient { "yes" } else { "no" }),
-            ]
-        });
-        let columns = [
-            "run".to_owned(),
-            measure.clone(),
-            format!("mean {expense}"),
-            "quality per unit".to_owned(),
-            "Pareto front".to_owned(),
-        ];
+        let rows = Rows::of(runs)
+            .column("run", |of| name(&of.run))
+            .column(measure, |of| number(of.quality))
+            .column(format!("mean {expense}"), |of| format!("{:.6}", of.mean))
+            .column("quality per unit", |of| {
+                Cell::optional(of.quality_per_unit, |it| format!("{it:.6}"))
+            })
+            .column("Pareto front", |of| {
+                Cell::words(if of.is_efficient { "yes" } else { "no" })
+            });
         Some(Block::Figure(Figure {
             description: format!(
                 "Mean {measure} by mean {expense}. The Pareto front is {}: no run is both better and \
@@ -246,12 +175,7 @@ fn quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Block> {
                     })
                     .collect(),
             }),
-            table: Table {
-                caption: format!("Quality ({measure}) against {expense}"),
-                columns: columns.to_vec(),
-                heads: 1,
-                rows: rows.collect(),
-            },
+            table: rows.table(format!("Quality ({measure}) against {expense}"), 1),
         }))
     });
     figures.collect()
@@ -266,45 +190,30 @@ fn expense_name(expense: &str) -> String {
     }
 }
 
-/// Number in a row of CSV.
-pub(super) struct OperationRow {
-    /// Name of the run.
-    pub(super) run: String,
-    /// Label of a slice, else `query`, `stage`, `model`, `expense` or empty.
-    pub(super) slice: String,
-    /// Value of the label, else the key of the query or the name of the stage, model or expense.
-    pub(super) value: String,
-    /// Name of the number: `latency_ms_p95`.
-    pub(super) measure: String,
-    /// Number.
-    pub(super) score: Option<f64>,
-    /// Number of searches behind it.
-    pub(super) n: Option<usize>,
-}
-
-/// Rows of CSV about operations.
-pub(super) fn rows(evaluation: &Evaluation, operations: &[Operations]) -> Vec<OperationRow> {
+/// Rows of CSV about operations. The slice is a label, else `query`, `stage`, `model`, `expense` or
+/// empty; the value is that of the label, else the key of the query or the name of the stage, model or
+/// expense.
+pub(super) fn rows(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Row> {
     let mut rows = Vec::new();
     for of in operations {
-        measured(&mut rows, &of.run, ["", ""], &of.all);
+        let row = |slice: &str, value: &str| Row {
+            table: "operations",
+            run: of.run.clone(),
+            slice: slice.to_owned(),
+            value: value.to_owned(),
+            ..Row::default()
+        };
+        rows.extend(measured(&row("", ""), &of.all));
         for slice in &of.by {
-            let part = [slice.label.as_str(), slice.value.as_str()];
-            measured(&mut rows, &of.run, part, &slice.measured);
+            rows.extend(measured(&row(&slice.label, &slice.value), &slice.measured));
         }
         for (key, query) in &of.queries {
             for (measure, number) in query.numbers() {
-                rows.push(OperationRow {
-                    run: of.run.clone(),
-                    slice: "query".to_owned(),
-                    value: key.clone(),
-                    measure,
-                    score: Some(number),
-                    n: Some(1),
-                });
+                rows.push(row("query", key).scored(measure, Some(number), Some(1)));
             }
         }
         for (stage, latency) in &of.stages {
-            distribution(&mut rows, &of.run, ["stage", stage], "latency_ms", latency);
+            rows.extend(distribution(&row("stage", stage), "latency_ms", latency));
         }
         for model in &of.models {
             let value = format!("{} {}", model.model, model.operation);
@@ -313,7 +222,7 @@ pub(super) fn rows(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Op
                 ("input_tokens", model.input_tokens),
                 ("output_tokens", model.output_tokens),
             ] {
-                count_row(&mut rows, &of.run, ["model", &value], measure, count);
+                rows.push(row("model", &value).counted(measure, count));
             }
         }
     }
@@ -324,22 +233,23 @@ pub(super) fn rows(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Op
             ("quality_per_unit", of.quality_per_unit),
             ("pareto_front", Some(f64::from(u8::from(of.is_efficient)))),
         ] {
-            rows.push(OperationRow {
+            rows.push(Row {
+                table: "operations",
                 run: of.run.clone(),
                 slice: "expense".to_owned(),
                 value: of.expense.clone(),
                 measure: measure.to_owned(),
                 score,
-                n: None,
+                ..Row::default()
             });
         }
     }
     rows
 }
 
-fn measured(rows: &mut Vec<OperationRow>, run: &str, part: [&str; 2], of: &Measured) {
+fn measured(row: &Row, of: &Measured) -> Vec<Row> {
     let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-    for (measure, count) in [
+    let counts = [
         ("searches", size(of.searches)),
         ("errors", size(of.errors)),
         ("zero_results", size(of.zero_results)),
@@ -347,66 +257,33 @@ fn measured(rows: &mut Vec<OperationRow>, run: &str, part: [&str; 2], of: &Measu
         ("calls", of.calls),
         ("input_tokens", of.input_tokens),
         ("output_tokens", of.output_tokens),
-    ] {
-        count_row(rows, run, part, measure, count);
-    }
+    ];
+    let counts = counts.map(|(measure, count)| row.clone().counted(measure, count));
+    let mut rows = counts.to_vec();
     if let Some(latency) = &of.latency_ms {
-        distribution(rows, run, part, "latency_ms", latency);
+        rows.extend(distribution(row, "latency_ms", latency));
     }
-    if let Some(capacity) = of.capacity {
-        rows.push(OperationRow {
-            run: run.to_owned(),
-            slice: part[0].to_owned(),
-            value: part[1].to_owned(),
-            measure: "capacity_per_second".to_owned(),
-            score: Some(capacity),
-            n: of.latency_ms.map(|latency| latency.n),
-        });
+    if of.capacity.is_some() {
+        let n = of.latency_ms.map(|latency| latency.n);
+        rows.push(row.clone().scored("capacity_per_second", of.capacity, n));
     }
     for (currency, cost) in &of.cost {
-        distribution(rows, run, part, &format!("cost_{currency}"), cost);
+        rows.extend(distribution(row, &format!("cost_{currency}"), cost));
     }
+    rows
 }
 
-fn count_row(
-    rows: &mut Vec<OperationRow>,
-    run: &str,
-    [slice, value]: [&str; 2],
-    measure: &str,
-    count: u64,
-) {
-    rows.push(OperationRow {
-        run: run.to_owned(),
-        slice: slice.to_owned(),
-        value: value.to_owned(),
-        measure: measure.to_owned(),
-        score: Some(rankgauge_core::number::real(count)),
-        n: None,
-    });
-}
-
-fn distribution(
-    rows: &mut Vec<OperationRow>,
-    run: &str,
-    [slice, value]: [&str; 2],
-    what: &str,
-    of: &Distribution,
-) {
-    for (suffix, score) in [
+fn distribution(row: &Row, what: &str, of: &Distribution) -> [Row; 6] {
+    let numbers = [
         ("mean", of.mean),
         ("p50", of.p50),
         ("p95", of.p95),
         ("p99", of.p99),
         ("max", of.max),
         ("sum", of.sum),
-    ] {
-        rows.push(OperationRow {
-            run: run.to_owned(),
-            slice: slice.to_owned(),
-            value: value.to_owned(),
-            measure: format!("{what}_{suffix}"),
-            score: Some(score),
-            n: Some(of.n),
-        });
-    }
+    ];
+    numbers.map(|(suffix, score)| {
+        let measure = format!("{what}_{suffix}");
+        row.clone().scored(measure, Some(score), Some(of.n))
+    })
 }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::Options;
 use super::document::number;
 use super::headline::headline;
@@ -17,7 +19,7 @@ use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
 
 /// Recommended action with its reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recommendation {
     /// Rule that made the recommendation: a [`Rule::name`].
     pub rule: &'static str,

@@ -1,11 +1,10 @@
 //! First part of a report: the verdict in sentences, and one card for each run.
 
-use super::changes::{relative, signed};
-use super::document::{Card, CardFigure, Tone, number};
+use super::Options;
+use super::document::{Card, CardFigure, Tone, interval, number, optional, percentage, signed};
 use super::headline::headline;
 use super::names::name;
 use super::recommendation::preferred;
-use super::{Options, changes};
 use crate::compare::{MeasureComparison, Verdict};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 use crate::gate::{Outcome, count};
@@ -30,7 +29,7 @@ pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Str
         let change = change.map_or_else(String::new, |change| {
             format!(
                 ", {} against {} ({})",
-                signed(change.paired.difference),
+                optional(change.paired.difference, signed),
                 name(first),
                 change.verdict.words()
             )
@@ -105,13 +104,13 @@ fn figure(
     let change = change(options, run, title);
     CardFigure {
         label: title.clone(),
-        value: mean(run, measure).map_or_else(|| "–".to_owned(), number),
+        value: optional(mean(run, measure), number),
         change: change.map(|of| {
-            let interval = changes::interval(of.paired.ci95);
             format!(
-                "{} ({}), 95 % {interval}",
-                signed(of.paired.difference),
-                relative(of)
+                "{} ({}), 95 % {}",
+                optional(of.paired.difference, signed),
+                optional(of.relative(), percentage),
+                optional(of.paired.ci95, interval)
             )
         }),
         verdict: change.map(|of| (of.verdict.words(), tone(of.verdict))),

@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use csv::Writer;
-
+use super::statistics::{Statistic, statistics};
 use crate::compare::{Comparison, ErrorAnalysis, Interaction, MeasureComparison};
 use crate::gate::Check;
+use crate::report::csv::table;
 use crate::report::errors::rows as error_rows;
-use rankgauge_core::statistics::Interval;
 
 /// Column names, those of the tests first.
 const COLUMNS: [&str; 33] = [
@@ -87,48 +86,38 @@ pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
     rows.extend(comparison.errors.iter().flat_map(of_errors));
     rows.extend(of_comparison(comparison));
     rows.extend(checks.iter().map(of_check));
-    let mut writer = Writer::from_writer(Vec::new());
-    let mut record = |fields: [&str; COLUMNS.len()]| {
-        writer
-            .write_record(fields)
-            .expect("invariant: memory takes every row, and all have the same columns");
-    };
-    record(COLUMNS);
-    for row in &rows {
-        record(COLUMNS.map(|column| row.get(column).map_or("", String::as_str)));
-    }
-    let bytes = writer
-        .into_inner()
-        .expect("invariant: memory takes every row");
-    String::from_utf8(bytes).expect("invariant: rows of text are text")
+    let fields = |row: &Row| COLUMNS.map(|column| row.get(column).cloned().unwrap_or_default());
+    table(COLUMNS, rows.iter().map(fields))
 }
 
 /// Row of one test.
 fn tested(kind: &str, a: &str, b: &str, of: &MeasureComparison) -> Row {
-    let paired = &of.paired;
-    let end = |interval: Option<Interval>, end: usize| number(interval.map(|ends| ends[end]));
-    Row::from([
+    let mut row = Row::from([
         ("table", kind.to_owned()),
         ("a", a.to_owned()),
         ("b", b.to_owned()),
         ("measure", of.measure.clone()),
-        ("mean_a", number(paired.a)),
-        ("mean_b", number(paired.b)),
-        ("difference", number(paired.difference)),
-        ("relative", number(of.relative())),
-        ("t", number(paired.t)),
-        ("p", number(paired.p)),
-        ("p_permutation", number(paired.p_permutation)),
-        ("p_holm", number(of.p_holm)),
-        ("d_z", number(paired.d_z)),
-        ("d_av", number(paired.d_av)),
-        ("ci95_low", end(paired.ci95, 0)),
-        ("ci95_high", end(paired.ci95, 1)),
-        ("bca95_low", end(paired.bca95, 0)),
-        ("bca95_high", end(paired.bca95, 1)),
-        ("n", paired.n.to_string()),
         ("verdict", of.verdict.words().to_owned()),
-    ])
+    ]);
+    for (name, statistic) in statistics(of) {
+        let columns = match name {
+            "a" => ["mean_a", ""],
+            "b" => ["mean_b", ""],
+            "ci95" => ["ci95_low", "ci95_high"],
+            "bca95" => ["bca95_low", "bca95_high"],
+            other => [other, ""],
+        };
+        match statistic {
+            Statistic::Number(value) => drop(row.insert(columns[0], number(value))),
+            Statistic::Count(count) => drop(row.insert(columns[0], count.to_string())),
+            Statistic::Interval(ends) => {
+                for (column, end) in columns.into_iter().zip(ends.into_iter().flatten()) {
+                    row.insert(column, end.to_string());
+                }
+            }
+        }
+    }
+    row
 }
 
 fn of_interaction(interaction: &Interaction) -> impl Iterator<Item = Row> {

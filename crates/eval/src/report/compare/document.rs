@@ -3,11 +3,13 @@
 use crate::compare::{BestOfSlice, Comparison, Interaction, MeasureComparison, Pair, Verdict};
 use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::document::{Block, Cell, Document, Figure, Section, Table};
+use crate::report::document::{
+    Block, Cell, Document, Figure, Rows, Section, interval, percentage, probability, signed,
+};
 use crate::report::names::name;
 use crate::report::{checks, errors};
 use crate::text_layout::{count_of, escape_controls};
-use rankgauge_core::statistics::{Interval, MAX_EXACT_DIFFERENCES};
+use rankgauge_core::statistics::MAX_EXACT_DIFFERENCES;
 
 /// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.
 const MAX_DRAWN_MEASURES: usize = 12;
@@ -18,27 +20,20 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     if !gate.is_empty() {
         sections.push(Section {
             is_action: true,
-            heading: "Gate".to_owned(),
-            blocks: checks::blocks(gate),
+            ..Section::new("Gate", checks::blocks(gate))
         });
     }
     sections.extend(comparison.comparisons.iter().map(of_pair));
-    sections.push(Section {
-        is_action: false,
-        heading: "What was tested".to_owned(),
-        blocks: vec![Block::Paragraph(test_description(comparison))],
-    });
+    let tested = Block::Paragraph(test_description(comparison));
+    sections.push(Section::new("What was tested", vec![tested]));
     sections.extend(of_ablation(comparison));
     sections.extend(comparison.interaction.as_ref().map(of_interaction));
     sections.extend(of_best(comparison));
     sections.extend(comparison.errors.as_ref().map(errors::section));
     if !comparison.warnings.is_empty() {
         let warnings = comparison.warnings.iter().map(|it| escape_controls(it));
-        sections.push(Section {
-            is_action: false,
-            heading: "Notes".to_owned(),
-            blocks: vec![Block::List(warnings.collect())],
-        });
+        let warnings = Block::List(warnings.collect());
+        sections.push(Section::new("Notes", vec![warnings]));
     }
     let gold = comparison.gold.as_ref().map(|gold| {
         format!(
@@ -73,16 +68,6 @@ fn verdict(comparison: &Comparison) -> Vec<String> {
             )
         })
         .collect()
-}
-
-/// Table with a header and no rows.
-fn table<const N: usize>(caption: String, columns: [&str; N], heads: usize) -> Table {
-    Table {
-        caption,
-        columns: columns.map(str::to_owned).to_vec(),
-        heads,
-        rows: Vec::new(),
-    }
 }
 
 /// Interval chart of the measures, with one series for each list in `tests`.
@@ -139,57 +124,31 @@ fn test_description(comparison: &Comparison) -> String {
 fn of_pair(pair: &Pair) -> Section {
     let queries = count_of(pair.common, "query", "queries");
     let heading = format!("{} (A) against {} (B)", name(&pair.a), name(&pair.b));
-    let mut tests = table(
-        format!("Differences, {} minus {}", name(&pair.b), name(&pair.a)),
-        [
-            "measure",
-            "mean A",
-            "mean B",
-            "difference",
-            "relative",
-            "95 % interval",
-            "p",
-            "Holm p",
-            "verdict",
-        ],
-        1,
-    );
-    let mut sizes = table(
-        format!("Sizes and resampling, {heading}"),
-        [
-            "measure",
-            "n",
-            "t",
-            "d_z",
-            "d_av",
-            "permutation p",
-            "BCa 95 % interval",
-        ],
-        1,
-    );
-    for of in &pair.measures {
-        let paired = &of.paired;
-        tests.rows.push(vec![
-            Cell::of(escape_controls(&of.measure)),
-            Cell::of(mean(paired.a)),
-            Cell::of(mean(paired.b)),
-            Cell::of(signed(paired.difference)),
-            Cell::of(percentage(of.relative())),
-            Cell::of(interval(paired.ci95)),
-            Cell::of(probability(paired.p)),
-            Cell::of(probability(of.p_holm)),
-            Cell::words(of.verdict.words()),
-        ]);
-        sizes.rows.push(vec![
-            Cell::of(escape_controls(&of.measure)),
-            Cell::count(paired.n),
-            Cell::of(short(paired.t)),
-            Cell::of(short(paired.d_z)),
-            Cell::of(short(paired.d_av)),
-            Cell::of(probability(paired.p_permutation)),
-            Cell::of(interval(paired.bca95)),
-        ]);
-    }
+    let tests = Rows::of(&pair.measures)
+        .column("measure", |of| escape_controls(&of.measure))
+        .column("mean A", |of| defined(of.paired.a, mean))
+        .column("mean B", |of| defined(of.paired.b, mean))
+        .column("difference", |of| defined(of.paired.difference, signed))
+        .column("relative", |of| defined(of.relative(), percentage))
+        .column("95 % interval", |of| defined(of.paired.ci95, interval))
+        .column("p", |of| defined(of.paired.p, probability))
+        .column("Holm p", |of| defined(of.p_holm, probability))
+        .column("verdict", |of| Cell::words(of.verdict.words()))
+        .table(
+            format!("Differences, {} minus {}", name(&pair.b), name(&pair.a)),
+            1,
+        );
+    let sizes = Rows::of(&pair.measures)
+        .column("measure", |of| escape_controls(&of.measure))
+        .column("n", |of| of.paired.n)
+        .column("t", |of| defined(of.paired.t, short))
+        .column("d_z", |of| defined(of.paired.d_z, short))
+        .column("d_av", |of| defined(of.paired.d_av, short))
+        .column("permutation p", |of| {
+            defined(of.paired.p_permutation, probability)
+        })
+        .column("BCa 95 % interval", |of| defined(of.paired.bca95, interval))
+        .table(format!("Sizes and resampling, {heading}"), 1);
     let measures: Vec<String> = pair.measures.iter().map(|of| of.measure.clone()).collect();
     let series = (name(&pair.b), pair.measures.iter().collect());
     let figure = Figure {
@@ -200,18 +159,13 @@ fn of_pair(pair: &Pair) -> Section {
         chart: interval_chart(&measures, [series].into_iter()),
         table: tests,
     };
-    Section {
-        is_action: false,
-        heading,
-        blocks: vec![
-            Block::Paragraph(format!(
-                "{queries} in both. {}",
-                escape_controls(&summary(&pair.measures))
-            )),
-            Block::Figure(figure),
-            Block::Table(sizes),
-        ],
-    }
+    let summary = escape_controls(&summary(&pair.measures));
+    let blocks = vec![
+        Block::Paragraph(format!("{queries} in both. {summary}")),
+        Block::Figure(figure),
+        Block::Table(sizes),
+    ];
+    Section::new(heading, blocks)
 }
 
 /// Summary of the verdicts in one sentence.
@@ -246,31 +200,22 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
         steps.map(|step| (format!("{} → {}", name(&step.a), name(&step.b)), step))
     };
     steps().next()?;
-    let mut gains = table(
-        "Difference of each step by measure".to_owned(),
-        [
-            "measure",
-            "step",
-            "difference",
-            "95 % interval",
-            "Holm p",
-            "verdict",
-        ],
-        2,
-    );
-    for (position, measure) in comparison.measures.iter().enumerate() {
-        gains.rows.extend(steps().map(|(between, step)| {
-            let of = &step.measures[position];
-            vec![
-                Cell::of(escape_controls(measure)),
-                Cell::of(between),
-                Cell::of(signed(of.paired.difference)),
-                Cell::of(interval(of.paired.ci95)),
-                Cell::of(probability(of.p_holm)),
-                Cell::words(of.verdict.words()),
-            ]
-        }));
-    }
+    let measures = comparison.measures.iter().enumerate();
+    let rows = measures.flat_map(|(position, measure)| {
+        steps().map(move |(between, step)| (measure, between, &step.measures[position]))
+    });
+    let gains = Rows::of(rows)
+        .column("measure", |(measure, ..)| escape_controls(measure))
+        .column("step", |(_, between, _)| between.clone())
+        .column("difference", |(.., of)| {
+            defined(of.paired.difference, signed)
+        })
+        .column("95 % interval", |(.., of)| {
+            defined(of.paired.ci95, interval)
+        })
+        .column("Holm p", |(.., of)| defined(of.p_holm, probability))
+        .column("verdict", |(.., of)| Cell::words(of.verdict.words()))
+        .table("Difference of each step by measure", 2);
     let series = steps().map(|(between, step)| (between, step.measures.iter().collect()));
     let figure = Figure {
         description: format!(
@@ -281,51 +226,32 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
         chart: interval_chart(&comparison.measures, series),
         table: gains,
     };
-    Some(Section {
-        is_action: false,
-        heading: "Gain of each step".to_owned(),
-        blocks: vec![Block::Figure(figure)],
-    })
+    let blocks = vec![Block::Figure(figure)];
+    Some(Section::new("Gain of each step", blocks))
 }
 
 fn of_interaction(interaction: &Interaction) -> Section {
     let [base, a, b, both] = interaction.runs.each_ref().map(|run| name(run));
-    let mut effects = table(
-        "Combined effect against the sum of the single ones".to_owned(),
-        [
-            "measure",
-            "effect A",
-            "effect B",
-            "sum",
-            "combined",
-            "interaction",
-            "95 % interval",
-            "Holm p",
-            "verdict",
-        ],
-        1,
-    );
-    for of in &interaction.measures {
-        let paired = &of.test.paired;
-        let verdict = match (of.test.verdict, paired.difference) {
-            (Verdict::Identical, _) => "equals the sum",
-            (Verdict::NotShown, _) => "no interaction shown",
-            (Verdict::NotTested, _) | (_, None) => "not tested",
-            (_, Some(difference)) if difference > 0.0 => "above the sum",
-            (_, Some(_)) => "below the sum",
-        };
-        effects.rows.push(vec![
-            Cell::of(escape_controls(&of.test.measure)),
-            Cell::of(signed(of.effect_a)),
-            Cell::of(signed(of.effect_b)),
-            Cell::of(signed(of.sum)),
-            Cell::of(signed(of.combined)),
-            Cell::of(signed(paired.difference)),
-            Cell::of(interval(paired.ci95)),
-            Cell::of(probability(of.test.p_holm)),
-            Cell::words(verdict),
-        ]);
-    }
+    let verdict = |of: &MeasureComparison| match (of.verdict, of.paired.difference) {
+        (Verdict::Identical, _) => "equals the sum",
+        (Verdict::NotShown, _) => "no interaction shown",
+        (Verdict::NotTested, _) | (_, None) => "not tested",
+        (_, Some(difference)) if difference > 0.0 => "above the sum",
+        (_, Some(_)) => "below the sum",
+    };
+    let effects = Rows::of(&interaction.measures)
+        .column("measure", |of| escape_controls(&of.test.measure))
+        .column("effect A", |of| defined(of.effect_a, signed))
+        .column("effect B", |of| defined(of.effect_b, signed))
+        .column("sum", |of| defined(of.sum, signed))
+        .column("combined", |of| defined(of.combined, signed))
+        .column("interaction", |of| {
+            defined(of.test.paired.difference, signed)
+        })
+        .column("95 % interval", |of| defined(of.test.paired.ci95, interval))
+        .column("Holm p", |of| defined(of.test.p_holm, probability))
+        .column("verdict", |of| Cell::words(verdict(&of.test)))
+        .table("Combined effect against the sum of the single ones", 1);
     let mut text = format!(
         "Effects over {base}: {a} (A), {b} (B), and {both} (combined), over {} that all four runs \
          have. Tested: the combined effect minus the sum of the single ones, per query.",
@@ -334,53 +260,37 @@ fn of_interaction(interaction: &Interaction) -> Section {
     if interaction.has_few_queries() {
         text.push_str(" With so few queries little can be shown.");
     }
-    Section {
-        is_action: false,
-        heading: "Interaction".to_owned(),
-        blocks: vec![Block::Paragraph(text), Block::Table(effects)],
-    }
+    let blocks = vec![Block::Paragraph(text), Block::Table(effects)];
+    Section::new("Interaction", blocks)
 }
 
 fn of_best(comparison: &Comparison) -> Option<Section> {
     let runs = &comparison.runs;
-    let mut best = table(
-        "Best run over all queries and by slice".to_owned(),
-        ["slice", "measure", "best", "mean", "n"],
-        2,
-    );
-    for slice in &comparison.best {
-        for (measure, of) in comparison.measures.iter().zip(&slice.measures) {
-            let Some(first) = of.best.first() else {
-                continue;
-            };
-            let named: Vec<String> = of.best.iter().map(|run| name(&runs[*run])).collect();
-            let named = if named.len() == runs.len() {
-                "all the same".to_owned()
-            } else {
-                named.join(", ")
-            };
-            best.rows.push(vec![
-                Cell::of(name_of(slice)),
-                Cell::of(escape_controls(measure)),
-                Cell::words(named),
-                Cell::of(mean(of.means[*first])),
-                Cell::count(of.n),
-            ]);
+    let named = |best: &[usize]| {
+        let named: Vec<String> = best.iter().map(|run| name(&runs[*run])).collect();
+        if named.len() == runs.len() {
+            "all the same".to_owned()
+        } else {
+            named.join(", ")
         }
-    }
+    };
+    let rows = comparison.best.iter().flat_map(|slice| {
+        let measures = comparison.measures.iter().zip(&slice.measures);
+        measures
+            .filter_map(move |(measure, of)| Some((slice, measure, of, of.best.first().copied()?)))
+    });
     // If no measure has a preferred direction, no run is best.
-    (!best.rows.is_empty()).then(|| Section {
-        is_action: false,
-        heading: "Best run".to_owned(),
-        blocks: vec![
-            Block::Table(best),
-            Block::Paragraph(
-                "By mean over the queries that all runs have a score for; runs that tie are named \
-                 together. A higher mean alone is no difference shown."
-                    .to_owned(),
-            ),
-        ],
-    })
+    let best = Rows::of(rows)
+        .column("slice", |(slice, ..)| name_of(slice))
+        .column("measure", |(_, measure, ..)| escape_controls(measure))
+        .column("best", |(_, _, of, _)| Cell::words(named(&of.best)))
+        .column("mean", |(_, _, of, first)| defined(of.means[*first], mean))
+        .column("n", |(_, _, of, _)| of.n)
+        .block("Best run over all queries and by slice", 2)?;
+    let note = "By mean over the queries that all runs have a score for; runs that tie are named \
+                together. A higher mean alone is no difference shown.";
+    let blocks = vec![best, Block::Paragraph(note.to_owned())];
+    Some(Section::new("Best run", blocks))
 }
 
 fn name_of(slice: &BestOfSlice) -> String {
@@ -391,58 +301,15 @@ fn name_of(slice: &BestOfSlice) -> String {
     }
 }
 
-/// Placeholder for an undefined number.
-const UNDEFINED: &str = "-";
-
-fn mean(number: Option<f64>) -> String {
-    number.map_or_else(|| UNDEFINED.to_owned(), |number| format!("{number:.4}"))
+/// Cell of a number, as `text` formats it, or a hyphen if it is undefined.
+fn defined<N>(number: Option<N>, text: impl Fn(N) -> String) -> Cell {
+    Cell::of(number.map_or_else(|| "-".to_owned(), text))
 }
 
-fn signed(number: Option<f64>) -> String {
-    number.map_or_else(|| UNDEFINED.to_owned(), with_sign)
+fn mean(number: f64) -> String {
+    format!("{number:.4}")
 }
 
-/// Number with its sign, or without a sign if it prints as 0.
-fn with_sign(number: f64) -> String {
-    let printed = format!("{number:+.4}");
-    if printed.trim_start_matches(['+', '-']) == "0.0000" {
-        "0.0000".to_owned()
-    } else {
-        printed
-    }
-}
-
-/// Signed percentage with one decimal.
-fn percentage(share: Option<f64>) -> String {
-    share.map_or_else(
-        || UNDEFINED.to_owned(),
-        |share| {
-            let printed = format!("{:+.1} %", 100.0 * share);
-            if printed == "-0.0 %" || printed == "+0.0 %" {
-                "0.0 %".to_owned()
-            } else {
-                printed
-            }
-        },
-    )
-}
-
-fn short(number: Option<f64>) -> String {
-    number.map_or_else(|| UNDEFINED.to_owned(), |number| format!("{number:.3}"))
-}
-
-fn interval(interval: Option<Interval>) -> String {
-    interval.map_or_else(
-        || UNDEFINED.to_owned(),
-        |[low, high]| format!("[{}, {}]", with_sign(low), with_sign(high)),
-    )
-}
-
-/// Probability with four digits. A value below 0.0001 is written as `<0.0001`.
-fn probability(p: Option<f64>) -> String {
-    match p {
-        None => UNDEFINED.to_owned(),
-        Some(p) if p < 0.0001 => "<0.0001".to_owned(),
-        Some(p) => format!("{p:.4}"),
-    }
+fn short(number: f64) -> String {
+    format!("{number:.3}")
 }

@@ -1,6 +1,7 @@
 //! JSON output of a comparison: all results, numbers in full precision, undefined values as `null`.
 //! Measures keep their order.
 
+use super::statistics::{Statistic, statistics};
 use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, InteractionMeasure, MeasureComparison,
     Pair,
@@ -9,7 +10,7 @@ use crate::evaluate::GoldFacts;
 use crate::gate::Check;
 use crate::report::checks::GateOut;
 use crate::report::members::Members;
-use rankgauge_core::statistics::{Interval, Settings};
+use rankgauge_core::statistics::Settings;
 
 /// Writes the comparison as indented JSON.
 pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
@@ -61,42 +62,17 @@ struct QueriesOut {
 }
 
 #[derive(serde::Serialize)]
-struct Statistics {
-    a: Option<f64>,
-    b: Option<f64>,
-    difference: Option<f64>,
-    /// Difference / mean of the first run.
-    relative: Option<f64>,
-    t: Option<f64>,
-    p: Option<f64>,
-    p_permutation: Option<f64>,
-    p_holm: Option<f64>,
-    d_z: Option<f64>,
-    d_av: Option<f64>,
-    ci95: Option<Interval>,
-    bca95: Option<Interval>,
-    n: usize,
-}
-
-#[derive(serde::Serialize)]
 struct InteractionOut<'a> {
     base: &'a str,
     a: &'a str,
     b: &'a str,
     both: &'a str,
     queries: usize,
-    measures: Members<&'a str, InteractionStatistics>,
+    measures: Members<&'a str, Statistics>,
 }
 
-#[derive(serde::Serialize)]
-struct InteractionStatistics {
-    effect_a: Option<f64>,
-    effect_b: Option<f64>,
-    sum: Option<f64>,
-    combined: Option<f64>,
-    #[serde(flatten)]
-    test: Statistics,
-}
+/// Statistics of a test, by name.
+type Statistics = Members<&'static str, Statistic>;
 
 #[derive(serde::Serialize)]
 struct BestOut<'a> {
@@ -122,7 +98,7 @@ impl<'a> Document<'a> {
         Self {
             gold: comparison.gold.as_ref(),
             runs: &comparison.runs,
-            measures: only.map(|pair| statistics(&pair.measures)),
+            measures: only.map(|pair| by_measure(&pair.measures)),
             comparisons: comparison.comparisons.iter().map(PairOut::of).collect(),
             ablation: comparison.ablation.iter().map(PairOut::of).collect(),
             interaction: comparison.interaction.as_ref().map(InteractionOut::of),
@@ -143,34 +119,11 @@ impl<'a> Document<'a> {
 }
 
 /// Statistics by measure.
-fn statistics(measures: &[MeasureComparison]) -> Members<&str, Statistics> {
-    let entries = measures.iter();
-    Members(
-        entries
-            .map(|of| (of.measure.as_str(), Statistics::of(of)))
-            .collect(),
-    )
-}
-
-impl Statistics {
-    fn of(of: &MeasureComparison) -> Self {
-        let paired = &of.paired;
-        Self {
-            a: paired.a,
-            b: paired.b,
-            difference: paired.difference,
-            relative: of.relative(),
-            t: paired.t,
-            p: paired.p,
-            p_permutation: paired.p_permutation,
-            p_holm: of.p_holm,
-            d_z: paired.d_z,
-            d_av: paired.d_av,
-            ci95: paired.ci95,
-            bca95: paired.bca95,
-            n: paired.n,
-        }
-    }
+fn by_measure(measures: &[MeasureComparison]) -> Members<&str, Statistics> {
+    let entries = measures
+        .iter()
+        .map(|of| (of.measure.as_str(), Members(statistics(of).to_vec())));
+    Members(entries.collect())
 }
 
 impl<'a> PairOut<'a> {
@@ -184,7 +137,7 @@ impl<'a> PairOut<'a> {
                 only_a: pair.only_a,
                 only_b: pair.only_b,
             },
-            measures: statistics(&pair.measures),
+            measures: by_measure(&pair.measures),
             verdicts: Members(
                 verdicts
                     .map(|of| (of.measure.as_str(), of.verdict.words()))
@@ -198,14 +151,15 @@ impl<'a> InteractionOut<'a> {
     fn of(interaction: &'a Interaction) -> Self {
         let [base, a, b, both] = &interaction.runs;
         let of = |measure: &'a InteractionMeasure| {
-            let statistics = InteractionStatistics {
-                effect_a: measure.effect_a,
-                effect_b: measure.effect_b,
-                sum: measure.sum,
-                combined: measure.combined,
-                test: Statistics::of(&measure.test),
-            };
-            (measure.test.measure.as_str(), statistics)
+            let effects = [
+                ("effect_a", measure.effect_a),
+                ("effect_b", measure.effect_b),
+                ("sum", measure.sum),
+                ("combined", measure.combined),
+            ];
+            let effects = effects.map(|(name, effect)| (name, Statistic::Number(effect)));
+            let members = effects.into_iter().chain(statistics(&measure.test));
+            (measure.test.measure.as_str(), Members(members.collect()))
         };
         Self {
             base,

@@ -3,7 +3,7 @@
 use super::name;
 use crate::evaluate::{Evaluation, QueryEvaluation};
 use crate::operations::Operations;
-use crate::report::document::{Block, Cell, Table};
+use crate::report::document::{Block, Cell, Rows};
 use crate::report::figures::run_name;
 use crate::report::headline::headline;
 use crate::text_layout::count_of;
@@ -70,42 +70,33 @@ pub(super) fn tables(
         }
         queries.truncate(most);
         let with_text = queries.iter().any(|query| query.text.is_some());
-        let mut columns = vec!["query".to_owned()];
-        if with_text {
-            columns.push("text".to_owned());
-        }
-        columns.extend(["retrieved", "relevant", "found"].map(str::to_owned));
         let operations = operations.iter().find(|of| of.run == run.name);
         let latency = |key: &str| operations?.queries.get(key)?.latency_ms;
         let with_latency = queries.iter().any(|query| latency(&query.key).is_some());
-        if with_latency {
-            columns.push("latency in ms".to_owned());
-        }
         let measures = measures(evaluation, &queries, most == usize::MAX);
-        columns.extend(measures.iter().map(|at| evaluation.measures[*at].clone()));
         let left_out = evaluation.measures.len() - measures.len();
-        let rows = queries.into_iter().map(|query| {
-            let answered = if query.answered { "" } else { " (missing)" };
-            let mut cells = vec![Cell::of(format!("{}{answered}", name(&query.key)))];
-            if with_text {
-                cells.push(Cell::of(name(query.text.as_deref().unwrap_or(""))));
-            }
-            let counts = [query.retrieved, query.relevant, query.relevant_retrieved];
-            cells.extend(counts.map(Cell::count));
-            if with_latency {
-                let latency = latency(&query.key).map(|it| format!("{it:.0}"));
-                cells.push(Cell::of(latency.unwrap_or_else(|| "–".to_owned())));
-            }
-            let scores = measures.iter().map(|at| query.scores.get(*at).copied());
-            cells.extend(scores.map(|score| Cell::score(score.flatten())));
-            cells
-        });
-        blocks.push(Block::Table(Table {
-            caption: format!("{which}: {}", run_name(run)),
-            heads: if with_text { 2 } else { 1 },
-            columns,
-            rows: rows.collect(),
-        }));
+        let scores = Rows::of(queries)
+            .column("query", |query| {
+                let answered = if query.answered { "" } else { " (missing)" };
+                format!("{}{answered}", name(&query.key))
+            })
+            .column_if(with_text, "text", |query| {
+                name(query.text.as_deref().unwrap_or(""))
+            })
+            .column("retrieved", |query| query.retrieved)
+            .column("relevant", |query| query.relevant)
+            .column("found", |query| query.relevant_retrieved)
+            .column_if(with_latency, "latency in ms", |query| {
+                Cell::optional(latency(&query.key), |it| format!("{it:.0}"))
+            })
+            .columns(
+                measures,
+                |at| evaluation.measures[*at].clone(),
+                |query, at| query.scores.get(*at).copied().flatten(),
+            );
+        let caption = format!("{which}: {}", run_name(run));
+        let heads = if with_text { 2 } else { 1 };
+        blocks.push(Block::Table(scores.table(caption, heads)));
         if left_out > 0 {
             blocks.push(Block::Paragraph(format!(
                 "{} not shown: without a score, or beyond the width of this table. JSON and CSV have all.",

@@ -59,7 +59,7 @@ pub(super) fn blocks(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
                 if several {
                     cells.push(Cell::of(run_name(run)));
                 }
-                cells.push(Cell::count(part.queries));
+                cells.push(Cell::from(part.queries));
                 cells
             })
             .collect();

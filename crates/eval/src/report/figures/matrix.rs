@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::run_name;
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, RunEvaluation};
 use crate::report::chart::{Chart, Heatmap};
-use crate::report::document::{Block, Cell, Figure, Table, shorten};
+use crate::report::document::{Block, Figure, Rows, shorten};
 use crate::report::ratio;
 use crate::text_layout::escape_controls;
 
@@ -14,11 +14,10 @@ const MAX_MATRIX_SIDE: usize = 12;
 
 /// Confusion matrix of routing, one chart for each run.
 pub(in crate::report) fn routing(evaluation: &Evaluation) -> Vec<Block> {
-    let with = evaluation.runs.iter().filter(|run| !run.routing.is_empty());
-    with.map(|run| {
-        let [right, all] = diagonal(&run.routing);
+    let of_run = |run: &RunEvaluation| {
+        let [right, all] = diagonal(&run.routing)?;
         let accuracy = 100.0 * ratio(right, all);
-        matrix(
+        Some(matrix(
             &run.routing,
             format!(
                 "Routing of {}: expected domain by selected domain",
@@ -28,22 +27,18 @@ pub(in crate::report) fn routing(evaluation: &Evaluation) -> Vec<Block> {
                 "{right} of {all} searches ({accuracy:.1} %) were routed to the expected domain."
             ),
             ["expected", "selected"],
-        )
-    })
-    .collect()
+        ))
+    };
+    evaluation.runs.iter().filter_map(of_run).collect()
 }
 
 /// Matrix of primary domains and the domains that contributed relevant results, one chart for each
 /// run.
 pub(in crate::report) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
-    let with = evaluation
-        .runs
-        .iter()
-        .filter(|run| !run.collaboration.is_empty());
-    with.map(|run| {
-        let [own, all] = diagonal(&run.collaboration);
+    let of_run = |run: &RunEvaluation| {
+        let [own, all] = diagonal(&run.collaboration)?;
         let share = 100.0 * ratio(all - own, all);
-        matrix(
+        Some(matrix(
             &run.collaboration,
             format!(
                 "Collaboration in {}: primary domain by contributing domain",
@@ -54,18 +49,16 @@ pub(in crate::report) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
                  contributions came from another domain than the primary one."
             ),
             ["primary", "contributed"],
-        )
-    })
-    .collect()
+        ))
+    };
+    evaluation.runs.iter().filter_map(of_run).collect()
 }
 
-/// Number of searches on the diagonal of a matrix, and of all searches.
-fn diagonal(counts: &BTreeMap<(String, String), u64>) -> [u64; 2] {
+/// Number of searches on the diagonal of a matrix, and of all searches; `None` for an empty matrix.
+fn diagonal(counts: &BTreeMap<(String, String), u64>) -> Option<[u64; 2]> {
     let diagonal = counts.iter().filter(|((row, column), _)| row == column);
-    [
-        diagonal.map(|(_, count)| count).sum(),
-        counts.values().sum(),
-    ]
+    let diagonal = diagonal.map(|(_, count)| count).sum();
+    (!counts.is_empty()).then(|| [diagonal, counts.values().sum()])
 }
 
 fn matrix(
@@ -100,13 +93,17 @@ fn matrix(
                 .collect()
         })
         .collect();
-    let row = |(name, values): (&String, &Vec<u64>)| {
-        let values = values.iter().map(Cell::count);
-        [Cell::of(name)].into_iter().chain(values).collect()
-    };
-    let rows: Vec<Vec<Cell>> = names.iter().zip(&values).map(row).collect();
-    let mut columns = vec![format!("{row_title} ↓ {column_title} →")];
-    columns.extend(names.iter().cloned());
+    let rows = Rows::of(names.iter().zip(&values))
+        .column(
+            format!("{row_title} ↓ {column_title} →"),
+            |(name, _)| (*name).clone(),
+        )
+        .columns(
+            names.iter().enumerate(),
+            |(_, name)| (*name).clone(),
+            |(_, values), (column, _)| values[*column],
+        )
+        .table(caption, 1);
     let note = if left_out > 0 {
         format!(" The {MAX_MATRIX_SIDE} domains with the most are shown, {left_out} are not.")
     } else {
@@ -120,14 +117,9 @@ fn matrix(
         chart: Chart::Heatmap(Heatmap {
             x_label: column_title.to_owned(),
             y_label: row_title.to_owned(),
-            names,
-            values,
+            names: names.clone(),
+            values: values.clone(),
         }),
-        table: Table {
-            caption,
-            columns,
-            heads: 1,
-            rows,
-        },
+        table: rows,
     })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{counted, of_first, run_name};
 use crate::evaluate::{Evaluation, RunEvaluation};
 use crate::report::chart::{Bars, Chart, Lines, Plane, Series};
-use crate::report::document::{Block, Cell, Figure, Table};
+use crate::report::document::{Block, Cell, Figure, Rows};
 use crate::report::headline::headline;
 use crate::report::{ratio, real};
 
@@ -22,15 +22,13 @@ pub(in crate::report) fn precision_recall(evaluation: &Evaluation) -> Option<Blo
         .filter_map(|run| Some((run, run.curve?)))
         .unzip();
     let first = curves.first()?;
-    let mut columns = vec!["recall".to_owned()];
-    columns.extend(runs.iter().map(|run| run_name(run)));
-    let rows = RECALL_LEVELS.iter().enumerate().map(|(i, recall)| {
-        let scores = curves.iter().map(|curve| Cell::score(Some(curve[i])));
-        [Cell::of(format!("{recall:.1}"))]
-            .into_iter()
-            .chain(scores)
-            .collect()
-    });
+    let rows = Rows::of(RECALL_LEVELS.iter().enumerate())
+        .column("recall", |(_, recall)| format!("{recall:.1}"))
+        .columns(
+            runs.iter().zip(&curves),
+            |(run, _)| run_name(run),
+            |(at, _), (_, curve)| Some(curve[*at]),
+        );
     let series = runs.iter().zip(&curves).map(|(run, curve)| Series {
         name: run_name(run),
         points: RECALL_LEVELS.into_iter().zip(*curve).collect(),
@@ -50,12 +48,10 @@ pub(in crate::report) fn precision_recall(evaluation: &Evaluation) -> Option<Blo
                 .to_vec(),
             series: series.collect(),
         }),
-        table: Table {
-            caption: "Precision–recall curve: interpolated precision at recall".to_owned(),
-            columns,
-            heads: 1,
-            rows: rows.collect(),
-        },
+        table: rows.table(
+            "Precision–recall curve: interpolated precision at recall",
+            1,
+        ),
     }))
 }
 
@@ -76,12 +72,11 @@ pub(in crate::report) fn planes(evaluation: &Evaluation) -> Vec<Block> {
         }
         let all: u64 = counts.iter().flatten().sum();
         let best: u64 = counts[3..].iter().flat_map(|row| &row[3..]).sum();
-        let rows = (0..5).rev().map(|row| {
-            let numbers = counts[row].iter().map(Cell::count);
-            [Cell::of(BANDS[row])].into_iter().chain(numbers).collect()
-        });
-        let mut columns = vec!["precision ↓ recall →".to_owned()];
-        columns.extend(BANDS.map(str::to_owned));
+        let rows = Rows::of((0..5).rev())
+            .column("precision ↓ recall →", |row| Cell::of(BANDS[*row]))
+            .columns(0..5, |column| BANDS[*column], |row, column| {
+                counts[*row][*column]
+            });
         let curve = run.curve.iter().flatten();
         Block::Figure(Figure {
             description: format!(
@@ -97,12 +92,10 @@ pub(in crate::report) fn planes(evaluation: &Evaluation) -> Vec<Block> {
                     .collect(),
                 curve: RECALL_LEVELS.into_iter().zip(curve.copied()).collect(),
             }),
-            table: Table {
-                caption: format!("Precision and recall of the queries: {}", run_name(run)),
-                columns,
-                heads: 1,
-                rows: rows.collect(),
-            },
+            table: rows.table(
+                format!("Precision and recall of the queries: {}", run_name(run)),
+                1,
+            ),
         })
     })
     .collect()
@@ -130,18 +123,16 @@ pub(in crate::report) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
             .map(|(cutoff, mean)| (place[cutoff], *mean))
             .collect(),
     });
-    let mut columns = vec!["cutoff".to_owned()];
-    columns.extend(runs.iter().map(|run| run_name(run)));
-    let rows = cutoffs.iter().map(|cutoff| {
-        let score = |run: &&RunEvaluation| {
-            let point = run.ndcg.iter().find(|(at, _)| at == cutoff);
-            Cell::score(point.map(|(_, mean)| *mean))
-        };
-        [Cell::count(cutoff)]
-            .into_iter()
-            .chain(runs.iter().map(score))
-            .collect()
-    });
+    let rows = Rows::of(&cutoffs)
+        .column("cutoff", |cutoff| cutoff.to_string())
+        .columns(
+            &runs,
+            |run| run_name(run),
+            |cutoff, run| {
+                let point = run.ndcg.iter().find(|(at, _)| at == *cutoff);
+                point.map(|(_, mean)| *mean)
+            },
+        );
     let (shallow, deep) = (first.ndcg.first()?, first.ndcg.last()?);
     Some(Block::Figure(Figure {
         description: format!(
@@ -161,12 +152,7 @@ pub(in crate::report) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
                 .collect(),
             series: series.collect(),
         }),
-        table: Table {
-            caption: "nDCG by cutoff".to_owned(),
-            columns,
-            heads: 1,
-            rows: rows.collect(),
-        },
+        table: rows.table("nDCG by cutoff", 1),
     }))
 }
 
@@ -204,12 +190,13 @@ pub(in crate::report) fn distribution(evaluation: &Evaluation) -> Option<Block> 
     let bounds: Vec<String> = (0..bins)
         .map(|bin| format!("{:.1}–{:.1}", edge(bin), edge(bin + 1)))
         .collect();
-    let mut columns = vec![name.clone()];
-    columns.extend(runs.iter().map(|(run, _)| run_name(run)));
-    let rows = bounds.iter().enumerate().map(|(bin, bounds)| {
-        let counts = counts.iter().map(|counts| Cell::count(counts[bin]));
-        [Cell::of(bounds)].into_iter().chain(counts).collect()
-    });
+    let rows = Rows::of(bounds.iter().enumerate())
+        .column(name, |(_, bounds)| (*bounds).clone())
+        .columns(
+            runs.iter().zip(&counts),
+            |((run, _), _)| run_name(run),
+            |(bin, _), (_, counts)| counts[*bin],
+        );
     let names: Vec<_> = runs.iter().map(|(run, _)| *run).collect();
     Some(Block::Figure(Figure {
         description: format!(
@@ -231,11 +218,6 @@ pub(in crate::report) fn distribution(evaluation: &Evaluation) -> Option<Block> 
                 .map(|((run, _), counts)| (run_name(run), counts.map(real).to_vec()))
                 .collect(),
         }),
-        table: Table {
-            caption: format!("Score distribution: queries by {name}"),
-            columns,
-            heads: 1,
-            rows: rows.collect(),
-        },
+        table: rows.table(format!("Score distribution: queries by {name}"), 1),
     }))
 }
