@@ -33,7 +33,8 @@ pub(super) fn builder(text: &str) -> csv::ReaderBuilder {
 }
 
 /// Calls `each` with every row below the header and its 1-based line in `text`, the input of
-/// `reader`. Errors of the reader become problems of `file`.
+/// `reader`. Errors of the reader, and rows with more fields than the header, become problems of
+/// `file`.
 pub(super) fn for_each_row(
     file: &SourceFile,
     text: &str,
@@ -46,11 +47,24 @@ pub(super) fn for_each_row(
         counted: 0,
         line: 1,
     };
+    let columns = reader.headers().map_or(usize::MAX, csv::StringRecord::len);
     for record in reader.records() {
         match record {
             Ok(record) => {
                 let line = lines.of(record.position());
-                each(line, &record, problems);
+                let mut surplus = record.iter().skip(columns);
+                if surplus.any(|field| !field.trim().is_empty()) {
+                    problems.push(Problem::Row {
+                        place: file.place(Some(line)),
+                        reason: format!(
+                            "{} fields where the header has {columns}; quote a field that contains \
+                             the separator",
+                            record.len()
+                        ),
+                    });
+                } else {
+                    each(line, &record, problems);
+                }
             }
             Err(error) => {
                 let line = error.position().map(|position| lines.of(Some(position)));
