@@ -108,23 +108,28 @@ impl<'p> JudgedAnswers<'p> {
         unknown.sort_by_key(|(place, _)| *place);
         let mut missing = Vec::new();
         let mut judging = Judging::new(plan);
-        for (query, (_, slot)) in gold.queries().iter().zip(&mut slots) {
+        let queries = gold.queries().iter().zip(&mut slots).enumerate();
+        let mut queries: Vec<_> = queries.collect();
+        // Sums of floating-point numbers depend on the order. As in trec_eval, it is that of the keys.
+        queries.sort_by(|(_, (one, _)), (_, (other, _))| one.key.cmp(&other.key));
+        for (position, (query, (_, slot))) in queries {
             match slot {
                 Slot::LeftOut => {}
-                Slot::Judged(outcome) => sums.add(outcome),
+                Slot::Judged(outcome) => sums.add(position, outcome),
                 Slot::Missing if !judging.counts(query) => {}
                 Slot::Missing => {
-                    missing.push(query.key.clone());
+                    missing.push((position, query.key.clone()));
                     if plan.options.complete {
-                        sums.add(&mut judging.outcome(query, None));
+                        sums.add(position, &mut judging.outcome(query, None));
                     }
                 }
             }
         }
+        missing.sort();
         // Another thread frees the outcomes, so that the caller does not wait.
         rayon::spawn(move || drop(slots));
         Ok(RunEvaluation {
-            missing,
+            missing: missing.into_iter().map(|(_, key)| key).collect(),
             unknown: unknown.into_iter().map(|(_, query)| query).collect(),
             ..sums.finish(name.to_owned())
         })

@@ -74,7 +74,8 @@ impl Counts {
 /// Totals over the queries of a run.
 pub(super) struct Sums<'p> {
     plan: &'p Plan<'p>,
-    queries: Vec<QueryEvaluation>,
+    /// Queries with their positions in the gold set.
+    queries: Vec<(usize, QueryEvaluation)>,
     retrieved: u64,
     relevant: u64,
     relevant_retrieved: u64,
@@ -120,8 +121,8 @@ impl<'p> Sums<'p> {
         }
     }
 
-    /// Adds a query. What is left of its outcome has no meaning.
-    pub(super) fn add(&mut self, outcome: &mut Outcome) {
+    /// Adds the query at this position in the gold set. What is left of its outcome has no meaning.
+    pub(super) fn add(&mut self, position: usize, outcome: &mut Outcome) {
         self.counts.take(outcome);
         let query = std::mem::take(&mut outcome.query);
         self.longest = self.longest.max(query.retrieved);
@@ -156,7 +157,7 @@ impl<'p> Sums<'p> {
                 *self.collaboration.entry(cell).or_default() += 1;
             }
         }
-        self.queries.push(query);
+        self.queries.push((position, query));
     }
 
     /// Adds counts that were taken from outcomes.
@@ -165,7 +166,8 @@ impl<'p> Sums<'p> {
     }
 
     /// Returns the evaluation of the run with this name.
-    pub(super) fn finish(self, name: String) -> RunEvaluation {
+    pub(super) fn finish(mut self, name: String) -> RunEvaluation {
+        self.queries.sort_by_key(|(position, _)| *position);
         let slices = self.plan.options.by.iter().zip(self.by);
         let curves = self.curve_means.finish();
         let (curve, ndcg) = curves.split_at(curves.len().min(LEVELS));
@@ -175,7 +177,7 @@ impl<'p> Sums<'p> {
         RunEvaluation {
             name,
             tag: None,
-            queries: self.queries,
+            queries: self.queries.into_iter().map(|(_, query)| query).collect(),
             missing: Vec::new(),
             unknown: Vec::new(),
             retrieved: self.retrieved,
