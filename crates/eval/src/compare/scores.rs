@@ -159,8 +159,15 @@ struct Reader {
 impl Reader {
     fn line(&mut self, number: u64, line: &[u8]) -> Result<(), ScoreFileProblem> {
         let text = text::decode(line).map_err(ScoreFileProblem::NotUtf8)?;
-        // Splits at ASCII white space as C does: an ideographic space is part of an id.
-        let columns: Vec<&str> = text.split_ascii_whitespace().collect();
+        let tabbed: Vec<&str> = text.split('\t').map(str::trim_ascii).collect();
+        // Two tabs separate the columns, as trec_eval writes them, and a key can contain blanks. Other
+        // lines are split at ASCII white space as in C: an ideographic space is part of an id.
+        let columns = match tabbed.as_slice() {
+            [measure, query, score] if ![measure, query, score].iter().any(|it| it.is_empty()) => {
+                tabbed
+            }
+            _ => text.split_ascii_whitespace().collect(),
+        };
         let (measure, query, score) = match columns.as_slice() {
             [_, ALL, ..] => {
                 self.summaries = true;
