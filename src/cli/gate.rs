@@ -10,6 +10,7 @@ use rankgauge_core::engine::settings::{MeanQuantity, Quantity};
 use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_eval::evaluate::Goal;
 use rankgauge_eval::gate::{self, Check, OPERATION_NUMBERS, OperationBound, Outcome};
+use rankgauge_eval::text_layout::escape_controls;
 
 /// Conditions of `evaluate`.
 #[derive(Debug, Default, Args)]
@@ -227,7 +228,11 @@ pub(super) fn result(checks: &[Check]) -> Result<(), Failure> {
     let failed: Vec<String> = checks
         .iter()
         .filter(|check| check.outcome == Outcome::Failed)
-        .map(|check| format!("\n  {}: {}: {}", check.run, check.condition, check.detail))
+        .map(|check| {
+            let [run, condition, detail] =
+                [&check.run, &check.condition, &check.detail].map(|text| escape_controls(text));
+            format!("\n  {run}: {condition}: {detail}")
+        })
         .collect();
     if failed.is_empty() {
         return Ok(());

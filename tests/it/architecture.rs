@@ -123,6 +123,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
             "eval::operations",
             "eval::run",
             "eval::sweep",
+            "eval::text_layout::escape_controls",
         ],
         "a pass joins the reader of runs with everything that is computed of a run",
     ),

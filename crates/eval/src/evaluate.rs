@@ -178,7 +178,7 @@ impl Goal {
 pub struct RunEvaluation {
     /// Name of the run: that of the file without directory and extension, or that of the variant.
     pub name: String,
-    /// Tag of the run: the sixth column of a TREC run. `None` if the run has no tag.
+    /// Tag of the run: the sixth column of a TREC run's last line. `None` if the run has no tag.
     pub tag: Option<String>,
     /// Queries that count in the means, in the order of the gold set. With `--complete`, queries
     /// that are missing from the run are included.

@@ -10,6 +10,7 @@ use crate::evaluate::{
 use crate::operations::{self, Operations};
 use crate::run::{Answer, Place, Results, RunError, RunReader};
 use crate::sweep::{self, Sweep, WithoutScore};
+use crate::text_layout::escape_controls;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::gold::GoldSet;
 
@@ -143,15 +144,14 @@ pub fn judge(
 ) -> Result<JudgedRun, JudgeError> {
     let plan = Plan::new(options);
     let path = run.path().to_owned();
-    let tag = run.tag().map(ToOwned::to_owned);
     let warning = run.warning().map(ToOwned::to_owned);
-    let (threads, places) = run.each_answer(
+    let read = run.each_answer(
         || Thread::new(&plan, contents),
         |thread, place, answer| thread.add(gold, contents.labels, place, answer),
     )?;
     let (mut answers, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
     let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
-    for thread in threads {
+    for thread in read.states {
         answers.push(thread.answers);
         errors.extend(thread.errors);
         operations.extend(thread.operations);
@@ -159,23 +159,23 @@ pub fn judge(
         labels.extend(thread.labels);
     }
     let is_known = answers.iter().any(JudgedAnswers::has_known);
-    let evaluation = JudgedAnswers::finish(answers, name, gold, &plan, &places)?;
+    let evaluation = JudgedAnswers::finish(answers, name, gold, &plan, &read.places)?;
     if !is_known {
         return Err(JudgeError::NoGoldQuery {
             path,
-            in_run: evaluation.unknown.first().cloned().unwrap_or_default(),
-            in_gold: gold
-                .queries()
-                .first()
-                .map_or_else(String::new, |query| query.key.clone()),
+            in_run: escape_controls(evaluation.unknown.first().map_or("", String::as_str)),
+            in_gold: escape_controls(gold.queries().first().map_or("", |query| &query.key)),
         });
     }
     let sweep = match sweeps.into_iter().reduce(sweep::Collector::merge) {
-        Some(sweep) => sweep.finish(name, gold, &places)?,
+        Some(sweep) => sweep.finish(name, gold, &read.places)?,
         None => None,
     };
     Ok(JudgedRun {
-        evaluation: RunEvaluation { tag, ..evaluation },
+        evaluation: RunEvaluation {
+            tag: read.tag,
+            ..evaluation
+        },
         errors: errors.into_iter().reduce(AnswerErrors::merge),
         operations: operations
             .into_iter()

@@ -15,4 +15,4 @@ mod trec;
 
 pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, name_of};
 pub use error::{RunError, RunProblem};
-pub use reader::{Place, Places, RunReader};
+pub use reader::{Place, Places, ReadRun, RunReader};

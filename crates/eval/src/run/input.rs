@@ -4,9 +4,14 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
+
 use super::answer::STANDARD_INPUT;
 use super::error::{MAX_JSON_BYTES, MAX_LINE_BYTES, RunProblem, Wrong};
 use rankgauge_core::text;
+
+/// First bytes of content in gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Size of a part in bytes: large enough for a few queries, small enough for a processor's cache.
 pub(super) const PART_BYTES: usize = 256 << 10;
@@ -19,18 +24,27 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens a file, a pipe, or standard input for `-`.
+    /// Opens a file, a pipe, or standard input for `-`. Content in gzip is decompressed.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let (source, is_file): (Box<dyn Read + Send>, bool) = if path == Path::new(STANDARD_INPUT) {
-            (Box::new(io::stdin()), false)
-        } else {
-            let file = File::open(path)?;
-            let is_file = file.metadata()?.is_file();
-            (Box::new(file), is_file)
-        };
+        let (mut source, is_file): (Box<dyn Read + Send>, bool) =
+            if path == Path::new(STANDARD_INPUT) {
+                (Box::new(io::stdin()), false)
+            } else {
+                let file = File::open(path)?;
+                let is_file = file.metadata()?.is_file();
+                (Box::new(file), is_file)
+            };
+        let mut start = Vec::new();
+        source.by_ref().take(2).read_to_end(&mut start)?;
+        let is_gzip = start == GZIP;
+        let source = io::Cursor::new(start).chain(source);
         Ok(Self {
             path: path.to_owned(),
-            source,
+            source: if is_gzip {
+                Box::new(MultiGzDecoder::new(source))
+            } else {
+                Box::new(source)
+            },
             kept: (!is_file).then(Vec::new),
         })
     }

@@ -35,8 +35,18 @@ pub struct RunReader {
     format: Format,
     order: Order,
     options: ReadOptions,
-    tag: Option<String>,
     warning: Option<String>,
+}
+
+/// Run that is read.
+#[derive(Debug)]
+pub struct ReadRun<S> {
+    /// States of the threads.
+    pub states: Vec<S>,
+    /// Lines of the places.
+    pub places: Places,
+    /// Tag of the run: the sixth column of a TREC run's last line.
+    pub tag: Option<String>,
 }
 
 /// Place of an answer. Places are in the order of the run.
@@ -124,7 +134,6 @@ impl RunReader {
             Format::Trec | Format::ScoreMap => Order::Score,
         };
         Ok(Self {
-            tag: trec::tag(text).filter(|_| is_trec),
             warning: warning.map(|warning| format!("{}: {warning}", input.path().display())),
             head: bytes.to_vec(),
             input,
@@ -137,11 +146,6 @@ impl RunReader {
     /// Path of the run.
     pub fn path(&self) -> &Path {
         self.input.path()
-    }
-
-    /// Tag of the run: the sixth column of a TREC run's first line.
-    pub fn tag(&self) -> Option<&str> {
-        self.tag.as_deref()
     }
 
     /// Sign of a mistake in a valid file, as a sentence.
@@ -159,7 +163,7 @@ impl RunReader {
         self,
         state: impl Fn() -> S + Sync,
         take: impl Fn(&mut S, Place, &Answer<'_>) + Sync,
-    ) -> Result<(Vec<S>, Places), RunError> {
+    ) -> Result<ReadRun<S>, RunError> {
         let path = self.path().to_owned();
         let answers = match self.format {
             Format::Trec | Format::Events { .. } => self.in_parts(&state, &take),
@@ -172,13 +176,14 @@ impl RunReader {
         self,
         state: &(impl Fn() -> S + Sync),
         take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
-    ) -> Result<(Vec<S>, Places), Wrong> {
+    ) -> Result<ReadRun<S>, Wrong> {
         let (format, order, options) = (self.format, self.order, self.options);
         let parts = Parts {
             rest: self.head,
             input: self.input,
             format,
             number: 0,
+            tag: None,
             is_ended: false,
         };
         let parts = Mutex::new(parts);
@@ -222,10 +227,8 @@ impl RunReader {
             }
             thread
         });
-        let input = parts
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .input;
+        let parts = parts.into_inner();
+        let Parts { input, tag, .. } = parts.unwrap_or_else(PoisonError::into_inner);
         let (mut states, mut places, mut queries) = (Vec::new(), Places::default(), Vec::new());
         let mut wrong: Option<(Place, Wrong)> = None;
         for thread in threads {
@@ -252,7 +255,11 @@ impl RunReader {
                 Ok(())
             });
             let states = states?.into_iter().map(|(_, state)| state);
-            return Ok((states.collect(), Places::default()));
+            return Ok(ReadRun {
+                states: states.collect(),
+                places: Places::default(),
+                tag: trec::tag(&bytes),
+            });
         }
         let repeated = repeated.map(|(first, place, query)| {
             let first = places.line(first);
@@ -268,7 +275,11 @@ impl RunReader {
                 }
                 Err(wrong)
             }
-            None => Ok((states, places)),
+            None => Ok(ReadRun {
+                states,
+                places,
+                tag,
+            }),
         }
     }
 
@@ -276,7 +287,7 @@ impl RunReader {
         mut self,
         state: &(impl Fn() -> S + Sync),
         take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
-    ) -> Result<(Vec<S>, Places), Wrong> {
+    ) -> Result<ReadRun<S>, Wrong> {
         let mut bytes = self.head;
         std::io::Read::read_to_end(&mut self.input, &mut bytes)?;
         if bytes.len() > MAX_JSON_BYTES {
@@ -292,7 +303,11 @@ impl RunReader {
             take(state, place, answer);
             Ok(())
         });
-        Ok((states?, Places::default()))
+        Ok(ReadRun {
+            states: states?,
+            places: Places::default(),
+            tag: None,
+        })
     }
 }
 
@@ -345,6 +360,8 @@ struct Parts {
     format: Format,
     /// Number of parts so far.
     number: usize,
+    /// Tag of a TREC run so far.
+    tag: Option<String>,
     is_ended: bool,
 }
 
@@ -357,7 +374,12 @@ impl Parts {
         self.number += 1;
         match self.read(part) {
             Ok(()) if part.bytes().is_empty() => None,
-            Ok(()) => Some(Ok(self.number)),
+            Ok(()) => {
+                if self.format == Format::Trec {
+                    self.tag = trec::tag(part.bytes()).or_else(|| self.tag.take());
+                }
+                Some(Ok(self.number))
+            }
             Err(wrong) => Some(Err((self.number, wrong))),
         }
     }
@@ -398,11 +420,11 @@ fn located(path: &Path, wrong: Wrong) -> RunError {
     }
 }
 
-/// Recognises the format of a run by its first line that is not blank.
+/// Recognises the format of a run by its first line with content.
 fn recognise(text: &str) -> Result<Format, Wrong> {
     let mut lines = (1..)
         .zip(text.lines())
-        .filter(|(_, line)| !line.trim().is_empty());
+        .filter(|(_, line)| !trec::is_skipped(line));
     let Some((line, first)) = lines.next() else {
         return Err(RunProblem::Empty.into());
     };

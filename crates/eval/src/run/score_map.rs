@@ -48,7 +48,15 @@ pub(super) fn parse(
         return Err(RunProblem::NoOrder { what: "rank" }.at(1));
     }
     let Entries::<Entries<f64>>(queries) = serde_json::from_str(text).map_err(|error| {
-        let problem = format!("not a run in JSON, `{{query: {{document: score}}}}`: {error}");
+        let line = text.lines().nth(error.line().saturating_sub(1));
+        let line = line.unwrap_or_default();
+        let mut names = ["NaN", "Infinity"].into_iter();
+        let name = names.find(|name| line.contains(name));
+        let remedy = name.map_or_else(String::new, |name| {
+            format!("; {name} is no number in JSON: write a score, or leave the document out")
+        });
+        let problem =
+            format!("not a run in JSON, `{{query: {{document: score}}}}`: {error}{remedy}");
         RunProblem::Json(problem).at(error.line())
     })?;
     if queries.is_empty() {

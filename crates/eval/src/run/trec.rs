@@ -39,11 +39,20 @@ enum Key {
     Place,
 }
 
-/// Returns the tag of a run: the sixth column of its first line.
-pub(super) fn tag(text: &str) -> Option<String> {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let tag = lines.next()?.split_ascii_whitespace().nth(5)?;
-    Some(tag.to_owned())
+/// Returns true for a line without content: blank, or a comment, as in trec_eval since version 10.
+pub(super) fn is_skipped(line: &str) -> bool {
+    let line = line.trim_ascii_start();
+    line.is_empty() || line.starts_with('#')
+}
+
+/// Returns the tag of a run: the sixth column of its last line with content, as in trec_eval.
+pub(super) fn tag(lines: &[u8]) -> Option<String> {
+    let mut lines = lines.rsplit(|byte| *byte == b'\n');
+    lines.find_map(|line| {
+        let line = std::str::from_utf8(line).ok()?;
+        let tag = line.split_ascii_whitespace().nth(5);
+        tag.filter(|_| !is_skipped(line)).map(ToOwned::to_owned)
+    })
 }
 
 /// Passes the answers in `text` to `take`, with the lines where they begin, and their queries to
@@ -83,10 +92,11 @@ pub(super) fn swapped_columns(text: &str) -> Option<String> {
     let mut previous: Option<(&str, f64, f64)> = None;
     let mut followed = false;
     for line in text.lines().take(EXAMINED_LINES) {
-        let mut columns = line.split_ascii_whitespace();
-        let Some(query) = columns.next() else {
+        if is_skipped(line) {
             continue;
-        };
+        }
+        let mut columns = line.split_ascii_whitespace();
+        let query = columns.next()?;
         let rank: f64 = columns.nth(2)?.parse().ok()?;
         let score: f64 = columns.next()?.parse().ok()?;
         match previous {
@@ -119,7 +129,8 @@ pub(super) fn groups(text: &str) -> Vec<Group<'_>> {
     for (number, start, line) in lines(text, 1) {
         if !begins_with(line, current) {
             let query = line.split_ascii_whitespace().next();
-            if let Some(query) = query.filter(|query| *query != current) {
+            let query = query.filter(|query| *query != current && !is_skipped(line));
+            if let Some(query) = query {
                 add(&mut groups, position, first, text.get(from..start));
                 position = *by_query.entry(query).or_insert_with(|| {
                     let blocks = Vec::new();
@@ -193,7 +204,7 @@ impl<'t> Reader<'t> {
         Ok((first, self.finish(group.query)))
     }
 
-    /// Passes the columns of each line that is not blank to `take`, with its number, counted from
+    /// Passes the columns of each line with content to `take`, with its number, counted from
     /// `first`. Returns the number of lines.
     fn each_line(
         &mut self,
@@ -267,21 +278,19 @@ struct Layout<'t> {
 }
 
 impl<'t> Layout<'t> {
-    /// Splits the first line of a text, and returns the rest of the text. No columns for a blank
-    /// line; the number of columns as an error, unless there are six.
+    /// Splits the first line of a text, and returns the rest of the text. No columns for a line
+    /// without content; the number of columns as an error, unless there are six.
     fn next(&mut self, text: &'t str) -> (Result<Option<Columns<'t>>, usize>, &'t str) {
         if let Some((columns, after)) = self.repeated(text) {
             return (Ok(Some(columns)), after);
         }
         let end = memchr::memchr(b'\n', text.as_bytes()).map_or(text.len(), |end| end + 1);
         let (line, after) = text.split_at(end);
-        let columns = match self.split(line) {
-            Some(columns) => Ok(Some(columns)),
-            None => match line.split_ascii_whitespace().count() {
-                0 => Ok(None),
-                found => Err(found),
-            },
-        };
+        if is_skipped(line) {
+            return (Ok(None), after);
+        }
+        let columns = self.split(line).map(Some);
+        let columns = columns.ok_or_else(|| line.split_ascii_whitespace().count());
         (columns, after)
     }
 

@@ -13,7 +13,7 @@ use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
 type Content = Vec<(String, usize, Vec<(String, f64)>)>;
 
 fn content(run: RunReader) -> Result<Content, RunError> {
-    let (threads, places) = run.each_answer(Vec::new, |answers, place, answer| {
+    let read = run.each_answer(Vec::new, |answers, place, answer| {
         let Results::Documents(documents) = &answer.results else {
             panic!("a TREC run has no events")
         };
@@ -21,10 +21,11 @@ fn content(run: RunReader) -> Result<Content, RunError> {
         let documents = documents.zip(answer.scores.iter().copied()).collect();
         answers.push((place, answer.query.to_string(), documents));
     })?;
-    let mut answers: Vec<_> = threads.into_iter().flatten().collect();
+    let mut answers: Vec<_> = read.states.into_iter().flatten().collect();
     answers.sort_by_key(|(place, ..)| *place);
     let answers = answers.into_iter();
-    let answers = answers.map(|(place, query, documents)| (query, places.line(place), documents));
+    let answers =
+        answers.map(|(place, query, documents)| (query, read.places.line(place), documents));
     Ok(answers.collect())
 }
 
