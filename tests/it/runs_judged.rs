@@ -433,3 +433,141 @@ fn bounds_of_operations_are_part_of_the_gate() {
         assert!(said.contains(text), "{said}");
     }
 }
+
+#[test]
+fn comments_in_a_run_are_skipped_and_its_last_tag_counts() {
+    let folder = folder(&[
+        ("gold.qrels", "q 0 a 1\n".to_owned()),
+        (
+            "a.run",
+            "# by x\n#q Q0 b 1 3 t\nq Q0 a 1 2 first\n # note\nq Q0 b 2 1 last\n#end\n".to_owned(),
+        ),
+        ("only.run", "# nothing\n".to_owned()),
+    ]);
+    let evaluate = "evaluate --gold gold.qrels --measures P@1 --trec --run";
+    let printed = printed(folder.path(), &format!("{evaluate} a.run"));
+    let value = |name: &str| {
+        let line = printed.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split('\t').nth(2))
+    };
+    assert_eq!(value("runid"), Some("last"));
+    assert_eq!(value("num_ret"), Some("2"));
+    assert_eq!(value("P_1"), Some("1.0000"));
+    let output = rankgauge(folder.path(), &format!("{evaluate} only.run"));
+    assert!(said(&output).contains("the run is empty"));
+}
+
+#[test]
+fn means_do_not_depend_on_the_order_of_the_gold_set() {
+    let mut lines: Vec<String> = (0..60)
+        .flat_map(|query| (0..3).map(move |at| format!("q{query} 0 d{at} {}", (query + at) % 2)))
+        .collect();
+    let run: String = (0..60)
+        .flat_map(|query| {
+            (0..3).map(move |at| format!("q{query} Q0 d{at} 1 {} t\n", (query * at) % 7))
+        })
+        .collect();
+    let forwards = lines.join("\n");
+    lines.reverse();
+    let folder = folder(&[
+        ("a.qrels", forwards),
+        ("b.qrels", lines.join("\n")),
+        ("a.run", run),
+    ]);
+    let means = |gold: &str| {
+        let command =
+            format!("evaluate --gold {gold} --run a.run --measures AP,nDCG,RR --format json");
+        json_of(folder.path(), &command)["runs"][0]["means"].clone()
+    };
+    assert_eq!(means("a.qrels"), means("b.qrels"));
+}
+
+#[test]
+fn a_run_in_gzip_is_read_by_its_content() {
+    let [gold, (_, run)] = large(1_500);
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut gzip, run.as_bytes()).expect("memory");
+    let folder = folder(&[gold, ("a.run", run)]);
+    let packed = gzip.finish().expect("memory");
+    fs::write(folder.path().join("packed.run"), packed).expect("a file");
+    let evaluate = "evaluate --gold gold.qrels --measures P@5 --worst 0 --trec --run";
+    assert_eq!(
+        printed(folder.path(), &format!("{evaluate} packed.run")),
+        printed(folder.path(), &format!("{evaluate} a.run"))
+    );
+}
+
+#[test]
+fn a_score_that_json_cannot_write_is_named() {
+    let folder = folder(&[
+        ("gold.qrels", "q 0 a 1\n".to_owned()),
+        ("a.json", "{\"q\": {\"a\": NaN, \"b\": 1.0}}".to_owned()),
+    ]);
+    let command = "evaluate --gold gold.qrels --run a.json --measures P@1";
+    let output = rankgauge(folder.path(), command);
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(
+        said.contains("a.json:1") && said.contains("NaN is no number in JSON"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_row_with_more_fields_than_its_header_is_an_error() {
+    let rows = "query,docid,rating\npermits, 2020,17,3\nzoning,d1,2,\n";
+    let folder = folder(&[("gold.csv", rows.to_owned())]);
+    let output = rankgauge(folder.path(), "gold stats gold.csv");
+    assert_eq!(output.status.code(), Some(2));
+    let said = said(&output);
+    assert!(
+        said.contains("gold.csv:2: 4 fields where the header has 3; quote a field"),
+        "{said}"
+    );
+    assert!(!said.contains("gold.csv:3"), "{said}");
+}
+
+#[test]
+fn scores_of_queries_with_blanks_are_read_as_they_are_written() {
+    let folder = folder(&[
+        (
+            "gold.csv",
+            "query,docid,rating\n\"floods, 2003\",l1,2\nzoning,l2,1\n".to_owned(),
+        ),
+        (
+            "a.json",
+            json!({"floods, 2003": {"l1": 1}, "zoning": {"l3": 1}}).to_string(),
+        ),
+    ]);
+    let evaluate = "evaluate --gold gold.csv --run a.json --measures P@1 --trec --per-query";
+    for name in ["a.eval", "b.eval"] {
+        let scores = printed(folder.path(), evaluate);
+        fs::write(folder.path().join(name), scores).expect("a file");
+    }
+    let compare = "compare --scores a.eval --scores b.eval --format json";
+    let compared = json_of(folder.path(), compare);
+    assert_eq!(compared["comparisons"][0]["queries"]["common"], 2);
+}
+
+#[test]
+fn control_characters_in_names_are_escaped_in_messages() {
+    let folder = folder(&[
+        ("gold.qrels", "q 0 a 1\n".to_owned()),
+        ("x\n::error::y.run", "q Q0 b 1 1 t\n".to_owned()),
+        (
+            "gold.json",
+            json!({"q\n::warning::z\u{1b}[31m": {"a": 1}}).to_string(),
+        ),
+        ("ok.run", "z Q0 b 1 1 t\n".to_owned()),
+    ]);
+    for command in [
+        "evaluate --gold gold.qrels --run x\n::error::y.run --measures P@1 --require P@1>=0.9",
+        "evaluate --gold gold.json --run ok.run --measures P@1",
+    ] {
+        let said = said(&rankgauge(folder.path(), command));
+        assert!(
+            !said.contains("\n::") && !said.contains('\u{1b}'),
+            "{said:?}"
+        );
+    }
+}
