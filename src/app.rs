@@ -33,6 +33,7 @@ use crate::log::LogQueue;
 use gold_files::GoldFiles;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::{GoldError, GoldSet};
+use rankgauge_serve::admin::AdminListener;
 use rankgauge_serve::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use rankgauge_serve::build::BuildInfo;
 use rankgauge_serve::clock::wall_now;
@@ -223,17 +224,15 @@ impl App {
         }
         let reload = (!config.gold.paths.is_empty()).then_some(reload);
         let admin = config.admin_listen.map(|address| {
-            let admin = AdminApi {
+            let api = AdminApi {
                 exposition: Arc::clone(&exposition),
                 history: Arc::default(),
                 targets: config.targets.clone(),
                 reload: reload.clone(),
-                address,
                 started,
-                web: Arc::clone(&admin_web),
                 log_level,
             };
-            serve_admin(&runtime, admin, stopping)
+            serve_admin(&runtime, api, address, Arc::clone(&admin_web), stopping)
         });
         let admin_address = admin.transpose()?;
         for web in [metrics_web, admin_web] {
@@ -342,24 +341,29 @@ impl App {
 /// Serves the API and the page. Returns the actual address.
 fn serve_admin(
     runtime: &Runtime,
-    mut admin: AdminApi,
+    api: AdminApi,
+    address: SocketAddr,
+    web: Arc<Web>,
     stopping: watch::Receiver<bool>,
 ) -> Result<SocketAddr, AppError> {
-    let (listener, address) = listen(runtime, admin.address, "admin.listen")?;
-    admin.address = address;
-    let scheme = admin.web.scheme();
+    let (listener, address) = listen(runtime, address, "admin.listen")?;
+    let scheme = web.scheme();
     info!(
         url = format!("{scheme}://{address}/api/v1/status"),
         page = format!("{scheme}://{address}/"),
         "serving API"
     );
-    let (exposition, history) = (Arc::clone(&admin.exposition), Arc::clone(&admin.history));
+    let (exposition, history) = (Arc::clone(&api.exposition), Arc::clone(&api.history));
     runtime.spawn(sample_history(Arc::clone(&exposition), history));
-    let web = Arc::clone(&admin.web);
     let metrics = exposition.process.listener("admin");
+    let handler = AdminListener {
+        api,
+        address,
+        web: Arc::clone(&web),
+    };
     runtime.spawn(serve(
         listener,
-        Arc::new(admin),
+        Arc::new(handler),
         web,
         Limits::default(),
         metrics,

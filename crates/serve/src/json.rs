@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -10,13 +11,14 @@ use super::text::write_value;
 use rankgauge_core::engine::family::Family;
 
 /// A sample with its exact value.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Sample {
     /// Full name, with a histogram's suffix.
     pub name: String,
     /// Labels by name.
     pub labels: BTreeMap<String, String>,
     /// Value with all its decimals.
+    #[schemars(with = "f64")]
     pub value: Box<RawValue>,
 }
 

@@ -8,15 +8,19 @@
 //! slices and measures are written directly from the snapshot ([`collect`]). The few that describe
 //! the process are held by the `prometheus` crate ([`process`]).
 
+pub mod admin;
 pub mod api;
 pub mod build;
 pub mod clock;
 pub mod collect;
+mod endpoints;
+mod guard;
 pub mod history;
 pub mod http;
 pub mod json;
 pub mod live;
 pub mod log_level;
+mod openapi;
 mod page;
 pub mod process;
 pub mod server;
@@ -24,3 +28,5 @@ pub mod shared;
 pub mod target;
 pub mod text;
 pub mod web;
+
+pub use openapi::{document, reference};

@@ -18,15 +18,15 @@ mod query;
 mod system;
 
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
+use hyper::header::{ACCEPT, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
 use hyper::{Request, StatusCode};
 use maud::{DOCTYPE, Markup, html};
 
-use super::api::parameters::Parameters;
+use super::api::parameters::{Parameter, Parameters};
 use super::api::problem::ApiError;
 use super::api::status::{self, Status};
-use super::api::{AdminApi, Reload};
-use super::server::{HttpResponse, compressible_response, response};
+use super::api::{self, Accepted, AdminApi, Reload};
+use super::server::{self, HttpResponse, compressible_response};
 use crate::clock::wall_now;
 pub(super) use deployments::deployed;
 use format::{ago, duration, share, size};
@@ -56,93 +56,41 @@ const fn fingerprint(mut hash: u64, text: &str) -> u64 {
     hash
 }
 
-/// Screen of the page, or one of its assets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Page<'a> {
-    Overview,
-    Queries,
-    /// A gold query, by its key as written in the path.
-    Query(&'a str),
-    Systems,
-    /// A variant, as written in the path.
-    System(&'a str),
-    Experiments,
-    Pipeline,
-    Gold,
-    Style,
-    Script,
-    Icon,
-}
+/// Screen at an address of the page.
+type ScreenOf = fn(&AdminApi, &Parameters) -> Result<Screen, ApiError>;
 
-impl<'a> Page<'a> {
-    pub(super) fn at(path: &'a str) -> Option<Self> {
-        if let Some(key) = path.strip_prefix("/queries/") {
-            return Some(Self::Query(key));
-        }
-        if let Some(variant) = path.strip_prefix("/systems/") {
-            return Some(Self::System(variant));
-        }
-        match path {
-            "/" => Some(Self::Overview),
-            "/queries" => Some(Self::Queries),
-            "/systems" => Some(Self::Systems),
-            "/experiments" => Some(Self::Experiments),
-            "/pipeline" => Some(Self::Pipeline),
-            "/gold" => Some(Self::Gold),
-            "/assets/page.css" => Some(Self::Style),
-            "/assets/page.js" => Some(Self::Script),
-            "/assets/icon.svg" => Some(Self::Icon),
-            _ => None,
-        }
-    }
+/// Addresses of the screens, with their parameters.
+pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 8] = [
+    ("/", &overview::PARAMETERS, overview::screen),
+    ("/queries", &api::queries::PARAMETERS, queries::screen),
+    ("/queries/{key}", &api::query::PARAMETERS, query::screen),
+    ("/systems", &system::PARAMETERS, system::index),
+    ("/systems/{variant}", &system::PARAMETERS, system::screen),
+    ("/experiments", &[], experiments::screen),
+    ("/pipeline", &[], pipeline::screen),
+    ("/gold", &api::gold::PARAMETERS, gold::screen),
+];
 
-    /// Response to a GET request for the page.
-    pub(super) fn response(
-        self,
-        admin: &AdminApi,
-        request: &Request<Incoming>,
-    ) -> Result<HttpResponse, ApiError> {
-        let asset = match self {
-            Self::Style => Some(("text/css; charset=utf-8", STYLE)),
-            Self::Script => Some(("text/javascript; charset=utf-8", SCRIPT)),
-            Self::Icon => Some(("image/svg+xml", ICON)),
-            _ => None,
-        };
-        if let Some((content_type, text)) = asset {
-            let body = text.as_bytes().to_vec();
-            let mut response = compressible_response(content_type, body, request.headers());
-            let immutable = HeaderValue::from_static("public, max-age=31536000, immutable");
-            response.headers_mut().insert(CACHE_CONTROL, immutable);
-            return Ok(response);
-        }
-        let query = request.uri().query();
-        let params = |known: &[&str]| Parameters::of(query, known);
-        let screen = match self {
-            Self::Overview => overview::screen(admin, &params(&overview::PARAMETERS)?)?,
-            Self::Queries => queries::screen(admin, &params(&queries::PARAMETERS)?)?,
-            Self::Query(key) => query::screen(admin, key, &params(&query::PARAMETERS)?)?,
-            Self::Systems => system::index(admin, &params(&system::PARAMETERS)?)?,
-            Self::System(name) => system::screen(admin, name, &params(&system::PARAMETERS)?)?,
-            Self::Experiments => {
-                params(&[])?;
-                experiments::screen(admin)
-            }
-            Self::Pipeline => {
-                params(&[])?;
-                pipeline::screen(admin)
-            }
-            Self::Gold => gold::screen(admin, &params(&gold::PARAMETERS)?)?,
-            Self::Style | Self::Script | Self::Icon => return Err(not_found(request.uri().path())),
-        };
-        let status = status::of(admin, wall_now());
-        let body = document(Some(&status), &screen).into_string();
-        let response = compressible_response(HTML, body.into_bytes(), request.headers());
-        Ok(with_policy(response))
-    }
-}
+/// Addresses, content types and texts of the files of the page.
+pub(super) const ASSETS: [(&str, &str, &str); 3] = [
+    ("/assets/page.css", "text/css; charset=utf-8", STYLE),
+    ("/assets/page.js", "text/javascript; charset=utf-8", SCRIPT),
+    ("/assets/icon.svg", "image/svg+xml", ICON),
+];
 
-fn not_found(path: &str) -> ApiError {
-    ApiError::new(StatusCode::NOT_FOUND, format!("no page at {path}"))
+/// Response with a screen.
+pub(super) fn response(
+    admin: &AdminApi,
+    screen: &Screen,
+    request: &Request<Incoming>,
+) -> HttpResponse {
+    let status = status::of(admin, wall_now());
+    let body = document(Some(&status), screen).into_string();
+    with_policy(compressible_response(
+        HTML,
+        body.into_bytes(),
+        request.headers(),
+    ))
 }
 
 /// A screen: its content and its place in the navigation.
@@ -326,39 +274,37 @@ pub(super) fn error_response(error: &ApiError) -> HttpResponse {
         content,
     };
     let body = document(None, &screen).into_string();
-    with_policy(error.with_allow(response(error.status(), HTML, body)))
+    with_policy(error.with_allow(server::response(error.status(), HTML, body)))
 }
 
 /// Page of a finished reload of the gold set.
-pub(super) fn reloaded(reload: &Reload) -> HttpResponse {
-    done(
-        if reload.changed {
-            "The gold set was reloaded"
-        } else {
-            "The gold set is unchanged"
-        },
-        &html! {
-            dl.facts {
-                div { dt { "Before" } dd { (reload.before.version) ", " (size(reload.before.queries)) " queries" } }
-                div { dt { "Now" } dd { (reload.after.version) ", " (size(reload.after.queries)) " queries" } }
-            }
-            p { a href="/gold" { "Gold set" } }
-        },
-    )
+pub(super) fn reloaded(reload: &Reload) -> (&'static str, Markup) {
+    let title = if reload.changed {
+        "The gold set was reloaded"
+    } else {
+        "The gold set is unchanged"
+    };
+    let text = html! {
+        dl.facts {
+            div { dt { "Before" } dd { (reload.before.version) ", " (size(reload.before.queries)) " queries" } }
+            div { dt { "Now" } dd { (reload.after.version) ", " (size(reload.after.queries)) " queries" } }
+        }
+        p { a href="/gold" { "Gold set" } }
+    };
+    (title, text)
 }
 
 /// Page of an accepted reset of the baselines.
-pub(super) fn baselines_reset(workers: usize) -> HttpResponse {
-    done(
-        "The baselines are being reset",
-        &html! {
-            p { (workers) " workers learn new baselines from the following searches." }
-            p { a href="/systems" { "Systems" } }
-        },
-    )
+pub(super) fn baselines_reset(accepted: &Accepted) -> (&'static str, Markup) {
+    let text = html! {
+        p { (accepted.workers) " workers learn new baselines from the following searches." }
+        p { a href="/systems" { "Systems" } }
+    };
+    ("The baselines are being reset", text)
 }
 
-fn done(title: &str, text: &Markup) -> HttpResponse {
+/// Response with the result of a command.
+pub(super) fn done(title: &str, text: &Markup) -> HttpResponse {
     let screen = Screen {
         title: title.to_owned(),
         tab: "",
@@ -366,7 +312,7 @@ fn done(title: &str, text: &Markup) -> HttpResponse {
         content: html! { h1 { (title) } (text) },
     };
     let body = document(None, &screen).into_string();
-    with_policy(response(StatusCode::OK, HTML, body))
+    with_policy(server::response(StatusCode::OK, HTML, body))
 }
 
 fn with_policy(mut response: HttpResponse) -> HttpResponse {

@@ -1,39 +1,37 @@
 //! Deployments: reported by operators, and listed.
 
-use std::time::Duration;
-
-use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
-use hyper::header::CONTENT_TYPE;
-use hyper::{Request, StatusCode};
 use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-use super::{ApiError, status};
+use super::body::Body;
+use super::problem::ApiError;
+use super::status;
 use crate::live::deployments::{Deployment, Deployments};
 use rankgauge_core::time::WallTime;
-
-/// Maximum size of the body of a request.
-const MAX_BODY: usize = 16 << 10;
-
-/// Time limit for the body of a request.
-const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum length of a version or a note in bytes.
 const MAX_TEXT: usize = 256;
 
-/// Media type of a form of the page.
-const FORM: &str = "application/x-www-form-urlencoded";
-
 /// Body of a request.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[schemars(rename = "DeploymentReport")]
 #[serde(deny_unknown_fields)]
-struct Report {
+pub(crate) struct Report {
+    /// Variant; empty for searches without one.
+    #[schemars(length(max = MAX_TEXT))]
     variant: String,
+    /// Deployed version, at most 256 bytes.
+    #[schemars(length(min = 1, max = MAX_TEXT))]
     version: String,
+    /// Time of the deployment in milliseconds since 1970 or as RFC 3339; now if it is left out. The
+    /// baselines are reset when the request arrives.
     #[serde(default)]
+    #[schemars(schema_with = "time_schema")]
     ts: Option<Time>,
+    /// Remark of the operator.
     #[serde(default)]
+    #[schemars(length(max = MAX_TEXT))]
     note: Option<String>,
 }
 
@@ -45,25 +43,36 @@ enum Time {
     Text(String),
 }
 
+fn time_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [
+        { "type": "integer", "minimum": -377_705_023_201_000_i64, "maximum": 253_402_207_200_999_i64 },
+        { "type": "string", "format": "date-time" },
+        { "type": "null" },
+    ] })
+}
+
 /// Deployment in a response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Deployment")]
 pub(crate) struct Entry {
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) time: String,
     #[serde(flatten)]
     pub(crate) deployment: Deployment,
 }
 
 /// Deployments, newest first.
-#[derive(Debug, Serialize)]
-pub(super) struct List {
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Deployments")]
+pub(crate) struct List {
     deployments: Vec<Entry>,
 }
 
 /// Accepted deployment, and the number of workers that reset its baselines.
-#[derive(Debug, Serialize)]
-pub(super) struct AcceptedDeployment {
-    pub(super) workers: usize,
-    pub(super) deployment: Entry,
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AcceptedDeployment {
+    pub(crate) workers: usize,
+    pub(crate) deployment: Entry,
 }
 
 pub(crate) fn entry(deployment: Deployment) -> Entry {
@@ -73,40 +82,20 @@ pub(crate) fn entry(deployment: Deployment) -> Entry {
     }
 }
 
-pub(super) fn list(deployments: &Deployments) -> List {
+pub(crate) fn list(deployments: &Deployments) -> List {
     List {
         deployments: deployments.latest().into_iter().map(entry).collect(),
     }
 }
 
-/// Reads the deployment in the body of a request: JSON, or the form of the page.
-pub(super) async fn read(
-    request: &mut Request<Incoming>,
-    now: WallTime,
-) -> Result<Deployment, ApiError> {
-    let content_type = request.headers().get(CONTENT_TYPE);
-    let is_form = content_type.is_some_and(|it| it.as_bytes().starts_with(FORM.as_bytes()));
-    let limited = Limited::new(request.body_mut(), MAX_BODY);
-    let collected = tokio::time::timeout(BODY_TIMEOUT, limited.collect());
-    let collected = collected.await.map_err(|_| {
-        let error = format!(
-            "the body did not arrive within {} s",
-            BODY_TIMEOUT.as_secs()
-        );
-        ApiError::new(StatusCode::REQUEST_TIMEOUT, error)
-    })?;
-    let body = collected
-        .map_err(|problem| {
-            let error = format!("the body cannot be read, or exceeds {MAX_BODY} bytes: {problem}");
-            ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, error)
-        })?
-        .to_bytes();
+/// Deployment in the body of a request: JSON, or the form of the page.
+pub(crate) fn read(body: &Body, now: WallTime) -> Result<Deployment, ApiError> {
     // curl declares JSON as a form, unless it is given a type.
-    let is_json = body.trim_ascii_start().starts_with(b"{");
-    let report = if is_form && !is_json {
-        form(&body)?
+    let is_json = body.bytes.trim_ascii_start().starts_with(b"{");
+    let report = if body.is_form && !is_json {
+        form(&body.bytes)?
     } else {
-        serde_json::from_slice(&body).map_err(|problem| {
+        serde_json::from_slice(&body.bytes).map_err(|problem| {
             ApiError::bad_request(format!(
                 "the body is not a deployment: {problem}; send JSON as {{\"variant\": \"V5\", \
                  \"version\": \"1.4.0\"}}, with optional ts and note"

@@ -1,5 +1,6 @@
 //! Experiments: arms against the control, with anytime-valid confidence intervals.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::systems::Difference;
@@ -9,13 +10,14 @@ use rankgauge_core::engine::read_model::ArmReading;
 use rankgauge_core::measure::direction::Direction;
 
 /// Experiments of the configuration.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Experiments {
     pub(crate) experiments: Vec<ExperimentStatus>,
 }
 
 /// One experiment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Experiment")]
 pub(crate) struct ExperimentStatus {
     pub(crate) id: String,
     pub(crate) control: String,
@@ -32,15 +34,17 @@ pub(crate) struct ExperimentStatus {
 }
 
 /// Measure of an experiment.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ExperimentMeasure {
     pub(crate) measure: String,
     /// Direction in which scores improve: `up`, `down` or `neither`.
+    #[schemars(extend("enum" = ["up", "down", "neither"]))]
     pub(crate) direction: &'static str,
 }
 
 /// One arm.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Arm")]
 pub(crate) struct ArmStatus {
     pub(crate) variant: String,
     pub(crate) is_control: bool,
@@ -55,12 +59,13 @@ pub(crate) struct ArmStatus {
 }
 
 /// Difference of a measure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ArmDifference {
     pub(crate) measure: String,
     #[serde(flatten)]
     pub(crate) difference: Difference,
     /// `better` or `worse` if the interval excludes 0, else `undecided`.
+    #[schemars(extend("enum" = ["better", "worse", "higher", "lower", "undecided"]))]
     pub(crate) verdict: &'static str,
     /// Approximate number of searches of each arm that would exclude 0 if the difference is the
     /// estimated one; null if it is excluded already, or above a billion.

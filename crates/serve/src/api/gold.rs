@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pagination::{cursor, page};
-use super::parameters::Parameters;
+use super::parameters::{CURSOR, Parameter, Parameters};
 use super::problem::ApiError;
 use super::queries::{DEFAULT_LISTED, MAX_LISTED, query_stats};
 use super::{GoldSetInfo, status};
@@ -14,16 +15,18 @@ use crate::http::Exposition;
 use rankgauge_core::engine::settings::EXPERIMENT;
 use rankgauge_core::gold::{Grade, QueryIndex};
 
-pub(crate) const PARAMETERS: [&str; 2] = ["limit", "cursor"];
+pub(crate) const PARAMETERS: [Parameter; 2] =
+    [Parameter::limit(MAX_LISTED, DEFAULT_LISTED), CURSOR];
 
 /// Maximum number of unjudged documents.
 const MAX_UNJUDGED: usize = 50;
 
 /// Gold set and its coverage.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GoldCoverage {
     pub(crate) gold: GoldSetInfo,
     /// Lowest grade that counts as relevant.
+    #[schemars(with = "f64")]
     pub(crate) relevance_level: Grade,
     /// Queries with at least one search since the process started to use the gold set.
     pub(crate) with_traffic: usize,
@@ -41,7 +44,7 @@ pub(crate) struct GoldCoverage {
 }
 
 /// Queries of one slice value.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SliceCoverage {
     pub(crate) slice: String,
     pub(crate) value: String,
@@ -51,7 +54,7 @@ pub(crate) struct SliceCoverage {
 }
 
 /// Unjudged document that users clicked.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ClickedDocument {
     pub(crate) document: String,
     pub(crate) key: String,
@@ -60,7 +63,7 @@ pub(crate) struct ClickedDocument {
 }
 
 /// Gold query by name.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct QueryName {
     pub(crate) key: String,
     pub(crate) text: Option<String>,
@@ -70,7 +73,6 @@ pub(crate) struct QueryName {
 
 /// Returns the gold set and its coverage.
 pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<GoldCoverage, ApiError> {
-    let limit = params.integer("limit", 1..=MAX_LISTED)?;
     let after = cursor::<u64>(params)?;
     let stats = query_stats(exposition)?;
     let gold = stats.gold();
@@ -108,8 +110,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<GoldCov
             });
         }
     }
-    let limit = limit.unwrap_or(DEFAULT_LISTED);
-    let next_cursor = page(&mut without_traffic, limit, |query| query.position);
+    let next_cursor = page(&mut without_traffic, params.limit(), |query| query.position);
     let clicked = stats.clicked_unjudged().into_iter().take(MAX_UNJUDGED);
     let clicked = clicked.map(|(index, document, clicks)| {
         let query = gold.query(index);

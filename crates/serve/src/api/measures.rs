@@ -1,9 +1,10 @@
 //! Current values of the measures: since the start, and in each rolling window.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pagination::{CursorKey, cursor, page};
-use super::parameters::Parameters;
+use super::parameters::{CURSOR, Parameter, Parameters, VARIANT};
 use super::problem::ApiError;
 use super::status;
 use crate::http::Exposition;
@@ -11,21 +12,28 @@ use rankgauge_core::engine::read_model::ScoreSeries;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::measure::Measure;
 
-pub(crate) const PARAMETERS: [&str; 7] = [
-    "measure", "variant", "slice", "value", "window", "limit", "cursor",
+pub(crate) const PARAMETERS: [Parameter; 7] = [
+    Parameter::filter("measure", "Measure as written in the configuration."),
+    VARIANT,
+    Parameter::filter("slice", "Slice; `all` for all searches."),
+    Parameter::filter("value", "Slice value."),
+    Parameter::filter("window", "Rolling window."),
+    Parameter::limit(MAX_LISTED, MAX_LISTED),
+    CURSOR,
 ];
 
 /// Default and maximum number of entries of a page.
 const MAX_LISTED: usize = 100_000;
 
 /// Current values of the measures.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(
     clippy::struct_field_names,
     reason = "the member of the response is named `measures`"
 )]
 pub(crate) struct Measures {
     /// End of the rolling windows; null before the first watermark.
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) watermark: Option<String>,
     pub(crate) measures: Vec<MeasureValues>,
     /// Cursor of the next page; null on the last one.
@@ -33,7 +41,7 @@ pub(crate) struct Measures {
 }
 
 /// Values of one measure for one variant and slice.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MeasureValues {
     pub(crate) measure: String,
     pub(crate) variant: String,
@@ -71,7 +79,8 @@ impl CursorKey for Place {
 }
 
 /// Value of a measure in a rolling window.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "RollingMean")]
 pub(crate) struct Rolling {
     pub(crate) window: String,
     pub(crate) count: u64,
@@ -88,7 +97,6 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
     for name in params.values("window") {
         window(name, settings)?;
     }
-    let limit = params.integer("limit", 1..=MAX_LISTED)?;
     let after = cursor::<Place>(params)?;
     let snapshot = exposition.published.merged();
     let model = exposition.names.read(&snapshot);
@@ -136,9 +144,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
             });
         }
     }
-    let next_cursor = page(&mut measures, limit.unwrap_or(MAX_LISTED), |entry| {
-        entry.place
-    });
+    let next_cursor = page(&mut measures, params.limit(), |entry| entry.place);
     Ok(Measures {
         next_cursor,
         watermark: model.watermark().map(status::time),

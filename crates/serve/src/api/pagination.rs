@@ -31,7 +31,7 @@ impl CursorKey for u64 {
 
 /// Sort key after which the requested page begins; `None` for the first page.
 pub(super) fn cursor<K: CursorKey>(params: &Parameters) -> Result<Option<K>, ApiError> {
-    let Some(text) = params.single("cursor")? else {
+    let Some(text) = params.single("cursor") else {
         return Ok(None);
     };
     let bytes = URL_SAFE_NO_PAD.decode(text).ok();

@@ -1,83 +1,200 @@
-//! Query parameters of a request.
-
-use std::ops::RangeInclusive;
+//! Query parameters of an endpoint and of a request.
 
 use super::problem::ApiError;
 
-/// Parameters of a request; all names are known.
-#[derive(Debug, Default)]
-pub(crate) struct Parameters(Vec<(String, String)>);
+/// Query parameter of an endpoint.
+#[derive(Debug)]
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) values: Values,
+    pub(crate) help: &'static str,
+}
 
-impl Parameters {
-    /// Parses the query string `query`. All names must be among `known`.
-    pub(crate) fn of(query: Option<&str>, known: &[&str]) -> Result<Self, ApiError> {
-        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-        let pairs: Vec<(String, String)> = pairs.into_owned().collect();
-        match pairs
-            .iter()
-            .find(|(name, _)| !known.contains(&name.as_str()))
-        {
-            None => Ok(Self(pairs)),
-            Some((name, _)) if known.is_empty() => Err(ApiError::bad_request(format!(
-                "\"{name}\" is not a parameter: this endpoint has none"
-            ))),
-            Some((name, _)) => Err(ApiError::bad_request(format!(
-                "\"{name}\" is not a parameter: use one of {}",
-                known.join(", ")
-            ))),
+/// Values of a parameter.
+#[derive(Debug)]
+pub(crate) enum Values {
+    /// A text.
+    Text,
+    /// Texts: the parameter may be repeated.
+    Texts,
+    /// A whole number.
+    Whole {
+        least: usize,
+        most: usize,
+        default: Option<usize>,
+    },
+    /// One of several words. Without a default, the parameter is required.
+    Word {
+        words: &'static [&'static str],
+        default: Option<&'static str>,
+    },
+}
+
+impl Parameter {
+    /// Maximum number of entries of a page.
+    pub(crate) const fn limit(most: usize, default: usize) -> Self {
+        Self {
+            name: "limit",
+            values: Values::Whole {
+                least: 1,
+                most,
+                default: Some(default),
+            },
+            help: "Maximum number of entries of the page.",
         }
     }
 
+    /// Filter by names.
+    pub(crate) const fn filter(name: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            values: Values::Texts,
+            help,
+        }
+    }
+
+    /// Text that is given once.
+    pub(crate) const fn text(name: &'static str, help: &'static str) -> Self {
+        Self {
+            name,
+            values: Values::Text,
+            help,
+        }
+    }
+
+    /// Problem of the values in a request.
+    fn problem(&self, given: &[&str]) -> Option<String> {
+        let Self { name, values, .. } = self;
+        if given.len() > 1 && !matches!(values, Values::Texts) {
+            return Some(format!("{name} is given twice"));
+        }
+        match (values, given.first()) {
+            (Values::Whole { least, most, .. }, Some(text)) => {
+                let number = text.parse::<usize>().ok();
+                let is_within = number.is_some_and(|number| (*least..=*most).contains(&number));
+                (!is_within).then(|| {
+                    format!("{name}: \"{text}\" is not a whole number from {least} to {most}")
+                })
+            }
+            (Values::Word { words, .. }, Some(text)) => (!words.contains(text))
+                .then(|| format!("{name}: \"{text}\" is none of {}", words.join(", "))),
+            (Values::Word { words, default }, None) if default.is_none() => Some(format!(
+                "the parameter {name} is missing; use one of {}",
+                words.join(", ")
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// Filter by variant.
+pub(crate) const VARIANT: Parameter = Parameter::filter("variant", "Variant.");
+
+/// Cursor of a page.
+pub(crate) const CURSOR: Parameter = Parameter::text(
+    "cursor",
+    "The `next_cursor` of the previous page, with the same other parameters.",
+);
+
+/// Parameters of a request to an endpoint. All names and values are those of its table.
+#[derive(Debug)]
+pub(crate) struct Parameters {
+    /// Text in place of the braces in the path of the endpoint.
+    pub(crate) path: String,
+    pairs: Vec<(String, String)>,
+    known: &'static [Parameter],
+}
+
+impl Parameters {
+    /// Parses the query string of a request to an endpoint with the parameters `known`.
+    pub(crate) fn of(
+        path: String,
+        query: Option<&str>,
+        known: &'static [Parameter],
+    ) -> Result<Self, ApiError> {
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let pairs: Vec<(String, String)> = pairs.into_owned().collect();
+        let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
+        if let Some((name, _)) = pairs.iter().find(|(name, _)| !is_known(name)) {
+            let names: Vec<&str> = known.iter().map(|parameter| parameter.name).collect();
+            let error = match names.as_slice() {
+                [] => "this endpoint has none".to_owned(),
+                names => format!("use one of {}", names.join(", ")),
+            };
+            let error = format!("\"{name}\" is not a parameter: {error}");
+            return Err(ApiError::bad_request(error));
+        }
+        let params = Self { path, pairs, known };
+        let problem = known.iter().find_map(|parameter| {
+            let given: Vec<&str> = params.values(parameter.name).collect();
+            parameter.problem(&given)
+        });
+        problem.map_or(Ok(params), |text| Err(ApiError::bad_request(text)))
+    }
+
     /// Parameters of a request that the page makes itself.
-    pub(crate) fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub(crate) fn from_pairs<'a>(
+        known: &'static [Parameter],
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Self {
         let pairs = pairs.into_iter();
         let pairs = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Self(pairs.collect())
+        Self {
+            path: String::new(),
+            pairs: pairs.collect(),
+            known,
+        }
     }
 
     /// Names and values, in the order of the request.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
-        let pairs = self.0.iter();
+        let pairs = self.pairs.iter();
         pairs.map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// All values of `name`.
     pub(crate) fn values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
-        let pairs = self.0.iter().filter(move |(known, _)| known == name);
+        let pairs = self.pairs.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
     }
 
-    /// The value of `name`, which must not be repeated.
-    pub(crate) fn single<'a>(&'a self, name: &'a str) -> Result<Option<&'a str>, ApiError> {
-        let mut values = self.values(name);
-        let first = values.next();
-        match values.next() {
-            None => Ok(first),
-            Some(_) => Err(ApiError::bad_request(format!("{name} is given twice"))),
-        }
+    /// The value of `name`, if it is given.
+    pub(crate) fn single<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        self.values(name).next()
     }
 
-    /// The whole number `name` within `range`, if it is given.
-    pub(crate) fn integer(
-        &self,
-        name: &str,
-        range: RangeInclusive<usize>,
-    ) -> Result<Option<usize>, ApiError> {
-        let Some(text) = self.single(name)? else {
-            return Ok(None);
-        };
-        let number = text.parse().ok().filter(|number| range.contains(number));
-        number.map(Some).ok_or_else(|| {
-            let (least, most) = (range.start(), range.end());
-            ApiError::bad_request(format!(
-                "{name}: \"{text}\" is not a whole number from {least} to {most}"
-            ))
+    /// The whole number `name`, or its default.
+    pub(crate) fn whole(&self, name: &str) -> Option<usize> {
+        let given = self.single(name).and_then(|text| text.parse().ok());
+        given.or_else(|| match self.known(name)? {
+            Values::Whole { default, .. } => *default,
+            Values::Text | Values::Texts | Values::Word { .. } => None,
         })
+    }
+
+    /// The `limit` of a page.
+    pub(super) fn limit(&self) -> usize {
+        self.whole("limit").unwrap_or(usize::MAX)
+    }
+
+    /// The word `name`, or its default.
+    pub(crate) fn word(&self, name: &str) -> &'static str {
+        let Some(Values::Word { words, default }) = self.known(name) else {
+            return "";
+        };
+        let given = self.single(name);
+        let word = words.iter().find(|word| Some(**word) == given).copied();
+        word.or(*default).unwrap_or_default()
     }
 
     /// Returns true if the filter `name` selects `value`: it has this value, or is absent.
     pub(crate) fn matches(&self, name: &str, value: &str) -> bool {
         let mut values = self.values(name).peekable();
         values.peek().is_none() || values.any(|wanted| wanted == value)
+    }
+
+    fn known(&self, name: &str) -> Option<&'static Values> {
+        let mut known = self.known.iter();
+        known.find(|it| it.name == name).map(|it| &it.values)
     }
 }

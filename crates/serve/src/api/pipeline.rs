@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::status;
@@ -9,7 +10,7 @@ use crate::http::Exposition;
 use rankgauge_core::event::Kind;
 
 /// State of the pipeline.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Pipeline {
     /// Received records by kind. Outcomes and pending records add up to those received.
     pub(crate) events: BTreeMap<&'static str, KindStatus>,
@@ -21,7 +22,7 @@ pub(crate) struct Pipeline {
 }
 
 /// Records of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct KindStatus {
     pub(crate) topic: String,
     pub(crate) received: u64,
@@ -34,14 +35,14 @@ pub(crate) struct KindStatus {
 }
 
 /// Number of records with an outcome.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct OutcomeCount {
     pub(crate) outcome: &'static str,
     pub(crate) count: u64,
 }
 
 /// Rejected records of one reason.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RejectedCount {
     pub(crate) reason: &'static str,
     pub(crate) count: u64,
@@ -50,8 +51,9 @@ pub(crate) struct RejectedCount {
 }
 
 /// A rejected record.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RejectedRecord {
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) time: String,
     pub(crate) partition: i32,
     pub(crate) offset: i64,
@@ -60,14 +62,14 @@ pub(crate) struct RejectedRecord {
 }
 
 /// Dead-letter records.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeadLetters {
     pub(crate) delivered: u64,
     pub(crate) failed: u64,
 }
 
 /// Memory of all workers in bytes.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Memory {
     /// Searches, feedback and sessions of the join.
     pub(crate) joins: u64,

@@ -1,7 +1,8 @@
 //! Error responses as problem details (RFC 9457).
 
 use hyper::StatusCode;
-use hyper::header::{ALLOW, HeaderValue};
+use hyper::header::ALLOW;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::server::{HttpResponse, response};
@@ -10,7 +11,8 @@ use crate::server::{HttpResponse, response};
 const PROBLEM_JSON: &str = "application/problem+json";
 
 /// Error response.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Problem")]
 pub(crate) struct ApiError {
     /// No documentation of single problem types: the status is the type.
     #[serde(rename = "type")]
@@ -23,10 +25,10 @@ pub(crate) struct ApiError {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<String>,
     /// Existing endpoints, in the response to an unknown path.
-    #[serde(skip_serializing_if = "<[&str]>::is_empty")]
-    endpoints: &'static [&'static str],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    endpoints: Vec<String>,
     #[serde(skip)]
-    allow: Option<&'static str>,
+    allow: Option<String>,
 }
 
 impl ApiError {
@@ -37,7 +39,7 @@ impl ApiError {
             status: status.as_u16(),
             detail: detail.into(),
             problems: Vec::new(),
-            endpoints: &[],
+            endpoints: Vec::new(),
             allow: None,
         }
     }
@@ -48,13 +50,13 @@ impl ApiError {
     }
 
     /// This error with the existing endpoints.
-    pub(super) fn with_endpoints(mut self, endpoints: &'static [&'static str]) -> Self {
+    pub(crate) fn with_endpoints(mut self, endpoints: Vec<String>) -> Self {
         self.endpoints = endpoints;
         self
     }
 
     /// This error with the allowed methods.
-    pub(super) fn with_methods(mut self, allow: &'static str) -> Self {
+    pub(crate) fn with_methods(mut self, allow: String) -> Self {
         self.allow = Some(allow);
         self
     }
@@ -84,9 +86,9 @@ impl ApiError {
 
     /// Adds the header `Allow` to a response to this error.
     pub(crate) fn with_allow(&self, mut response: HttpResponse) -> HttpResponse {
-        if let Some(allow) = self.allow {
+        if let Some(allow) = self.allow.as_ref().and_then(|allow| allow.parse().ok()) {
             let headers = response.headers_mut();
-            headers.insert(ALLOW, HeaderValue::from_static(allow));
+            headers.insert(ALLOW, allow);
         }
         response
     }

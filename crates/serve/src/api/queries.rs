@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use hyper::StatusCode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pagination::{CursorKey, cursor, page};
-use super::parameters::Parameters;
+use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::{GoldSetInfo, measures, status};
 use crate::http::Exposition;
@@ -18,9 +19,44 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, normalise};
 use rankgauge_core::measure::direction::Direction;
 
-pub(crate) const LIST_PARAMETERS: [&str; 7] = [
-    "measure", "cutoff", "variant", "search", "order", "limit", "cursor",
+pub(crate) const PARAMETERS: [Parameter; 7] = [
+    Parameter::text(
+        "measure",
+        "Measure by which queries are ordered, as written in the configuration. Without it, the \
+         first measure of rankings for which higher values are better. For a measure with lower \
+         values better, the highest come first. Feedback measures are not available by query.",
+    ),
+    Parameter {
+        name: "cutoff",
+        values: Values::Whole {
+            least: 1,
+            most: 65_535,
+            default: None,
+        },
+        help: "The `@k` of `measure` as a separate parameter: `measure=nDCG&cutoff=10`.",
+    },
+    VARIANT,
+    Parameter::text(
+        "search",
+        "Part of the id, the text or an alias of the query.",
+    ),
+    Parameter {
+        name: "order",
+        values: Values::Word {
+            words: &[WORST, REGRESSED],
+            default: Some(WORST),
+        },
+        help: "`worst`: lowest mean first. `regressed`: only queries whose last rankings score worse \
+               than their baseline, largest change first.",
+    },
+    Parameter::limit(MAX_LISTED, DEFAULT_LISTED),
+    CURSOR,
 ];
+
+/// Order by the mean.
+const WORST: &str = "worst";
+/// Order by the change against the baseline.
+const REGRESSED: &str = "regressed";
 
 /// Default number of entries of a page.
 pub(super) const DEFAULT_LISTED: usize = 20;
@@ -28,11 +64,14 @@ pub(super) const DEFAULT_LISTED: usize = 20;
 pub(super) const MAX_LISTED: usize = 1_000;
 
 /// Gold queries, worst first.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Queries")]
 pub(crate) struct WorstQueries {
     pub(crate) measure: String,
     /// Direction in which scores improve: `up` or `down`.
+    #[schemars(extend("enum" = ["up", "down"]))]
     pub(crate) direction: &'static str,
+    #[schemars(extend("enum" = [WORST, REGRESSED]))]
     pub(crate) order: &'static str,
     pub(crate) gold: GoldSetInfo,
     /// Pairs of query and variant on all pages.
@@ -45,7 +84,7 @@ pub(crate) struct WorstQueries {
 }
 
 /// Score of one query with one variant, since the gold set is in use.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct QueryScore {
     pub(crate) key: String,
     pub(crate) text: Option<String>,
@@ -64,33 +103,8 @@ pub(crate) struct QueryScore {
     /// `recent` minus `baseline`; null until the baseline is complete and followed by searches.
     pub(crate) change: Option<f64>,
     /// Time of the last recorded ranking.
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) last: Option<String>,
-}
-
-/// Order of the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    Worst,
-    Regressed,
-}
-
-impl Order {
-    fn of(params: &Parameters) -> Result<Self, ApiError> {
-        match params.single("order")? {
-            None | Some("worst") => Ok(Self::Worst),
-            Some("regressed") => Ok(Self::Regressed),
-            Some(other) => Err(ApiError::bad_request(format!(
-                "order: \"{other}\" is none of worst, regressed"
-            ))),
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Worst => "worst",
-            Self::Regressed => "regressed",
-        }
-    }
 }
 
 /// Position of an entry in the list: the lowest comes first.
@@ -152,16 +166,13 @@ pub(crate) fn worst_first(
 ) -> Result<WorstQueries, ApiError> {
     let settings = &exposition.names.settings;
     let measure = measure(params, settings)?;
-    let order = Order::of(params)?;
+    let order = params.word("order");
     let sign = match Direction::of(&measure) {
         Direction::Down => -1.0,
         Direction::Up | Direction::Neither => 1.0,
     };
-    let limit = params
-        .integer("limit", 1..=MAX_LISTED)?
-        .unwrap_or(DEFAULT_LISTED);
     let after = cursor::<SortKey>(params)?;
-    let search = params.single("search")?.map(fold).unwrap_or_default();
+    let search = params.single("search").map(fold).unwrap_or_default();
     let names = settings.measures.iter().map(ToString::to_string);
     let position = names.into_iter().position(|name| name == measure);
     let column = column_of(position.unwrap_or(0));
@@ -172,9 +183,10 @@ pub(crate) fn worst_first(
     for ((index, label), score) in stats.scores(column) {
         let variant = variant_name(&variants, label);
         let query = gold.query(index);
-        let value = match order {
-            Order::Worst => score.cell.mean(),
-            Order::Regressed => change(&score).filter(|change| sign * change < 0.0),
+        let value = if order == REGRESSED {
+            change(&score).filter(|change| sign * change < 0.0)
+        } else {
+            score.cell.mean()
         };
         if let Some(value) = value
             && params.matches("variant", variant)
@@ -194,7 +206,7 @@ pub(crate) fn worst_first(
     if let Some(after) = &after {
         found.retain(|(key, ..)| key.compare(after) == Ordering::Greater);
     }
-    let next_cursor = page(&mut found, limit, |(key, ..)| key.clone());
+    let next_cursor = page(&mut found, params.limit(), |(key, ..)| key.clone());
     let queries = found.into_iter().map(|(key, query, score)| QueryScore {
         key: query.key.clone(),
         text: query.text.clone(),
@@ -212,7 +224,7 @@ pub(crate) fn worst_first(
     Ok(WorstQueries {
         direction: if sign < 0.0 { "down" } else { "up" },
         measure,
-        order: order.name(),
+        order,
         gold: GoldSetInfo::from(gold),
         found: all,
         not_recorded: stats.dropped_searches(),
@@ -244,8 +256,8 @@ fn fold(text: &str) -> String {
 /// Measure that queries are ordered by: the requested one, else the first for which higher values
 /// are better.
 fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError> {
-    let cutoff = params.integer("cutoff", 1..=usize::from(u16::MAX))?;
-    let chosen = match (params.single("measure")?, cutoff) {
+    let cutoff = params.whole("cutoff");
+    let chosen = match (params.single("measure"), cutoff) {
         (Some(name), Some(cutoff)) => measures::configured(&format!("{name}@{cutoff}"), settings)?,
         (Some(name), None) => measures::configured(name, settings)?,
         (None, Some(_)) => {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use hyper::StatusCode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::deployments::{self, Entry};
-use super::parameters::Parameters;
+use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::queries::{self, variant_name};
 use super::{GoldSetInfo, status};
@@ -19,13 +20,24 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, Grade};
 use rankgauge_core::time::EventTime;
 
-pub(crate) const PARAMETERS: [&str; 2] = ["variant", "cutoff"];
+pub(crate) const PARAMETERS: [Parameter; 2] = [
+    VARIANT,
+    Parameter {
+        name: "cutoff",
+        values: Values::Whole {
+            least: 1,
+            most: MAX_DOCUMENTS,
+            default: Some(MAX_DOCUMENTS),
+        },
+        help: "Maximum number of documents of each ranking.",
+    },
+];
 
 /// Maximum number of judged documents listed for a query.
 const MAX_LISTED_JUDGEMENTS: usize = 100;
 
 /// One gold query.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Query {
     pub(crate) key: String,
     pub(crate) text: Option<String>,
@@ -33,6 +45,7 @@ pub(crate) struct Query {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) gold: GoldSetInfo,
     /// Lowest grade that counts as relevant.
+    #[schemars(with = "f64")]
     pub(crate) relevance_level: Grade,
     pub(crate) judged: usize,
     pub(crate) relevant: usize,
@@ -42,14 +55,16 @@ pub(crate) struct Query {
 }
 
 /// A judged document.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct JudgedDocument {
     pub(crate) id: String,
+    #[schemars(with = "f64")]
     pub(crate) grade: Grade,
 }
 
 /// Searches of the query with one variant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueryVariant")]
 pub(crate) struct VariantStats {
     pub(crate) variant: String,
     pub(crate) searches: u64,
@@ -66,23 +81,25 @@ pub(crate) struct VariantStats {
 }
 
 /// Last scores of single searches.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Trend {
     pub(crate) measure: String,
     pub(crate) scores: Vec<TrendScore>,
 }
 
 /// Score of one search.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TrendScore {
     #[serde(skip)]
     pub(crate) at: EventTime,
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) time: String,
     pub(crate) score: f64,
 }
 
 /// The mean score of a measure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "QueryMean")]
 pub(crate) struct Score {
     pub(crate) measure: String,
     pub(crate) count: u64,
@@ -93,11 +110,12 @@ pub(crate) struct Score {
 }
 
 /// A ranking that was served.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Ranking {
     #[serde(skip)]
     pub(crate) at: EventTime,
     pub(crate) query_id: String,
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) time: String,
     /// Number of documents in the ranking; only the first of them are listed.
     pub(crate) length: usize,
@@ -108,7 +126,7 @@ pub(crate) struct Ranking {
 }
 
 /// User actions on one result of one search, as received; duplicates are not removed.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct UserActions {
     pub(crate) clicks: u16,
     pub(crate) dwell_seconds: f64,
@@ -116,11 +134,12 @@ pub(crate) struct UserActions {
 }
 
 /// A document that was served.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RankedDocument {
     pub(crate) rank: usize,
     pub(crate) id: String,
     /// Null if the document is not judged, or is already at a higher rank of the same ranking.
+    #[schemars(with = "Option<f64>")]
     pub(crate) grade: Option<Grade>,
     /// Score given by the search system.
     pub(crate) score: Option<f64>,
@@ -135,21 +154,16 @@ pub(crate) struct RankedDocument {
     pub(crate) repeated: bool,
 }
 
-/// Returns one query. `key` is percent-encoded, as in the path.
+/// Returns the query with the key `key`.
 pub(crate) fn query_detail(
     exposition: &Exposition,
     key: &str,
     params: &Parameters,
 ) -> Result<Query, ApiError> {
-    let key = percent_encoding::percent_decode_str(key)
-        .decode_utf8()
-        .map_err(|_| ApiError::bad_request("the key is not UTF-8"))?;
-    let cutoff = params
-        .integer("cutoff", 1..=MAX_DOCUMENTS)?
-        .unwrap_or(MAX_DOCUMENTS);
+    let cutoff = params.whole("cutoff").unwrap_or(MAX_DOCUMENTS);
     let stats = queries::query_stats(exposition)?;
     let gold = stats.gold();
-    let index = gold.find(Some(&key), None).ok_or_else(|| {
+    let index = gold.find(Some(key), None).ok_or_else(|| {
         let error = format!("the gold set has no query \"{key}\"");
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;

@@ -1,9 +1,10 @@
 //! Detected regressions, newest first.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::pagination::{cursor, page};
-use super::parameters::Parameters;
+use super::parameters::{CURSOR, Parameter, Parameters};
 use super::problem::ApiError;
 use super::status;
 use super::systems::Interval;
@@ -11,13 +12,13 @@ use crate::http::Exposition;
 use crate::live::regressions::Regression;
 use rankgauge_core::engine::read_model::WatchedSeries;
 
-pub(crate) const PARAMETERS: [&str; 2] = ["limit", "cursor"];
+pub(crate) const PARAMETERS: [Parameter; 2] = [Parameter::limit(MAX_LISTED, MAX_LISTED), CURSOR];
 
 /// Default and maximum number of entries of a page: all that are kept.
 const MAX_LISTED: usize = 100;
 
 /// Reported regressions.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Regressions {
     pub(crate) regressions: Vec<RegressionEntry>,
     /// Cursor of the next page; null on the last one.
@@ -25,8 +26,10 @@ pub(crate) struct Regressions {
 }
 
 /// A regression with the time and the state of its alarm.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Regression")]
 pub(crate) struct RegressionEntry {
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) time: String,
     /// Age of the alarm in seconds.
     pub(crate) age_seconds: f64,
@@ -42,7 +45,6 @@ pub(crate) struct RegressionEntry {
 
 /// Returns the regressions that were reported since the process started, newest first.
 pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Regressions, ApiError> {
-    let limit = params.integer("limit", 1..=MAX_LISTED)?;
     let before = cursor::<u64>(params)?;
     let snapshot = exposition.published.merged();
     let model = exposition.names.read(&snapshot);
@@ -70,8 +72,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Regress
             }
         })
         .collect();
-    let limit = limit.unwrap_or(MAX_LISTED);
-    let next_cursor = page(&mut regressions, limit, |entry| entry.number);
+    let next_cursor = page(&mut regressions, params.limit(), |entry| entry.number);
     Ok(Regressions {
         regressions,
         next_cursor,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{AdminApi, GoldSetInfo};
@@ -13,11 +14,12 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 /// Status of the sidecar.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Status {
     pub(crate) version: &'static str,
     pub(crate) revision: &'static str,
     pub(crate) rustc: &'static str,
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) started: String,
     pub(crate) uptime_seconds: f64,
     /// Problem reported by `/healthz`, if any.
@@ -27,6 +29,7 @@ pub(crate) struct Status {
     pub(crate) workers: Vec<WorkerStatus>,
     pub(crate) partitions: Vec<PartitionPosition>,
     /// The lowest watermark of all partitions; end of the rolling windows.
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) watermark: Option<String>,
     pub(crate) gold: Option<GoldSetInfo>,
     pub(crate) events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
@@ -37,7 +40,8 @@ pub(crate) struct Status {
 }
 
 /// Status of a worker.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Worker")]
 pub(crate) struct WorkerStatus {
     pub(crate) worker: usize,
     pub(crate) connected: bool,
@@ -53,7 +57,7 @@ pub(crate) struct WorkerStatus {
 }
 
 /// Status of a worker's checkpoint.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Checkpoint {
     pub(crate) age_seconds: Option<f64>,
     pub(crate) bytes: u64,
@@ -63,12 +67,14 @@ pub(crate) struct Checkpoint {
 }
 
 /// Status of a partition of both topics.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Partition")]
 pub(crate) struct PartitionPosition {
     pub(crate) partition: i32,
     pub(crate) worker: usize,
     /// Records not yet read, by topic; null until the broker has reported the end of the partition.
     pub(crate) lag: BTreeMap<String, Option<u64>>,
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) watermark: Option<String>,
     pub(crate) watermark_delay_seconds: Option<f64>,
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiments::name_of;
-use super::parameters::Parameters;
+use super::parameters::{Parameter, Parameters, VARIANT};
 use super::problem::ApiError;
 use super::status;
 use crate::history::{History, SAMPLE_INTERVAL, Series};
@@ -18,16 +19,21 @@ use rankgauge_core::engine::read_model::{ArmReading, ReadModel, ScoreSeries};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
 
-pub(crate) const PARAMETERS: [&str; 3] = ["window", "variant", "measure"];
+pub(crate) const PARAMETERS: [Parameter; 3] = [
+    Parameter::text("window", "Rolling window; the shortest one without it."),
+    VARIANT,
+    Parameter::filter("measure", "Measure as written in the configuration."),
+];
 
 /// Systems side by side.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[allow(
     clippy::struct_field_names,
     reason = "the member of the response is named `systems`"
 )]
 pub(crate) struct Systems {
     /// End of the window; null before the first watermark.
+    #[schemars(extend("format" = "date-time"))]
     pub(crate) watermark: Option<String>,
     /// Rolling window of the means.
     pub(crate) window: String,
@@ -42,13 +48,14 @@ pub(crate) struct Systems {
 }
 
 /// Facts about a measure.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MeasureInfo {
     /// Position in the settings.
     #[serde(skip)]
     index: usize,
     pub(crate) measure: String,
     /// Direction in which scores improve: `up`, `down` or `neither`.
+    #[schemars(extend("enum" = ["up", "down", "neither"]))]
     pub(crate) direction: &'static str,
     /// True if the measure is about user behaviour.
     pub(crate) is_user_measure: bool,
@@ -61,26 +68,28 @@ pub(crate) struct MeasureInfo {
 }
 
 /// Target of a mean.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Target")]
 pub(crate) struct TargetInfo {
     pub(crate) tier: String,
     pub(crate) value: f64,
 }
 
 /// Times of the points of the score history.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HistoryTimes {
     /// Window of the means in the history.
     pub(crate) window: Option<String>,
     pub(crate) interval_seconds: u64,
     /// Times of the points, oldest first.
+    #[schemars(extend("items" = { "type": "string", "format": "date-time" }))]
     pub(crate) times: Vec<String>,
     #[serde(skip)]
     pub(crate) at: Vec<EventTime>,
 }
 
 /// One variant.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct System {
     pub(crate) variant: String,
     pub(crate) is_control: bool,
@@ -102,7 +111,7 @@ pub(crate) struct System {
 }
 
 /// Scores of one variant and measure over all searches.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SystemScore {
     pub(crate) measure: String,
     /// Mean in the window; null for an empty window.
@@ -120,20 +129,21 @@ pub(crate) struct SystemScore {
     /// Mean minus the mean of the control since the start, with its confidence interval.
     pub(crate) difference: Option<Difference>,
     /// Tests with an active alarm: `drop`, `target`.
+    #[schemars(extend("items" = { "type": "string", "enum": ["drop", "target"] }))]
     pub(crate) alarms: Vec<String>,
     /// Means at the times of the history.
     pub(crate) history: Vec<Option<f64>>,
 }
 
 /// Confidence bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Interval {
     pub(crate) lower: f64,
     pub(crate) upper: f64,
 }
 
 /// Difference from the control with its anytime-valid confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct Difference {
     pub(crate) estimate: f64,
     pub(crate) lower: f64,

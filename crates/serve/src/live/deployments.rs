@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
@@ -19,7 +20,7 @@ pub const MAX_DEPLOYMENTS: usize = 100;
 const FILE: &str = "deployments.json";
 
 /// Deployment of a variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Deployment {
     /// Name of the variant, as it appears in searches.
     pub variant: String,

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use tracing::warn;
 
@@ -19,12 +20,13 @@ use rankgauge_core::time::WallTime;
 const MAX_REGRESSIONS: usize = 100;
 
 /// Detected regression with the labels of its series.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Regression {
     /// Time of the alarm.
     #[serde(skip)]
     pub at: WallTime,
     /// Name of the test: `target` or `drop`.
+    #[schemars(extend("enum" = ["drop", "target"]))]
     pub test: &'static str,
     /// Name of the measure.
     pub measure: String,
@@ -43,14 +45,25 @@ pub struct Regression {
     /// Moving mean of the last searches.
     pub recent: f64,
     /// Queries with the largest regressions, at most five.
+    #[schemars(with = "Vec<RegressedQueryMembers>")]
     pub queries: Vec<RegressedQuery>,
     /// Size, start and number of searches of a drop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop: Option<DropSize>,
 }
 
+/// Members of a [`RegressedQuery`].
+#[derive(JsonSchema)]
+#[schemars(rename = "RegressedQuery")]
+#[allow(dead_code, reason = "the core has no schemas")]
+struct RegressedQueryMembers {
+    query: String,
+    baseline: f64,
+    recent: f64,
+}
+
 /// Size and start of a drop.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct DropSize {
     /// Mean loss of a search against its baseline.
     pub estimate: f64,
@@ -59,6 +72,7 @@ pub struct DropSize {
     /// Upper bound of the loss.
     pub upper: f64,
     /// Estimated start in event time.
+    #[schemars(extend("format" = "date-time"))]
     pub since: String,
     /// Number of compared searches since then.
     pub searches: u64,

@@ -2,15 +2,14 @@
 
 use maud::{Markup, html};
 
+use super::ask;
 use super::chart::Mark;
 use super::format::{ago, encoded, moment, span, text};
 use super::overview::variant_name;
-use super::{ask, done};
-use crate::api::deployments::{Entry, entry};
+use crate::api::deployments::{AcceptedDeployment, Entry, entry};
 use crate::api::status;
 use crate::clock::wall_now;
 use crate::live::deployments::Deployment;
-use crate::server::HttpResponse;
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of deployments in the line below the systems.
@@ -115,18 +114,17 @@ pub(super) fn form(variants: &[&str]) -> Markup {
 }
 
 /// Page of a recorded deployment.
-pub(crate) fn deployed(it: &Deployment) -> HttpResponse {
-    done(
-        "The deployment is recorded",
-        &html! {
-            dl.facts {
-                div { dt { "System" } dd { (variant_name(&it.variant)) } }
-                div { dt { "Version" } dd { (version(it)) } }
-                @if let Some(note) = &it.note { div { dt { "Note" } dd { (text(note)) } } }
-            }
-            p { a href="/systems#deployments" { "Deployments" } " · " a href="/" { "Overview" } }
-        },
-    )
+pub(crate) fn deployed(accepted: &AcceptedDeployment) -> (&'static str, Markup) {
+    let it = &accepted.deployment.deployment;
+    let text = html! {
+        dl.facts {
+            div { dt { "System" } dd { (variant_name(&it.variant)) } }
+            div { dt { "Version" } dd { (version(it)) } }
+            @if let Some(note) = &it.note { div { dt { "Note" } dd { (text(note)) } } }
+        }
+        p { a href="/systems#deployments" { "Deployments" } " · " a href="/" { "Overview" } }
+    };
+    ("The deployment is recorded", text)
 }
 
 /// Seconds since a deployment.

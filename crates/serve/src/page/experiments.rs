@@ -5,10 +5,12 @@ use maud::{Markup, html};
 use super::format::{count, encoded, estimate, quantity, share, signed_text, text};
 use super::{Screen, chart, empty};
 use crate::api::experiments::{ArmStatus, ExperimentStatus};
+use crate::api::parameters::Parameters;
+use crate::api::problem::ApiError;
 use crate::api::systems::Difference;
 use crate::api::{AdminApi, experiments};
 
-pub(super) fn screen(admin: &AdminApi) -> Screen {
+pub(super) fn screen(admin: &AdminApi, _: &Parameters) -> Result<Screen, ApiError> {
     let found = experiments::of(&admin.exposition);
     let content = html! {
         h1 { "Experiments" }
@@ -17,12 +19,12 @@ pub(super) fn screen(admin: &AdminApi) -> Screen {
         }
         @for experiment in &found.experiments { (section(experiment)) }
     };
-    Screen {
+    Ok(Screen {
         title: "Experiments".to_owned(),
         tab: "experiments",
         json: "/api/v1/experiments".to_owned(),
         content,
-    }
+    })
 }
 
 fn section(experiment: &ExperimentStatus) -> Markup {

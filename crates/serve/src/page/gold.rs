@@ -10,8 +10,6 @@ use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::{AdminApi, gold};
 
-pub(super) const PARAMETERS: [&str; 2] = gold::PARAMETERS;
-
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let found = gold::of(&admin.exposition, params)?;
     let content = html! {

@@ -6,23 +6,29 @@ use super::chart::Mark;
 use super::format::{duration, encoded, quantity, score, share, signed_text, text};
 use super::{Screen, alarms, chart, deployments, empty, format, queries};
 use crate::api::experiments::ExperimentStatus;
-use crate::api::parameters::Parameters;
+use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
-use crate::api::{AdminApi, measures, regressions};
+use crate::api::{AdminApi, measures, regressions, systems};
 use crate::live::deployments::Deployment;
 use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 use rankgauge_core::measure::direction::Direction;
 
-pub(super) const PARAMETERS: [&str; 2] = ["window", "slice"];
+pub(super) const PARAMETERS: [Parameter; 2] =
+    [WINDOW, Parameter::text("slice", "Slice of the heat map.")];
+
+/// Choice of the rolling window.
+pub(super) const WINDOW: Parameter = Parameter::text("window", "Rolling window.");
 
 /// Maximum number of measures in the table of systems.
 const MAX_COLUMNS: usize = 6;
 
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
-    let found = regressions::of(&admin.exposition, &Parameters::default())?;
-    let window = params.single("window")?.map(|window| ("window", window));
-    let systems = admin.systems(&Parameters::from_pairs(window))?;
+    let found = regressions::of(
+        &admin.exposition,
+        &Parameters::from_pairs(&regressions::PARAMETERS, []),
+    )?;
+    let systems = selected(admin, params)?;
     let deployed = admin.exposition.control.deployments.latest();
     let content = html! {
         h1.unseen { "Overview" }
@@ -30,7 +36,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         section aria-labelledby="systems" {
             div.heading {
                 h2 #systems { "Systems" }
-                (windows(&systems, params)?)
+                (windows(&systems, params))
             }
             (table(&systems, &deployed))
             (deployments::latest(&deployed))
@@ -48,17 +54,23 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-/// Choice of the rolling window.
-pub(super) fn windows(systems: &Systems, params: &Parameters) -> Result<Markup, ApiError> {
-    let slice = params.single("slice")?;
+/// Systems in the window that the parameters of a screen choose.
+pub(super) fn selected(admin: &AdminApi, params: &Parameters) -> Result<Systems, ApiError> {
+    let window = params.single("window").map(|window| ("window", window));
+    admin.systems(&Parameters::from_pairs(&systems::PARAMETERS, window))
+}
+
+/// Links to the same screen with another window.
+pub(super) fn windows(systems: &Systems, params: &Parameters) -> Markup {
+    let slice = params.single("slice");
     let slice = slice
         .map(|slice| format!("&slice={}", encoded(slice)))
         .unwrap_or_default();
-    Ok(html! {
+    html! {
         ul.choice aria-label="Window" { @for window in &systems.windows {
             li { a href={ "?window=" (encoded(window)) (slice) } aria-current=[(*window == systems.window).then_some("true")] { (window) } }
         } }
-    })
+    }
 }
 
 /// Measures of the table: the monitored ones, then those with most targets.
@@ -262,17 +274,20 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
         .iter()
         .filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
         .collect();
-    let chosen = params.single("slice")?.map(str::to_owned);
+    let chosen = params.single("slice").map(str::to_owned);
     let chosen = chosen.or_else(|| names.first().map(|first| (*first).clone()));
     let (Some(slice), Some(primary)) = (chosen, settings.primary_measure()) else {
         return Ok(html! {});
     };
     let measure = settings.measures[primary].to_string();
-    let selected = Parameters::from_pairs([
-        ("measure", measure.as_str()),
-        ("slice", &slice),
-        ("window", &systems.window),
-    ]);
+    let selected = Parameters::from_pairs(
+        &measures::PARAMETERS,
+        [
+            ("measure", measure.as_str()),
+            ("slice", &slice),
+            ("window", &systems.window),
+        ],
+    );
     let found = measures::of(exposition, &selected)?;
     let mut values: Vec<&str> = found.measures.iter().map(|it| it.value.as_str()).collect();
     values.sort_unstable();

@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use super::format::{bytes, count, duration, score, share, text, time};
 use super::{Screen, chart, empty};
+use crate::api::parameters::Parameters;
 use crate::api::pipeline::{KindStatus, Pipeline, RejectedCount};
+use crate::api::problem::ApiError;
 use crate::api::status::{self, Status};
 use crate::api::{AdminApi, pipeline};
 use crate::clock::wall_now;
@@ -21,7 +23,7 @@ const CLASSES: [(&str, &str); 8] = [
     ("pending", "open"),
 ];
 
-pub(super) fn screen(admin: &AdminApi) -> Screen {
+pub(super) fn screen(admin: &AdminApi, _: &Parameters) -> Result<Screen, ApiError> {
     let found = pipeline::of(&admin.exposition);
     let status = status::of(admin, wall_now());
     let content = html! {
@@ -31,12 +33,12 @@ pub(super) fn screen(admin: &AdminApi) -> Screen {
         div.columns { (memory(&found)) (workers(&status)) }
         (partitions(&status))
     };
-    Screen {
+    Ok(Screen {
         title: "Pipeline".to_owned(),
         tab: "pipeline",
         json: "/api/v1/pipeline".to_owned(),
         content,
-    }
+    })
 }
 
 /// Received records of a kind, as a bar of their outcomes and as numbers.

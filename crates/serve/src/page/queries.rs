@@ -9,13 +9,11 @@ use super::overview::variant_name;
 use super::{Screen, empty, format};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
-use crate::api::queries::{LIST_PARAMETERS, QueryScore, WorstQueries, worst_first};
+use crate::api::queries::{PARAMETERS, QueryScore, WorstQueries, worst_first};
 use crate::api::regressions::Regressions;
 use crate::api::{AdminApi, queries};
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::measure::direction::Direction;
-
-pub(super) const PARAMETERS: [&str; 7] = LIST_PARAMETERS;
 
 /// Number of queries on the overview.
 const SUMMARY: &str = "10";
@@ -35,7 +33,10 @@ pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, 
         let pairs = [("order", order), ("limit", SUMMARY)];
         let measure = measure.as_deref().map(|measure| ("measure", measure));
         let variants = variants.iter().map(|variant| ("variant", *variant));
-        let params = Parameters::from_pairs(pairs.into_iter().chain(measure).chain(variants));
+        let params = Parameters::from_pairs(
+            &PARAMETERS,
+            pairs.into_iter().chain(measure).chain(variants),
+        );
         worst_first(&admin.exposition, &params)
     };
     let mut found = of("regressed")?;
@@ -74,13 +75,13 @@ pub(super) fn primary(admin: &AdminApi) -> Option<String> {
 
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let measure = primary(admin);
-    let wanted = params.single("measure")?.is_none() && params.single("cutoff")?.is_none();
+    let wanted = params.single("measure").is_none() && params.single("cutoff").is_none();
     let measure = measure.filter(|_| wanted);
-    let limit = params.single("limit")?.is_none().then_some(("limit", PAGE));
+    let limit = params.single("limit").is_none().then_some(("limit", PAGE));
     // Empty fields of the form are no filters.
     let given = params.pairs().filter(|(_, value)| !value.is_empty());
     let measure = measure.as_deref().map(|measure| ("measure", measure));
-    let listed = Parameters::from_pairs(given.chain(measure).chain(limit));
+    let listed = Parameters::from_pairs(&PARAMETERS, given.chain(measure).chain(limit));
     let found = queries::worst_first(&admin.exposition, &listed)?;
     let address = |pairs: &[(&str, &str)]| {
         let kept = listed
@@ -96,7 +97,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     };
     let content = html! {
         h1 { "Queries" }
-        (form(admin, &found, params)?)
+        (form(admin, &found, params))
         p.name role="status" {
             (size(found.found)) " pairs of query and system"
             @if found.order == "regressed" { " whose last rankings score worse in " (found.measure) " than their baseline" }
@@ -117,19 +118,19 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-fn form(admin: &AdminApi, found: &WorstQueries, params: &Parameters) -> Result<Markup, ApiError> {
+fn form(admin: &AdminApi, found: &WorstQueries, params: &Parameters) -> Markup {
     let settings = &admin.exposition.names.settings;
     let measures = settings.measures.iter().filter(|measure| {
         !measure.is_user_measure() && measure.descriptor().direction != Direction::Neither
     });
     let variants = admin.exposition.names.registry.values(Dimension::Variant);
-    let variant = params.single("variant")?.unwrap_or_default();
-    let search = params.single("search")?.unwrap_or_default();
+    let variant = params.single("variant").unwrap_or_default();
+    let search = params.single("search").unwrap_or_default();
     let orders = [
         ("worst", "worst mean first"),
         ("regressed", "most regressed first"),
     ];
-    Ok(html! {
+    html! {
         form.filters action="/queries" data-auto role="search" {
             label { "Search " input type="search" name="search" value=(search) placeholder="text or id"; }
             label { "Order " select name="order" { @for (value, name) in orders {
@@ -144,7 +145,7 @@ fn form(admin: &AdminApi, found: &WorstQueries, params: &Parameters) -> Result<M
             } }
             button { "Show" }
         }
-    })
+    }
 }
 
 fn table(found: &WorstQueries) -> Markup {

@@ -17,17 +17,15 @@ use crate::live::deployments::Deployment;
 use rankgauge_core::gold::Grade;
 use rankgauge_core::time::EventTime;
 
-pub(super) const PARAMETERS: [&str; 2] = query::PARAMETERS;
-
 /// Number of documents shown of a ranking.
 const SHOWN: &str = "10";
 
-pub(super) fn screen(admin: &AdminApi, key: &str, params: &Parameters) -> Result<Screen, ApiError> {
+pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let exposition = &admin.exposition;
-    let cutoff = params.single("cutoff")?.unwrap_or(SHOWN);
-    let all = Parameters::from_pairs([("cutoff", cutoff)]);
-    let found = query_detail(exposition, key, &all)?;
-    let wanted = params.single("variant")?;
+    let cutoff = params.single("cutoff").unwrap_or(SHOWN);
+    let all = Parameters::from_pairs(&query::PARAMETERS, [("cutoff", cutoff)]);
+    let found = query_detail(exposition, &params.path, &all)?;
+    let wanted = params.single("variant");
     let measure = super::queries::primary(admin);
     let control = exposition.names.settings.experiments.first();
     let control = control.map(|experiment| experiment.control.as_str());
@@ -72,7 +70,11 @@ pub(super) fn screen(admin: &AdminApi, key: &str, params: &Parameters) -> Result
     Ok(Screen {
         title: found.text.clone().unwrap_or_else(|| found.key.clone()),
         tab: "queries",
-        json: format!("/api/v1/queries/{key}{}", filter.unwrap_or_default()),
+        json: format!(
+            "/api/v1/queries/{}{}",
+            encoded(&found.key),
+            filter.unwrap_or_default()
+        ),
         content,
     })
 }

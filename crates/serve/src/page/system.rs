@@ -8,19 +8,21 @@ use maud::{Markup, html};
 
 use super::chart::Mark;
 use super::format::{count, duration, encoded, quantity, score, share, signed, text};
-use super::overview::{columns, heat, mean, share_of, tier, variant_name, windows};
+use super::overview::{
+    WINDOW, columns, heat, mean, selected, share_of, tier, variant_name, windows,
+};
 use super::{Screen, chart, command, deployments, empty};
-use crate::api::parameters::Parameters;
+use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 
-pub(super) const PARAMETERS: [&str; 1] = ["window"];
+pub(super) const PARAMETERS: [Parameter; 1] = [WINDOW];
 
 /// List of the systems.
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
-    let systems = admin.systems(&selected(params)?)?;
+    let systems = selected(admin, params)?;
     let deployed = admin.exposition.control.deployments.latest();
     let content = html! {
         h1 { "Systems" }
@@ -46,23 +48,13 @@ pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, Api
     })
 }
 
-fn selected(params: &Parameters) -> Result<Parameters, ApiError> {
-    let window = params.single("window")?.map(|window| ("window", window));
-    Ok(Parameters::from_pairs(window))
-}
-
-pub(super) fn screen(
-    admin: &AdminApi,
-    name: &str,
-    params: &Parameters,
-) -> Result<Screen, ApiError> {
-    let decoded = percent_encoding::percent_decode_str(name).decode_utf8();
-    let variant = decoded.map_err(|_| ApiError::bad_request("the name is not UTF-8"))?;
-    let systems = admin.systems(&selected(params)?)?;
+pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
+    let variant = &params.path;
+    let systems = selected(admin, params)?;
     let Some(system) = systems
         .systems
         .iter()
-        .find(|system| system.variant == variant)
+        .find(|system| system.variant == *variant)
     else {
         let error = format!("no search of a system \"{variant}\" has arrived");
         return Err(ApiError::new(StatusCode::NOT_FOUND, error));
@@ -73,7 +65,7 @@ pub(super) fn screen(
     let content = html! {
         div.heading {
             h1 { "System " (variant_name(&system.variant)) }
-            (windows(&systems, params)?)
+            (windows(&systems, params))
         }
         dl.facts {
             div { dt { "Searches" } dd { (count(system.searches)) } }
@@ -102,7 +94,7 @@ pub(super) fn screen(
         tab: "systems",
         json: format!(
             "/api/v1/systems?variant={}&window={}",
-            encoded(&variant),
+            encoded(variant),
             encoded(&systems.window)
         ),
         content,
@@ -169,7 +161,10 @@ fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup
         .iter()
         .map(|info| ("measure", info.measure.as_str()));
     let pairs = pairs.chain([("window", systems.window.as_str())]);
-    let found = measures::of(&admin.exposition, &Parameters::from_pairs(pairs))?;
+    let found = measures::of(
+        &admin.exposition,
+        &Parameters::from_pairs(&measures::PARAMETERS, pairs),
+    )?;
     let mut means: BTreeMap<(&str, &str, &str, &str), f64> = BTreeMap::new();
     for it in &found.measures {
         if let Some(rolling) = it.windows.first() {

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{StatusCode, http::uri::Authority};
 
-use super::problem::ApiError;
+use crate::api::problem::ApiError;
 
 /// Rejects a request whose `Host` is neither `localhost` nor an address: an attacker may have
 /// pointed any other name at this machine (DNS rebinding).
