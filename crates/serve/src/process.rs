@@ -125,26 +125,13 @@ struct CheckpointMetrics {
 }
 
 impl CheckpointMetrics {
-    fn new() -> Result<Self, Error> {
-        let gauge = |family: &Family| GaugeVec::new(opts(family), &family.label_names());
+    fn new(families: &Families<'_>) -> Result<Self, Error> {
         Ok(Self {
-            age: gauge(&family::CHECKPOINT_AGE)?,
-            bytes: gauge(&family::CHECKPOINT_BYTES)?,
-            duration: gauge(&family::CHECKPOINT_DURATION)?,
-            attempts: IntCounterVec::new(
-                opts(&family::CHECKPOINTS),
-                &family::CHECKPOINTS.label_names(),
-            )?,
+            age: families.gauges(&family::CHECKPOINT_AGE)?,
+            bytes: families.gauges(&family::CHECKPOINT_BYTES)?,
+            duration: families.gauges(&family::CHECKPOINT_DURATION)?,
+            attempts: families.counters(&family::CHECKPOINTS)?,
         })
-    }
-
-    fn collectors(&self) -> [Box<dyn Collector>; 4] {
-        [
-            Box::new(self.age.clone()),
-            Box::new(self.bytes.clone()),
-            Box::new(self.duration.clone()),
-            Box::new(self.attempts.clone()),
-        ]
     }
 
     fn update(&self, worker: &str, view: &CheckpointView, now: WallTime) {
@@ -197,79 +184,39 @@ impl ProcessMetrics {
         lost_log_lines: Arc<AtomicU64>,
     ) -> Result<Self, Error> {
         let registry = Registry::new();
+        let families = Families(&registry);
+        registry.register(Box::new(ProcessCollector::for_self()))?;
+        let info = families.whole_gauges(&family::BUILD_INFO)?;
+        info.with_label_values(&[build.version, build.revision, build.rustc])
+            .set(1);
+        let values = families.gauges(&family::SCORE_TARGET)?;
+        for target in targets {
+            values
+                .with_label_values(&[&target.measure.to_string(), &target.tier])
+                .set(target.value);
+        }
         let metrics = Self {
             build,
-            gold_queries: IntGauge::with_opts(opts(&family::GOLD_QUERIES))?,
-            gold_judgements: IntGauge::with_opts(opts(&family::GOLD_JUDGEMENTS))?,
-            gold_info: IntGaugeVec::new(
-                opts(&family::GOLD_INFO),
-                &family::GOLD_INFO.label_names(),
-            )?,
-            gold_reloads: IntCounterVec::new(
-                opts(&family::GOLD_RELOADS),
-                &family::GOLD_RELOADS.label_names(),
-            )?,
-            gold_reload_timestamp: Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP))?,
-            snapshot_age: GaugeVec::new(
-                opts(&family::SNAPSHOT_AGE),
-                &family::SNAPSHOT_AGE.label_names(),
-            )?,
-            kafka_connected: IntGaugeVec::new(
-                opts(&family::KAFKA_CONNECTED),
-                &family::KAFKA_CONNECTED.label_names(),
-            )?,
-            assigned_partitions: IntGauge::with_opts(opts(&family::ASSIGNED_PARTITIONS))?,
-            rebalances: IntCounter::with_opts(opts(&family::REBALANCES))?,
-            sessions_split: IntCounter::with_opts(opts(&family::SESSIONS_CROSS_PARTITION))?,
-            checkpoints: CheckpointMetrics::new()?,
-            dead_letters: IntCounterVec::new(
-                opts(&family::DEAD_LETTERS),
-                &family::DEAD_LETTERS.label_names(),
-            )?,
-            dead_letter_failures: IntCounterVec::new(
-                opts(&family::DEAD_LETTER_FAILURES),
-                &family::DEAD_LETTER_FAILURES.label_names(),
-            )?,
-            log_lines_lost: IntCounter::with_opts(opts(&family::LOG_LINES_LOST))?,
+            gold_queries: families.gauge(&family::GOLD_QUERIES)?,
+            gold_judgements: families.gauge(&family::GOLD_JUDGEMENTS)?,
+            gold_info: families.whole_gauges(&family::GOLD_INFO)?,
+            gold_reloads: families.counters(&family::GOLD_RELOADS)?,
+            gold_reload_timestamp: families
+                .add(Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP)))?,
+            snapshot_age: families.gauges(&family::SNAPSHOT_AGE)?,
+            kafka_connected: families.whole_gauges(&family::KAFKA_CONNECTED)?,
+            assigned_partitions: families.gauge(&family::ASSIGNED_PARTITIONS)?,
+            rebalances: families.counter(&family::REBALANCES)?,
+            sessions_split: families.counter(&family::SESSIONS_CROSS_PARTITION)?,
+            checkpoints: CheckpointMetrics::new(&families)?,
+            dead_letters: families.counters(&family::DEAD_LETTERS)?,
+            dead_letter_failures: families.counters(&family::DEAD_LETTER_FAILURES)?,
+            log_lines_lost: families.counter(&family::LOG_LINES_LOST)?,
             lost_log_lines,
-            rejected_requests: IntCounterVec::new(
-                opts(&family::HTTP_REJECTED_REQUESTS),
-                &family::HTTP_REJECTED_REQUESTS.label_names(),
-            )?,
-            closed_connections: IntCounterVec::new(
-                opts(&family::HTTP_CLOSED_CONNECTIONS),
-                &family::HTTP_CLOSED_CONNECTIONS.label_names(),
-            )?,
+            rejected_requests: families.counters(&family::HTTP_REJECTED_REQUESTS)?,
+            closed_connections: families.counters(&family::HTTP_CLOSED_CONNECTIONS)?,
             registry,
         };
-        let collectors: [Box<dyn Collector>; 15] = [
-            Box::new(metrics.gold_queries.clone()),
-            Box::new(metrics.gold_judgements.clone()),
-            Box::new(metrics.gold_info.clone()),
-            Box::new(metrics.gold_reloads.clone()),
-            Box::new(metrics.gold_reload_timestamp.clone()),
-            Box::new(metrics.snapshot_age.clone()),
-            Box::new(metrics.kafka_connected.clone()),
-            Box::new(metrics.assigned_partitions.clone()),
-            Box::new(metrics.rebalances.clone()),
-            Box::new(metrics.sessions_split.clone()),
-            Box::new(metrics.dead_letters.clone()),
-            Box::new(metrics.dead_letter_failures.clone()),
-            Box::new(metrics.log_lines_lost.clone()),
-            Box::new(metrics.rejected_requests.clone()),
-            Box::new(metrics.closed_connections.clone()),
-        ];
-        for collector in collectors
-            .into_iter()
-            .chain(metrics.checkpoints.collectors())
-        {
-            metrics.registry.register(collector)?;
-        }
-        metrics
-            .registry
-            .register(Box::new(ProcessCollector::for_self()))?;
-        metrics.register_build_info()?;
-        metrics.register_targets(targets)?;
         // Both results are exposed from the start: `increase` misses the first failure if the
         // counter appears with it.
         for result in [AttemptResult::Success, AttemptResult::Failure] {
@@ -403,29 +350,36 @@ impl ProcessMetrics {
             .inc_by(split.saturating_sub(self.sessions_split.get()));
         self.registry.gather()
     }
+}
 
-    fn register_build_info(&self) -> Result<(), Error> {
-        let info = IntGaugeVec::new(opts(&family::BUILD_INFO), &family::BUILD_INFO.label_names())?;
-        let BuildInfo {
-            version,
-            revision,
-            rustc,
-        } = self.build;
-        info.with_label_values(&[version, revision, rustc]).set(1);
-        self.registry.register(Box::new(info))
+/// Registry that creates and registers the families of the catalogue.
+struct Families<'a>(&'a Registry);
+
+impl Families<'_> {
+    fn add<C: Collector + Clone + 'static>(&self, created: Result<C, Error>) -> Result<C, Error> {
+        let collector = created?;
+        self.0.register(Box::new(collector.clone()))?;
+        Ok(collector)
     }
 
-    fn register_targets(&self, targets: &[Target]) -> Result<(), Error> {
-        let values = GaugeVec::new(
-            opts(&family::SCORE_TARGET),
-            &family::SCORE_TARGET.label_names(),
-        )?;
-        for target in targets {
-            values
-                .with_label_values(&[&target.measure.to_string(), &target.tier])
-                .set(target.value);
-        }
-        self.registry.register(Box::new(values))
+    fn counter(&self, family: &Family) -> Result<IntCounter, Error> {
+        self.add(IntCounter::with_opts(opts(family)))
+    }
+
+    fn counters(&self, family: &Family) -> Result<IntCounterVec, Error> {
+        self.add(IntCounterVec::new(opts(family), &family.label_names()))
+    }
+
+    fn gauge(&self, family: &Family) -> Result<IntGauge, Error> {
+        self.add(IntGauge::with_opts(opts(family)))
+    }
+
+    fn gauges(&self, family: &Family) -> Result<GaugeVec, Error> {
+        self.add(GaugeVec::new(opts(family), &family.label_names()))
+    }
+
+    fn whole_gauges(&self, family: &Family) -> Result<IntGaugeVec, Error> {
+        self.add(IntGaugeVec::new(opts(family), &family.label_names()))
     }
 }
 
