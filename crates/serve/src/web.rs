@@ -5,54 +5,23 @@
 
 mod authentication;
 pub mod config;
+mod files;
 mod tls;
 
 use std::error::Error;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use rustls::ServerConfig;
-use sha2::{Digest as _, Sha256};
 
 use config::{ClientAuth, WebConfig};
+pub use files::WebError;
+use files::{read, sha256};
 
 pub(super) use authentication::{Authentication, Verdict};
-
-/// Problem of a web configuration or of a file that it names.
-#[derive(Debug, thiserror::Error)]
-pub enum WebError {
-    /// The file is not valid.
-    #[error(transparent)]
-    Config(Box<dyn Error + Send + Sync>),
-    /// A file that it names cannot be read.
-    #[error("{} cannot be read: {source}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Cause.
-        source: io::Error,
-    },
-    /// The content of a file that it names is not valid.
-    #[error("{}: {text}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// Problem and remedy, without the content.
-        text: String,
-    },
-    /// A reload would remove a protection.
-    #[error("{} {text}; restart to change this", path.display())]
-    Weaker {
-        /// The web configuration.
-        path: PathBuf,
-        /// The protection.
-        text: &'static str,
-    },
-}
 
 /// Web configuration of a listener with the contents of its files.
 #[derive(Debug, Default)]
@@ -214,17 +183,6 @@ impl Source {
             authentication: needs_credentials.then(|| Authentication::new(config.users, &tokens)),
         })
     }
-}
-
-fn sha256(bytes: &[u8]) -> [u8; 32] {
-    Sha256::digest(bytes).into()
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, WebError> {
-    fs::read(path).map_err(|source| WebError::Unreadable {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 /// Minimum length of a bearer token.

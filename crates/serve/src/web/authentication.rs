@@ -17,7 +17,7 @@ use subtle::{Choice, ConstantTimeEq as _};
 use tokio::sync::Semaphore;
 
 use super::config::PasswordHash;
-use super::sha256;
+use super::files::sha256;
 
 /// Maximum number of verified passwords that are remembered.
 const MAX_VERIFIED: usize = 64;
@@ -25,9 +25,25 @@ const MAX_VERIFIED: usize = 64;
 /// Maximum number of passwords that are verified at the same time.
 const MAX_VERIFICATIONS: usize = 2;
 
-/// Hash of no known password, verified for unknown users: the time of a response must not show
-/// which users exist.
-const NO_PASSWORD: &str = "$2b$10$abcdefghijklmnopqrstuuPYp3bPhMJQKPbMYZ5Bc7zlwQHXlWjDi";
+/// Salt and hash of no known password.
+const NO_PASSWORD: &str = "abcdefghijklmnopqrstuuPYp3bPhMJQKPbMYZ5Bc7zlwQHXlWjDi";
+
+/// Verifies `password` by `hash`, of this cost, in the time of a verification of the cost `highest`.
+/// The time of a response must not show which users exist.
+fn verify(password: &str, hash: Option<&PasswordHash>, highest: u32) -> bool {
+    let is_valid = |hash: &str| bcrypt::verify(password, hash).unwrap_or(false);
+    let by_none = |cost: u32| is_valid(&format!("$2b${cost:02}${NO_PASSWORD}"));
+    let Some(hash) = hash else {
+        by_none(highest);
+        return false;
+    };
+    let is_granted = is_valid(hash.as_str());
+    // Each cost doubles the time: those from the lower to the higher one add up to the difference.
+    for cost in hash.cost()..highest {
+        by_none(cost);
+    }
+    is_granted
+}
 
 /// Result of an authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +59,8 @@ pub(crate) enum Verdict {
 /// Credentials that a listener accepts.
 pub(crate) struct Authentication {
     users: BTreeMap<String, PasswordHash>,
+    /// Highest cost of their hashes.
+    highest_cost: u32,
     /// Hashes of the bearer tokens.
     tokens: Vec<[u8; 32]>,
     /// Hashes of verified credentials, oldest first.
@@ -63,6 +81,7 @@ impl Authentication {
     pub(super) fn new(users: BTreeMap<String, PasswordHash>, tokens: &[String]) -> Self {
         let tokens = tokens.iter().map(|token| sha256(token.as_bytes()));
         Self {
+            highest_cost: users.values().map(PasswordHash::cost).max().unwrap_or(0),
             users,
             tokens: tokens.collect(),
             verified: Arc::default(),
@@ -116,8 +135,8 @@ impl Authentication {
         if self.users.is_empty() {
             return Verdict::Denied;
         }
-        let known = self.users.get(user).map(PasswordHash::as_str);
-        let hash = known.unwrap_or(NO_PASSWORD).to_owned();
+        let known = self.users.get(user).cloned();
+        let hash = known.as_ref().map_or(NO_PASSWORD, PasswordHash::as_str);
         // No part contains a line feed followed by the next part by accident: a hash has none.
         let credentials = sha256(format!("{hash}\n{}\n{user}\n{password}", user.len()).as_bytes());
         let lock = |verified: &Mutex<VecDeque<[u8; 32]>>| {
@@ -131,12 +150,13 @@ impl Authentication {
             return Verdict::Busy;
         };
         let password = password.to_owned();
+        let highest_cost = self.highest_cost;
         let verification = tokio::task::spawn_blocking(move || {
             // The permit is held until the thread is free, also if the client has disconnected.
             let _permit = permit;
-            bcrypt::verify(password, &hash).unwrap_or(false)
+            verify(&password, known.as_ref(), highest_cost)
         });
-        if !(verification.await.unwrap_or(false) && known.is_some()) {
+        if !verification.await.unwrap_or(false) {
             return Verdict::Denied;
         }
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,4 +172,35 @@ impl Authentication {
 fn is_among<'a>(hash: &[u8; 32], hashes: impl Iterator<Item = &'a [u8; 32]>) -> bool {
     let found = hashes.fold(Choice::from(0), |found, known| found | known.ct_eq(hash));
     found.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::{PasswordHash, verify};
+
+    #[test]
+    #[allow(clippy::disallowed_methods, reason = "the test measures time")]
+    fn known_and_unknown_users_take_the_same_time() {
+        let cheap = bcrypt::hash("right", 5).unwrap();
+        let dear = bcrypt::hash("right", 11).unwrap();
+        let [cheap, dear] = [cheap, dear].map(|hash| PasswordHash::parse(&hash).unwrap());
+        assert_eq!((cheap.cost(), dear.cost()), (5, 11));
+        let seconds = |hash: Option<&PasswordHash>| {
+            let measure = || {
+                let start = Instant::now();
+                assert!(!verify("wrong", hash, 11));
+                start.elapsed().as_secs_f64()
+            };
+            // The shortest of three is the least disturbed by other processes.
+            (0..3).map(|_| measure()).fold(f64::INFINITY, f64::min)
+        };
+        let unknown = seconds(None);
+        for (name, known) in [("cheap", &cheap), ("dear", &dear)] {
+            let ratio = seconds(Some(known)) / unknown;
+            assert!((0.5..2.0).contains(&ratio), "{name}: {ratio}");
+            assert!(verify("right", Some(known), 11));
+        }
+    }
 }

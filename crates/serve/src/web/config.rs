@@ -58,7 +58,10 @@ pub enum TlsVersion {
 
 /// Bcrypt hash of a password. `Debug` masks it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct PasswordHash(String);
+pub struct PasswordHash {
+    text: String,
+    cost: u32,
+}
 
 impl PasswordHash {
     /// The bcrypt hash in `text`.
@@ -71,13 +74,21 @@ impl PasswordHash {
             Ok(parts) if parts.get_cost() > MAX_BCRYPT_COST => Err(format!(
                 "is a bcrypt hash of a cost above {MAX_BCRYPT_COST}; use 10 to 12"
             )),
-            Ok(_) => Ok(Self(text.to_owned())),
+            Ok(parts) => Ok(Self {
+                text: text.to_owned(),
+                cost: parts.get_cost(),
+            }),
         }
+    }
+
+    /// Cost of the hash.
+    pub(super) fn cost(&self) -> u32 {
+        self.cost
     }
 
     /// The hash with its parameters.
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 

@@ -16,8 +16,8 @@ use rustls::{
     SupportedProtocolVersion, version,
 };
 
-use super::{WebError, read};
-use crate::web::config::{ClientAuth, TlsConfig, TlsVersion};
+use super::config::{ClientAuth, TlsConfig, TlsVersion};
+use super::files::{WebError, read};
 
 const ALL_VERSIONS: &[&SupportedProtocolVersion] = &[&version::TLS12, &version::TLS13];
 const ONLY_TLS13: &[&SupportedProtocolVersion] = &[&version::TLS13];
