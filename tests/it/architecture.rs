@@ -411,8 +411,6 @@ const CIRCLES: &[(&str, usize)] = &[
     ("eval::template", 2),
     ("sidecar::config", 4),
     ("serve", 24),
-    ("serve::server", 2),
-    ("serve::web", 3),
 ];
 
 /// Crates that must not be among the dependencies of `rankgauge-core`: runtimes, clients, servers,

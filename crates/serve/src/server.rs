@@ -10,6 +10,7 @@
 )]
 
 mod connection;
+mod limits;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -42,6 +43,7 @@ use tracing::{debug, warn};
 use super::process::{CloseReason, ListenerMetrics, RejectReason};
 use super::web::{Authentication, Verdict, Web};
 use connection::{Connection, Phase, Tracked};
+pub use limits::Limits;
 
 /// Maximum size of the head of a request in bytes.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
@@ -55,35 +57,6 @@ const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time limit for in-flight requests at shutdown.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Limits of a listener.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Maximum number of requests in progress, until their responses are sent. Bounds the memory
-    /// of responses. Probes are not counted.
-    pub requests: usize,
-    /// Maximum number of connections.
-    pub connections: usize,
-    /// Time limit from the accepted connection, or the first byte of a later request, to the end
-    /// of the head of the request. Bodies are never read.
-    pub request: Duration,
-    /// Time limit for sending a response.
-    pub response: Duration,
-    /// Time limit between two requests of a connection.
-    pub idle: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            requests: 16,
-            connections: 256,
-            request: Duration::from_secs(10),
-            response: Duration::from_secs(30),
-            idle: Duration::from_mins(2),
-        }
-    }
-}
 
 /// A response with a complete body.
 pub type HttpResponse = Response<Full<Bytes>>;
@@ -418,9 +391,8 @@ fn names_gzip(header: &str) -> bool {
     header.split(',').any(|coding| {
         let mut parts = coding.split(';').map(str::trim);
         let refused = |weight: &str| {
-            weight
-                .strip_prefix("q=")
-                .is_some_and(|q| q.parse() == Ok(0.0))
+            let (name, value) = weight.split_once('=').unwrap_or_default();
+            name.trim().eq_ignore_ascii_case("q") && value.trim().parse() == Ok(0.0)
         };
         parts
             .next()

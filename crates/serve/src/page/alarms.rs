@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use super::deployments;
 use super::format::{count, encoded, score, signed, text, time};
-use super::{deployments, when};
+use super::screen::when;
 use crate::api::regressions::{RegressionEntry, Regressions};
 use crate::api::systems::Systems;
 use crate::live::deployments::Deployment;

@@ -2,10 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::ask;
 use super::chart::Mark;
-use super::format::{ago, encoded, moment, span, text};
-use super::overview::variant_name;
+use super::format::{ago, encoded, moment, span, text, variant_name};
+use super::screen::ask;
 use crate::api::deployments::{AcceptedDeployment, Entry, entry};
 use crate::api::status;
 use crate::clock::wall_now;

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use super::chart;
 use super::format::{count, encoded, estimate, quantity, share, signed_text, text};
-use super::{Screen, chart, empty};
+use super::screen::{Screen, empty, ratio};
 use crate::api::experiments::{ArmStatus, ExperimentStatus};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
@@ -48,7 +49,7 @@ fn section(experiment: &ExperimentStatus) -> Markup {
                     th scope="row" { a href={ "/systems/" (encoded(&arm.variant)) } data-row { (text(&arm.variant)) } @if arm.is_control { " " span.name { "control" } } }
                     td data-label="Searches" { (count(arm.searches)) }
                     td data-label="Sessions" { (count(arm.sessions)) }
-                    td data-label="Share" { (share(super::ratio(arm.sessions, sessions))) }
+                    td data-label="Share" { (share(ratio(arm.sessions, sessions))) }
                     td data-label="Configured" { (share(arm.share)) }
                 } } }
             } }

@@ -153,3 +153,8 @@ pub(super) fn text(text: &str) -> Markup {
 pub(super) fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
+
+/// Name of a variant; searches without one have none.
+pub(super) fn variant_name(variant: &str) -> Markup {
+    html! { @if variant.is_empty() { em { "no variant" } } @else { (text(variant)) } }
+}

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::format::{count, encoded, share, size, text};
-use super::{Screen, command, empty};
+use super::screen::{Screen, command, empty, ratio};
 use crate::api::gold::GoldCoverage;
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
@@ -44,7 +44,7 @@ fn facts(found: &GoldCoverage) -> Markup {
             div { dt { "Judgements" } dd { (size(found.gold.judgements)) } }
             div { dt { "Relevant from grade" } dd { (found.relevance_level) } }
             div { dt { "Searches in the gold set" } dd { (count(judged)) " of " (count(judged + unjudged))
-                @if judged + unjudged > 0 { " (" (share(super::ratio(judged, judged + unjudged))) ")" } } }
+                @if judged + unjudged > 0 { " (" (share(ratio(judged, judged + unjudged))) ")" } } }
             div { dt { "Queries with traffic" } dd { (size(found.with_traffic)) " of " (size(found.gold.queries)) } }
         }
     }

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
+use super::chart;
 use super::format::{bytes, count, duration, score, share, text, time};
-use super::{Screen, chart, empty};
+use super::screen::{Screen, empty, ratio};
 use crate::api::parameters::Parameters;
 use crate::api::pipeline::{KindStatus, Pipeline, RejectedCount};
 use crate::api::problem::ApiError;
@@ -68,7 +69,7 @@ fn records(kind: &str, of: &KindStatus) -> Markup {
                     li { strong { (count(of.received)) } " received" span.name { " =" } }
                     @for it in &of.outcomes { li data-outcome=(it.outcome) {
                         span class={ "swatch " (class(it.outcome)) } {} (count(it.count)) " " (it.outcome)
-                        @if it.count > 0 { span.name { " " (share(super::ratio(it.count, of.received))) } }
+                        @if it.count > 0 { span.name { " " (share(ratio(it.count, of.received))) } }
                     } }
                 }
                 @if let Some(letters) = &of.dead_letters {

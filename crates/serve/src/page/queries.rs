@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use maud::{Markup, html};
 
-use super::format::{count, encoded, score, signed, size, text};
-use super::overview::variant_name;
-use super::{Screen, empty, format};
+use super::format;
+use super::format::{count, encoded, score, signed, size, text, variant_name};
+use super::screen::{Screen, empty};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::queries::{PARAMETERS, QueryScore, WorstQueries, worst_first};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::format::{count, duration, encoded, quantity, score, size, text, time};
-use super::overview::variant_name;
-use super::{Screen, chart, deployments, empty};
+use super::format::{count, duration, encoded, quantity, score, size, text, time, variant_name};
+use super::screen::{Screen, empty};
+use super::{chart, deployments};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::query::{

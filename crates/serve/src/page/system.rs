@@ -7,11 +7,10 @@ use hyper::StatusCode;
 use maud::{Markup, html};
 
 use super::chart::Mark;
-use super::format::{count, duration, encoded, quantity, score, share, signed, text};
-use super::overview::{
-    WINDOW, columns, heat, mean, selected, share_of, tier, variant_name, windows,
-};
-use super::{Screen, chart, command, deployments, empty};
+use super::format::{count, duration, encoded, quantity, score, share, signed, text, variant_name};
+use super::scores::{WINDOW, columns, heat, mean, selected, share_of, tier, windows};
+use super::screen::{Screen, command, empty};
+use super::{chart, deployments};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};

@@ -1,0 +1,207 @@
+//! Frame of a screen, and the elements that screens have in common.
+
+use maud::{DOCTYPE, Markup, html};
+
+use super::format::{self, ago, duration, share, size};
+use crate::api::status::Status;
+
+pub(super) const STYLE: &str = include_str!("style.css");
+pub(super) const SCRIPT: &str = include_str!("script.js");
+pub(super) const ICON: &str = include_str!("icon.svg");
+
+/// Version of the assets, a part of their addresses: browsers may keep an asset forever.
+const VERSION: u64 = fingerprint(fingerprint(0xcbf2_9ce4_8422_2325, STYLE), SCRIPT);
+
+/// FNV-1a hash of a text, beginning with `hash`.
+const fn fingerprint(mut hash: u64, text: &str) -> u64 {
+    let bytes = text.as_bytes();
+    let mut place = 0;
+    while place < bytes.len() {
+        hash = (hash ^ bytes[place] as u64).wrapping_mul(0x0100_0000_01b3);
+        place += 1;
+    }
+    hash
+}
+
+/// A screen: its content and its place in the navigation.
+pub(crate) struct Screen {
+    /// Title of the document.
+    pub(super) title: String,
+    /// Name in the navigation.
+    pub(super) tab: &'static str,
+    /// Address of the same content as JSON.
+    pub(super) json: String,
+    pub(super) content: Markup,
+}
+
+/// Name in the navigation, title and address of the screens.
+const TABS: [(&str, &str, &str); 6] = [
+    ("overview", "Overview", "/"),
+    ("queries", "Queries", "/queries"),
+    ("systems", "Systems", "/systems"),
+    ("experiments", "Experiments", "/experiments"),
+    ("pipeline", "Pipeline", "/pipeline"),
+    ("gold", "Gold set", "/gold"),
+];
+
+pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (screen.title) " – rankgauge" }
+                link rel="icon" href={ "/assets/icon.svg?v=" (VERSION) } type="image/svg+xml";
+                link rel="stylesheet" href={ "/assets/page.css?v=" (VERSION) };
+                script src={ "/assets/page.js?v=" (VERSION) } defer {}
+            }
+            body {
+                a.skip href="#main" { "Skip to content" }
+                header {
+                    a.brand href="/" { "rankgauge" }
+                    nav aria-label="Screens" { ul { @for (name, title, address) in TABS {
+                        li { a href=(address) data-screen=(name) aria-current=[(name == screen.tab).then_some("page")] { (title) } }
+                    } } }
+                    @if let Some(status) = status { (status_line(status)) }
+                }
+                main id="main" tabindex="-1" { (screen.content) }
+                footer {
+                    button #pause type="button" hidden { "Pause" }
+                    a href=(screen.json) { "JSON" }
+                    a href="/api/v1/openapi.json" { "API" }
+                    span { "Keys: " kbd { "?" } }
+                    span.stale-note role="status" { "The last refresh failed; it is retried every 5 seconds." }
+                }
+                (keys())
+            }
+        }
+    }
+}
+
+/// State of the sidecar in one line.
+fn status_line(status: &Status) -> Markup {
+    let is_connected = status.workers.iter().any(|worker| worker.connected);
+    let away = (!is_connected).then_some("no broker connection");
+    let problem = status.liveness_problem.as_deref().or(away);
+    let problem = problem.or(status.readiness_problem.as_deref());
+    let lags = status
+        .partitions
+        .iter()
+        .flat_map(|partition| partition.lag.values());
+    let mut lags = lags.copied().flatten().peekable();
+    let is_lag_known = lags.peek().is_some();
+    let lag: u64 = lags.sum();
+    let ages = status
+        .workers
+        .iter()
+        .filter_map(|worker| worker.snapshot_age_seconds);
+    let age = ages.reduce(f64::max);
+    let searches = status.events.get("search");
+    let of = |outcome| {
+        searches
+            .and_then(|it| it.get(outcome))
+            .copied()
+            .unwrap_or(0)
+    };
+    let (judged, pending) = (of("judged"), of("unjudged"));
+    let finalised = judged + pending;
+    html! {
+        ul.status {
+            li {
+                @if let Some(problem) = problem {
+                    strong.bad { "✗ " (problem) }
+                } @else {
+                    span.good { "✓ healthy" }
+                }
+            }
+            @if status.is_over_series_limit {
+                li { a href="/pipeline#rejected" { strong.bad { "✗ series limit reached" } } }
+            }
+            li title="records that are not read yet" { span.name { "lag" } " "
+                @if is_lag_known { (format::count(lag)) } @else { span.name { "unknown" } }
+            }
+            @if let Some(age) = age {
+                li { span.name { "snapshot" } " "
+                    @if age > 10.0 { strong.bad { "✗ " (duration(age)) } } @else { (duration(age)) }
+                }
+            }
+            @if let Some(gold) = &status.gold {
+                li { span.name { "gold" } " " a href="/gold" { (gold.version) } " "
+                    span.name { "(" (size(gold.queries)) " queries"
+                        @if finalised > 0 {
+                            ", " (share(ratio(judged, finalised))) " of searches"
+                        }
+                        ")" }
+                }
+            } @else {
+                li { a href="/gold" { "no gold set" } }
+            }
+        }
+    }
+}
+
+/// Ratio of two counts; 0 without any.
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "a share is shown with three digits"
+)]
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+fn keys() -> Markup {
+    let keys = [
+        ("/", "focus the search field"),
+        ("j k", "next and previous row"),
+        ("Enter", "open the row"),
+        ("g o", "overview"),
+        ("g q", "queries"),
+        ("g s", "systems"),
+        ("g e", "experiments"),
+        ("g p", "pipeline"),
+        ("g g", "gold set"),
+        ("?", "show and hide this list"),
+    ];
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl { @for (key, text) in keys { dt { @for key in key.split(' ') { kbd { (key) } " " } } dd { (text) } } }
+            form method="dialog" { button { "Close" } }
+        }
+    }
+}
+
+/// Form of a command that changes the state: a question first, then the command.
+pub(super) fn command(name: &str, question: &str, address: &str) -> Markup {
+    ask(name, question, address, &html! {})
+}
+
+/// [`command`] with fields.
+pub(super) fn ask(name: &str, question: &str, address: &str, fields: &Markup) -> Markup {
+    html! {
+        details.command {
+            summary { (name) "…" }
+            form method="post" action=(address) {
+                p { (question) }
+                (fields)
+                button { (name) }
+            }
+        }
+    }
+}
+
+/// Text for a state without data: what is missing, and what to do next.
+pub(super) fn empty(title: &str, text: &Markup) -> Markup {
+    html! { div.empty { p { strong { (title) } } p { (text) } } }
+}
+
+/// Age of a time in words, beside the time.
+pub(super) fn when(time: &str, age_seconds: f64) -> Markup {
+    html! { (format::time(time)) " " span.name { "(" (ago(age_seconds)) ")" } }
+}
