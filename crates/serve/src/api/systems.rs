@@ -176,7 +176,7 @@ pub(crate) fn of(
 ) -> Result<Systems, ApiError> {
     let settings = &exposition.names.settings;
     let windows: Vec<String> = settings.windows.iter().map(|it| it.name.clone()).collect();
-    let window = params.single("window")?;
+    let window = params.single("window");
     let window = window.map_or(Ok(0), |name| super::measures::window(name, settings))?;
     let wanted: Vec<String> = params
         .values("measure")
