@@ -167,7 +167,7 @@ fn ten_amounts_of_a_tenth_sum_to_exactly_one() {
 fn the_stated_cost_of_a_search_takes_precedence_over_its_usage() {
     let usage = json!([
         {"model": "gpt", "input_tokens": 1_000, "cost": {"amount": 3, "currency": "EUR"}},
-        {"model": "nobody knows", "input_tokens": 5},
+        {"model": "unlisted model", "input_tokens": 5},
     ]);
     let stated = json!({"cost": {"amount": 0.25, "currency": "KRW"}});
     let samples = after(&[search("q", 0, &usage, stated)]);
@@ -184,7 +184,7 @@ fn the_stated_cost_of_a_search_takes_precedence_over_its_usage() {
                 r#"tokens_total{direction="input",model="gpt",variant=""}"#,
                 Some("1000"),
             ),
-            (r#"unpriced_usage_total{model="nobody knows"}"#, None),
+            (r#"unpriced_usage_total{model="unlisted model"}"#, None),
             (
                 r#"cost_per_query_mean{currency="KRW",variant="",window="2m"}"#,
                 Some("0.25"),

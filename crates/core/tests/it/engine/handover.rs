@@ -204,7 +204,7 @@ fn a_click_with_a_clock_behind_its_search_survives_a_handover() {
         // The watermark reaches 29 s, the frontier 9 s.
         for kind_and_event in [
             (Kind::Search, DRAFT.write("later", 34_000)),
-            (Kind::Feedback, write_feedback("f", "nobody", 34_000, 0)),
+            (Kind::Feedback, write_feedback("f", "absent", 34_000, 0)),
         ] {
             fleet.arrive(kind_and_event.0, 0, &kind_and_event.1);
         }
@@ -349,7 +349,7 @@ fn records_late_before_a_handover_are_counted_late_once() {
             0,
             &DRAFT.write(&format!("q{second}"), second * 1_000),
         );
-        let orphan = write_feedback(&format!("e{second}"), "nobody", second * 1_000, 2);
+        let orphan = write_feedback(&format!("e{second}"), "absent", second * 1_000, 2);
         fleet.arrive(Kind::Feedback, 0, &orphan);
     }
     fleet.arrive(Kind::Search, 0, &DRAFT.write("late", 3_000));

@@ -56,7 +56,7 @@ impl Reader {
         self.search(
             &json!({"query_id": format!("pass {time}"), "ts": ts, "query": "?", "results": []}),
         );
-        self.read(Kind::Feedback, &write_feedback("pass", "nobody", time, 2));
+        self.read(Kind::Feedback, &write_feedback("pass", "absent", time, 2));
         while self.engine.catch_up() {}
     }
 

@@ -115,7 +115,7 @@ fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
     // P@1 is 1 for every second list.
     for number in 0..8 {
         let documents = match number % 2 {
-            0 => ["d0", "nobody", "d0"],
+            0 => ["d0", "unjudged", "d0"],
             _ => ["d2", "d1", "d9"],
         };
         let payload = search(number, "g0", "v1", &documents);
@@ -148,7 +148,7 @@ fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
     // The second occurrence of a document is judged and worth nothing.
     assert_eq!(
         grades(1),
-        shown([("d0", Some(3.0)), ("nobody", None), ("d0", Some(-1.0))])
+        shown([("d0", Some(3.0)), ("unjudged", None), ("d0", Some(-1.0))])
     );
 }
 
@@ -216,7 +216,7 @@ fn a_deployment_compares_with_the_last_rankings_before_it() {
     let mut engine = Observed::new(&world, &stats);
     let mut serve = |numbers: std::ops::Range<i64>, variant: &str, is_relevant: bool| {
         for number in numbers {
-            let first = if is_relevant { "d0" } else { "nobody" };
+            let first = if is_relevant { "d0" } else { "unjudged" };
             let payload = search(number, "g0", variant, &[first]);
             engine.read(0, number, &payload);
         }
@@ -257,7 +257,7 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
     let stats = stats(&world, MAX_BYTES);
     let mut engine = Observed::new(&world, &stats);
     for number in 0..8 {
-        let payload = search(number, "g0", "v1", &["d0", "nobody"]);
+        let payload = search(number, "g0", "v1", &["d0", "unjudged"]);
         engine.read(0, number, &payload);
     }
     let act = |query_id: &str, object: &str, action: &str| {
@@ -272,12 +272,12 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
     let click = "\"type\": \"click\"";
     act("q7", "d0", click);
     act("q7", "d0", "\"type\": \"dwell\", \"dwell_ms\": 1500");
-    act("q7", "nobody", click);
-    act("q6", "nobody", click);
+    act("q7", "unjudged", click);
+    act("q6", "unjudged", click);
     // The list of the third search is replaced, the document was not served, the search is unknown.
-    act("q2", "nobody", click);
+    act("q2", "unjudged", click);
     act("q7", "d5", click);
-    act("unknown", "nobody", click);
+    act("unknown", "unjudged", click);
     let (_, row) = row(&world, &stats, "g0");
     let newest = row.lists().next().expect("a list");
     let actions: Vec<_> = newest.documents().map(|it| it.actions).collect();
@@ -288,7 +288,7 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
         .iter()
         .map(|(_, document, clicks)| (&**document, *clicks))
         .collect();
-    assert_eq!(clicked, [("nobody", 2)]);
+    assert_eq!(clicked, [("unjudged", 2)]);
 }
 
 #[test]
