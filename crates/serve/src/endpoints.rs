@@ -217,7 +217,8 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
         endpoints.push(endpoint(path, "", Answer::Screen(screen)).with_parameters(parameters));
     }
     for (path, content_type, text) in page::ASSETS {
-        endpoints.push(endpoint(path, "", Answer::Asset { content_type, text }));
+        let asset = endpoint(path, "", Answer::Asset { content_type, text });
+        endpoints.push(asset.with_parameters(&page::ASSET_PARAMETERS));
     }
     endpoints
 });

@@ -64,6 +64,9 @@ pub(super) const ASSETS: [(&str, &str, &str); 3] = [
     ("/assets/icon.svg", "image/svg+xml", ICON),
 ];
 
+/// Parameters of the files: the version of the page that names them.
+pub(super) const ASSET_PARAMETERS: [Parameter; 1] = [Parameter::text("v", "Version of the page.")];
+
 /// Response with a screen.
 pub(super) fn response(
     admin: &AdminApi,
