@@ -55,7 +55,7 @@ fn time_schema(_: &mut SchemaGenerator) -> Schema {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Deployment")]
 pub(crate) struct Entry {
-    #[schemars(extend("format" = "date-time"))]
+    /// Time of the deployment. Its year can have more than four digits.
     pub(crate) time: String,
     #[serde(flatten)]
     pub(crate) deployment: Deployment,
