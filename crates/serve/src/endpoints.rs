@@ -47,10 +47,7 @@ pub(crate) struct Endpoint {
 /// Answer to a request.
 pub(crate) enum Answer {
     /// A response in JSON.
-    Json {
-        read: Box<dyn Fn(&AdminApi, &Parameters) -> Result<Vec<u8>, ApiError> + Send + Sync>,
-        schema: SchemaOf,
-    },
+    Json { read: Box<Read>, schema: SchemaOf },
     /// A change of the state.
     Command {
         run: Run,
@@ -66,6 +63,9 @@ pub(crate) enum Answer {
         text: &'static str,
     },
 }
+
+/// Function of a response in JSON.
+pub(crate) type Read = dyn Fn(&AdminApi, &Parameters) -> Result<Vec<u8>, ApiError> + Send + Sync;
 
 /// Schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;

@@ -52,8 +52,10 @@ pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 8] = [
     ("/queries/{key}", &api::query::PARAMETERS, query::screen),
     ("/systems", &system::PARAMETERS, system::index),
     ("/systems/{variant}", &system::PARAMETERS, system::screen),
-    ("/experiments", &[], experiments::screen),
-    ("/pipeline", &[], pipeline::screen),
+    ("/experiments", &[], |admin, _| {
+        Ok(experiments::screen(admin))
+    }),
+    ("/pipeline", &[], |admin, _| Ok(pipeline::screen(admin))),
     ("/gold", &api::gold::PARAMETERS, gold::screen),
 ];
 

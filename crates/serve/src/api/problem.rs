@@ -25,10 +25,10 @@ pub(crate) struct ApiError {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<String>,
     /// Existing endpoints, in the response to an unknown path.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    endpoints: Vec<String>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    endpoints: Box<[String]>,
     #[serde(skip)]
-    allow: Option<String>,
+    allow: Option<Box<str>>,
 }
 
 impl ApiError {
@@ -39,7 +39,7 @@ impl ApiError {
             status: status.as_u16(),
             detail: detail.into(),
             problems: Vec::new(),
-            endpoints: Vec::new(),
+            endpoints: Box::default(),
             allow: None,
         }
     }
@@ -51,13 +51,13 @@ impl ApiError {
 
     /// This error with the existing endpoints.
     pub(crate) fn with_endpoints(mut self, endpoints: Vec<String>) -> Self {
-        self.endpoints = endpoints;
+        self.endpoints = endpoints.into();
         self
     }
 
     /// This error with the allowed methods.
     pub(crate) fn with_methods(mut self, allow: String) -> Self {
-        self.allow = Some(allow);
+        self.allow = Some(allow.into());
         self
     }
 

@@ -12,10 +12,10 @@ use super::status;
 use crate::history::{History, SAMPLE_INTERVAL, Series};
 use crate::http::Exposition;
 use crate::target::Target;
-use rankgauge_core::detection::{self, Bounds};
+use rankgauge_core::detection::{self, Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::QUANTILES;
-use rankgauge_core::engine::read_model::{ArmReading, ReadModel, ScoreSeries};
+use rankgauge_core::engine::read_model::{ArmReading, ReadModel, ScoreSeries, WatchedSeries};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
 
@@ -318,7 +318,7 @@ impl View<'_> {
         let arm = self.arms.iter().find(|arm| arm.variant == of.variant);
         let difference = arm.and_then(|arm| model.difference(measure, arm, &self.arms));
         let watched = model.watched_series(measure, of.series);
-        let alarms = watched.iter().flat_map(|it| it.alarms());
+        let alarms = watched.iter().flat_map(WatchedSeries::alarms);
         let baseline = model.baseline(measure, of.label);
         // A drop is tested from the first search that was compared with its baseline.
         let evidence = watched.as_ref().map(|it| it.log_evidence);
@@ -330,8 +330,8 @@ impl View<'_> {
             mean,
             is_below_targets: mean.is_some() && !info.targets.is_empty() && tier.is_none(),
             tier: tier.map(|target| target.tier.clone()),
-            baseline: baseline.filter(|_| is_learned).and_then(|it| it.mean()),
-            baseline_searches: baseline.map(|it| it.scores()),
+            baseline: baseline.filter(|_| is_learned).and_then(Baselines::mean),
+            baseline_searches: baseline.map(Baselines::scores),
             alarms: alarms.map(|test| test.name().to_owned()).collect(),
             bounds: watched
                 .as_ref()

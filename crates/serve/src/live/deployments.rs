@@ -50,7 +50,7 @@ pub struct Deployments {
 impl Deployments {
     /// Deployments that were saved in the folder. Without a folder, they are kept in memory.
     pub fn load(folder: Option<&Path>) -> Self {
-        let saved = folder.map_or(Ok(None), |folder| read_text(folder));
+        let saved = folder.map_or(Ok(None), read_text);
         let saved = saved.and_then(|text| match text {
             Some(text) => serde_json::from_str(&text).map_err(io::Error::other),
             None => Ok(VecDeque::new()),

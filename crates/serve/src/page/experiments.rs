@@ -6,12 +6,10 @@ use super::chart;
 use super::format::{count, encoded, estimate, quantity, share, signed_text, text};
 use super::screen::{Screen, empty, ratio};
 use crate::api::experiments::{ArmStatus, ExperimentStatus};
-use crate::api::parameters::Parameters;
-use crate::api::problem::ApiError;
 use crate::api::systems::Difference;
 use crate::api::{AdminApi, experiments};
 
-pub(super) fn screen(admin: &AdminApi, _: &Parameters) -> Result<Screen, ApiError> {
+pub(super) fn screen(admin: &AdminApi) -> Screen {
     let found = experiments::of(&admin.exposition);
     let content = html! {
         h1 { "Experiments" }
@@ -20,12 +18,12 @@ pub(super) fn screen(admin: &AdminApi, _: &Parameters) -> Result<Screen, ApiErro
         }
         @for experiment in &found.experiments { (section(experiment)) }
     };
-    Ok(Screen {
+    Screen {
         title: "Experiments".to_owned(),
         tab: "experiments",
         json: "/api/v1/experiments".to_owned(),
         content,
-    })
+    }
 }
 
 fn section(experiment: &ExperimentStatus) -> Markup {

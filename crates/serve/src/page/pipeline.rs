@@ -5,9 +5,7 @@ use maud::{Markup, html};
 use super::chart;
 use super::format::{bytes, count, duration, score, share, text, time};
 use super::screen::{Screen, empty, ratio};
-use crate::api::parameters::Parameters;
 use crate::api::pipeline::{KindStatus, Pipeline, RejectedCount};
-use crate::api::problem::ApiError;
 use crate::api::status::{self, Status};
 use crate::api::{AdminApi, pipeline};
 use crate::clock::wall_now;
@@ -24,7 +22,7 @@ const CLASSES: [(&str, &str); 8] = [
     ("pending", "open"),
 ];
 
-pub(super) fn screen(admin: &AdminApi, _: &Parameters) -> Result<Screen, ApiError> {
+pub(super) fn screen(admin: &AdminApi) -> Screen {
     let found = pipeline::of(&admin.exposition);
     let status = status::of(admin, wall_now());
     let content = html! {
@@ -34,12 +32,12 @@ pub(super) fn screen(admin: &AdminApi, _: &Parameters) -> Result<Screen, ApiErro
         div.columns { (memory(&found)) (workers(&status)) }
         (partitions(&status))
     };
-    Ok(Screen {
+    Screen {
         title: "Pipeline".to_owned(),
         tab: "pipeline",
         json: "/api/v1/pipeline".to_owned(),
         content,
-    })
+    }
 }
 
 /// Received records of a kind, as a bar of their outcomes and as numbers.
