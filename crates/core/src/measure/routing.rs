@@ -25,27 +25,25 @@ measures! {
     "Routing" [] Within { cutoff: Cutoff = AT_K }
         : UNIT, Up, Source::Rankgauge,
         "1 if the gold domain is among the first k domains considered"
-        => {
-            let rank = rank(judged)?;
-            Some(indicator(rank.is_some_and(|rank| rank < cutoff.length())))
-        };
+        => by_position(judged, |position| indicator(position < cutoff.length()));
 
     /// 0 if it is absent.
     "RoutingRR" [] ReciprocalRank
         : UNIT, Up, Source::Rankgauge,
         "Reciprocal rank of the gold domain among the domains considered"
-        => Some(rank(judged)?.map_or(0.0, |rank| 1.0 / real_length(rank + 1)));
+        => by_position(judged, |position| 1.0 / real_length(position + 1));
 }
 
-/// Returns the position, from 0, of the gold domain among the domains considered: `Some(None)` if it
-/// is absent, `None` if nothing is stated.
-fn rank(judged: &Judged<'_>) -> Option<Option<usize>> {
+/// Returns `score` of the position, from 0, of the gold domain among the domains considered: 0 if it
+/// is absent. `None` if nothing is stated.
+fn by_position(judged: &Judged<'_>, score: impl Fn(usize) -> f64) -> Option<f64> {
     let expected = judged.expected_domain()?;
-    match (&judged.search.routing, &judged.search.domain) {
-        (Some(considered), _) => Some(considered.iter().position(|domain| **domain == *expected)),
-        (None, Some(chosen)) => Some((**chosen == *expected).then_some(0)),
-        (None, None) => None,
-    }
+    let position = match (&judged.search.routing, &judged.search.domain) {
+        (Some(considered), _) => considered.iter().position(|domain| **domain == *expected),
+        (None, Some(chosen)) => (**chosen == *expected).then_some(0),
+        (None, None) => return None,
+    };
+    Some(position.map_or(0.0, score))
 }
 
 /// Returns the cell of the confusion matrix: the expected and the selected domain of a search.
