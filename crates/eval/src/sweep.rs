@@ -103,11 +103,15 @@ pub(crate) struct Collector {
     ranking: Ranking,
     /// Number of gold queries that the run answers.
     answered: usize,
-    /// Answers of counted queries: number of relevant documents, scores and relevance of the results.
-    answers: Vec<(Place, u32, Vec<(f64, bool)>)>,
+    /// Answers of counted queries.
+    answers: Vec<Counted>,
     /// First answer with a result without a score, and its query.
     without_score: Option<(Place, String)>,
 }
+
+/// Answer of a counted query: its place, the number of relevant documents, and scores and relevance of
+/// its results.
+type Counted = (Place, u32, Vec<(f64, bool)>);
 
 impl Collector {
     pub(crate) fn new(options: &Options) -> Self {

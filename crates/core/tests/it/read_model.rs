@@ -420,7 +420,7 @@ fn a_missed_target_is_an_alarm_of_its_series() {
     let model = world.read(&snapshot);
     let series = model.find("V1", ALL_SEARCHES, "").expect("searches of V1");
     let watched = model.watched_series(P_AT_1, series).expect("is watched");
-    assert_eq!(model.watched(), [watched.clone()]);
+    assert_eq!(model.watched(), std::slice::from_ref(&watched));
     assert_eq!(watched.has_alarm[0], Some(true));
     assert!(watched.bounds.is_some_and(|bounds| bounds.upper < 0.9));
     assert_eq!(model.watched_series(RR, series), None);

@@ -42,7 +42,7 @@ impl Row {
     }
 
     /// The row with this value.
-    fn valued(self, value: impl ToString) -> Self {
+    fn valued(self, value: &(impl ToString + ?Sized)) -> Self {
         Self {
             value: value.to_string(),
             ..self
@@ -133,7 +133,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
             table: "recommendation",
             ..Row::default()
         };
-        row.valued(it.rule)
+        row.valued(&it.rule)
             .with_text(format!("{} {}.", it.advice, it.because))
     }));
     rows.extend(operation_rows(evaluation, options.operations));
@@ -324,7 +324,7 @@ fn curves(run: &RunEvaluation) -> Vec<Row> {
     let ndcg = ndcg.map(|(cutoff, mean)| point(format!("nDCG@{cutoff}"), *mean));
     let points = run.points.iter().map(|point| {
         let n = usize::try_from(point.n).ok();
-        let row = Row::of("point", run).valued(point.recall);
+        let row = Row::of("point", run).valued(&point.recall);
         Row {
             slice: "recall".to_owned(),
             ..row.scored("precision", Some(point.precision), n)

@@ -140,7 +140,7 @@ pub(crate) struct Table {
 pub(crate) struct Rows<T> {
     items: Vec<T>,
     columns: Vec<String>,
-    rows: Vec<Vec<Cell>>,
+    cells: Vec<Vec<Cell>>,
 }
 
 impl<T> Rows<T> {
@@ -148,7 +148,7 @@ impl<T> Rows<T> {
     pub(crate) fn of(items: impl IntoIterator<Item = T>) -> Self {
         let items: Vec<T> = items.into_iter().collect();
         Self {
-            rows: items.iter().map(|_| Vec::new()).collect(),
+            cells: items.iter().map(|_| Vec::new()).collect(),
             columns: Vec::new(),
             items,
         }
@@ -161,7 +161,7 @@ impl<T> Rows<T> {
         cell: impl Fn(&T) -> C,
     ) -> Self {
         self.columns.push(title.into());
-        for (row, item) in self.rows.iter_mut().zip(&self.items) {
+        for (row, item) in self.cells.iter_mut().zip(&self.items) {
             row.push(cell(item).into());
         }
         self
@@ -200,7 +200,7 @@ impl<T> Rows<T> {
             caption: caption.into(),
             columns: self.columns,
             heads,
-            rows: self.rows,
+            rows: self.cells,
         }
     }
 

@@ -49,9 +49,12 @@ fn parts(operations: &[Operations]) -> impl Iterator<Item = (&str, String, &Meas
     })
 }
 
+/// Number of a distribution, with its title.
+type Number = (&'static str, fn(&Distribution) -> f64);
+
 /// Adds the columns of a distribution, with `digits` decimals.
 fn with_distribution<T>(rows: Rows<T>, digits: usize, of: impl Fn(&T) -> &Distribution) -> Rows<T> {
-    let numbers: [(&str, fn(&Distribution) -> f64); 5] = [
+    let numbers: [Number; 5] = [
         ("mean", |of| of.mean),
         ("p50", |of| of.p50),
         ("p95", |of| of.p95),

@@ -246,20 +246,7 @@ impl RunReader {
         if format == Format::Trec && !is_unreadable && (wrong.is_some() || repeated.is_some()) {
             drop(states);
             let bytes = input.read_again()?;
-            let text = text::decode(&bytes)?;
-            let groups = trec::groups(text);
-            let new = || (trec::Reader::new(order, options.scores), state());
-            let states = each_of(&groups, new, |(reader, state), group| {
-                let (line, answer) = reader.answer(group)?;
-                take(state, Place { part: 0, line }, &answer);
-                Ok(())
-            });
-            let states = states?.into_iter().map(|(_, state)| state);
-            return Ok(ReadRun {
-                states: states.collect(),
-                places: Places::default(),
-                tag: trec::tag(&bytes),
-            });
+            return in_groups(&bytes, order, options.scores, state, take);
         }
         let repeated = repeated.map(|(first, place, query)| {
             let first = places.line(first);
@@ -342,8 +329,31 @@ fn each_of<S: Send, T: Sync>(
     }
 }
 
+/// Reads a TREC run as a whole: lines of a query can be apart.
+fn in_groups<S: Send>(
+    bytes: &[u8],
+    order: Order,
+    keeps_scores: bool,
+    state: &(impl Fn() -> S + Sync),
+    take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
+) -> Result<ReadRun<S>, Wrong> {
+    let groups = trec::groups(text::decode(bytes)?);
+    let new = || (trec::Reader::new(order, keeps_scores), state());
+    let states = each_of(&groups, new, |(reader, state), group| {
+        let (line, answer) = reader.answer(group)?;
+        take(state, Place { part: 0, line }, &answer);
+        Ok(())
+    });
+    let states = states?.into_iter().map(|(_, state)| state);
+    Ok(ReadRun {
+        states: states.collect(),
+        places: Places::default(),
+        tag: trec::tag(bytes),
+    })
+}
+
 /// Returns the first query that is answered before, with the places of its first and second answer.
-fn first_repeated(queries: &mut Vec<(Place, String)>) -> Option<(Place, Place, String)> {
+fn first_repeated(queries: &mut [(Place, String)]) -> Option<(Place, Place, String)> {
     queries.sort_by_key(|(place, _)| *place);
     let mut first: HashMap<&str, Place, rustc_hash::FxBuildHasher> = HashMap::default();
     queries.iter().find_map(|(place, query)| {

@@ -37,7 +37,7 @@ fn settings(properties: &[(&str, &str)]) -> Settings {
         feedback_topic: "feedback".to_owned(),
         dead_letter_topic: None,
         start: Start::Latest,
-        properties: Properties::from_iter(owned),
+        properties: owned.collect(),
     }
 }
 

@@ -124,7 +124,7 @@ pub(in crate::report) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
             .collect(),
     });
     let rows = Rows::of(&cutoffs)
-        .column("cutoff", |cutoff| cutoff.to_string())
+        .column("cutoff", ToString::to_string)
         .columns(
             &runs,
             |run| run_name(run),
