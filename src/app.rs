@@ -160,7 +160,7 @@ impl App {
     /// use, or a thread or the runtime cannot be started.
     pub fn start(
         config: Config,
-        log: LogQueue,
+        log: &LogQueue,
         log_level: Option<LogLevel>,
     ) -> Result<Self, AppError> {
         let started = wall_now();

@@ -115,7 +115,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let targets = config.targets.clone();
     let kafka = config.kafka.clone();
     let publish_interval = config.publish_interval;
-    let mut app = App::start(config, log.queue().clone(), None)?;
+    let mut app = App::start(config, log.queue(), None)?;
     if let Some(admin) = app.admin_address() {
         // Standard output belongs to the table or the summary.
         writeln!(std::io::stderr(), "live page: http://{admin}/")?;

@@ -347,9 +347,9 @@ impl Worker {
         let PendingEffects { alarms, retired } = engine.take_effects();
         drop(member);
         if let Some(stats) = self.context.query_stats() {
-            retired
-                .into_iter()
-                .for_each(|variant| stats.retire(variant));
+            for variant in retired {
+                stats.retire(variant);
+            }
         }
         let (settings, regressions) = (&config.engine, &published.regressions);
         regressions.report(alarms, settings, registry, wall);

@@ -38,7 +38,7 @@ fn addresses() -> [SocketAddr; 2] {
         let (send, receive) = channel();
         let sidecar = move || {
             let log = LogQueue::start(std::io::sink()).expect("a thread");
-            let mut app = App::start(config, log, None).expect("the sidecar starts");
+            let mut app = App::start(config, &log, None).expect("the sidecar starts");
             let admin = app.admin_address().expect("the admin listener is enabled");
             send.send([app.address(), admin]).expect("a receiver");
             app.run_until(std::future::pending::<()>())

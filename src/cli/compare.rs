@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::evaluate::{JudgingArguments, Request};
+use super::evaluate::{JudgingArguments, Request, Worst};
 use super::failure::Failure;
 use super::gate::FailOn;
 use super::output::ReportFormat;
@@ -160,9 +160,11 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
         sweep: false,
         operations: None,
         labels: &options.by,
-        worst: arguments.worst,
-        last_run_only: true,
-        worst_by: |_| Some(0),
+        worst: Worst {
+            queries: arguments.worst,
+            last_run_only: true,
+            by: |_| Some(0),
+        },
     })?;
     let measures = &judged.evaluation.measures;
     options.labels = compare::labels(&judged.gold, &options.by, &judged.labels);

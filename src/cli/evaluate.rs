@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::gate::Conditions;
 use super::output::ReportFormat;
 use super::{gate, output};
-pub(super) use judging::{JudgedRuns, JudgingArguments, Request, check_component};
+pub(super) use judging::{JudgedRuns, JudgingArguments, Request, Worst, check_component};
 use rankgauge_core::statistics::Settings;
 use rankgauge_eval::compare::{self, ErrorAnalysis, Pair, RunScores};
 use rankgauge_eval::evaluate::Evaluation;
@@ -141,9 +141,11 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         sweep: arguments.sweep_threshold,
         operations: Some(is_report && (arguments.per_query || !arguments.case.is_empty())),
         labels: &[],
-        worst: if is_report { arguments.worst } else { 0 },
-        last_run_only: false,
-        worst_by: report::headline,
+        worst: Worst {
+            queries: if is_report { arguments.worst } else { 0 },
+            last_run_only: false,
+            by: report::headline,
+        },
     };
     let mut judged = arguments.judging.judge(request)?;
     let errors = errors(&mut judged);

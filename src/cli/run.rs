@@ -23,7 +23,7 @@ pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
 
 fn sidecar(config: Config, log: &LogQueue, log_level: LogLevel) -> anyhow::Result<()> {
     info!(version = env!("CARGO_PKG_VERSION"), "starting");
-    let mut app = App::start(config, log.clone(), Some(log_level))?;
+    let mut app = App::start(config, log, Some(log_level))?;
     let reloads = app.reload_on_hangup();
     let signals = app.run_until(async {
         tokio::select! {

@@ -165,7 +165,7 @@ impl Scalar for Whole {
     fn parse(&self, text: &str) -> Result<usize, String> {
         let Self(min, max) = self;
         match text.parse() {
-            Ok(number) => within(*min, *max, number, usize::to_string),
+            Ok(number) => within(min, max, number, usize::to_string),
             Err(_) if finite(text).is_some() => {
                 Err(format!("is not a whole number between {min} and {max}"))
             }
@@ -176,15 +176,15 @@ impl Scalar for Whole {
 
 /// `value`, if it is not below `min` or above `max`.
 fn within<T: PartialOrd>(
-    min: T,
-    max: T,
+    min: &T,
+    max: &T,
     value: T,
     format: impl Fn(&T) -> String,
 ) -> Result<T, String> {
-    if min <= value && value <= max {
+    if *min <= value && value <= *max {
         return Ok(value);
     }
-    let (min, max) = (format(&min), format(&max));
+    let (min, max) = (format(min), format(max));
     Err(format!("is not between {min} and {max}"))
 }
 
@@ -226,7 +226,7 @@ impl Scalar for Bytes {
 
     fn parse(&self, text: &str) -> Result<usize, String> {
         let bytes = units::parse_bytes(text).ok_or(units::BYTES)?;
-        within(self.0, self.1, bytes, |bytes| units::format_bytes(*bytes))
+        within(&self.0, &self.1, bytes, |bytes| units::format_bytes(*bytes))
     }
 }
 
@@ -242,7 +242,7 @@ impl Scalar for Span {
 
     fn parse(&self, text: &str) -> Result<Duration, String> {
         let value = units::parse_duration(text).ok_or(units::DURATION)?;
-        within(self.0, self.1, value, |it| units::format_duration(*it))
+        within(&self.0, &self.1, value, |it| units::format_duration(*it))
     }
 }
 

@@ -370,12 +370,11 @@ impl Reader {
             let property = words
                 .strip_prefix("kafka_properties_")
                 .filter(|property| !property.is_empty());
-            let known = match property {
-                Some(property) => Some(format!("kafka.properties.{}", property.replace('_', "."))),
-                None => {
-                    let mut keys = self.entries.keys();
-                    keys.find(|key| flat(key) == words).map(ToString::to_string)
-                }
+            let known = if let Some(property) = property {
+                Some(format!("kafka.properties.{}", property.replace('_', ".")))
+            } else {
+                let mut keys = self.entries.keys();
+                keys.find(|key| flat(key) == words).map(ToString::to_string)
             };
             self.problems.extend(known.map(|key| Problem {
                 place: Place::Environment(name.clone()),

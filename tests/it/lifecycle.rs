@@ -81,7 +81,7 @@ fn requested_end_of_the_workers_is_no_failure() {
     ];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
     let config = config::load(&[], std::iter::empty(), &settings).expect("valid settings");
-    let mut app = App::start(config, LogQueue::default(), None).expect("a sidecar");
+    let mut app = App::start(config, &LogQueue::default(), None).expect("a sidecar");
     let exposition = app.exposition();
     exposition.control.stop();
     let ended = app.run_until(async {

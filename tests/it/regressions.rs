@@ -61,10 +61,7 @@ fn play(
     engine.apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
     let (mut offsets, mut evident, mut second) = ([0; 2], Vec::new(), 0);
     for record in Traffic::new(corpus, traffic) {
-        let kind = match record.kind {
-            Kind::Search => Kind::Search,
-            Kind::Feedback => Kind::Feedback,
-        };
+        let kind = record.kind;
         let offset = &mut offsets[kind.index()];
         if kind == Kind::Search && *offset == i64::try_from(searches).expect("a small number") {
             break;

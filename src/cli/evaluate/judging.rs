@@ -110,12 +110,18 @@ pub(in crate::cli) struct Request<'a> {
     pub(in crate::cli) operations: Option<bool>,
     /// Labels whose values are collected from search events.
     pub(in crate::cli) labels: &'a [String],
-    /// Number of worst queries to analyse, 0 for none.
-    pub(in crate::cli) worst: usize,
+    /// Worst queries to analyse.
+    pub(in crate::cli) worst: Worst,
+}
+
+/// Worst queries to analyse.
+pub(in crate::cli) struct Worst {
+    /// Number of queries, 0 for none.
+    pub(in crate::cli) queries: usize,
     /// True to analyse the last run only.
     pub(in crate::cli) last_run_only: bool,
-    /// Measure that determines the worst queries, by position.
-    pub(in crate::cli) worst_by: fn(&[String]) -> Option<usize>,
+    /// Measure that determines them, by position.
+    pub(in crate::cli) by: fn(&[String]) -> Option<usize>,
 }
 
 /// Judged runs, with the gold set.
@@ -190,10 +196,10 @@ impl JudgingArguments {
             documents: request.documents,
         };
         let measures: Vec<String> = options.measures.iter().map(ToString::to_string).collect();
-        let analysed = (request.worst_by)(&measures).filter(|_| request.worst > 0);
+        let analysed = (request.worst.by)(&measures).filter(|_| request.worst.queries > 0);
         let analysed = analysed.map(|measure| AnalysedErrors {
             measure,
-            worst: request.worst,
+            worst: request.worst.queries,
         });
         let reading = ReadOptions {
             order: self.order.map(Order::from),
@@ -204,7 +210,7 @@ impl JudgingArguments {
         let (mut evaluations, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
         let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
         for (position, (path, name)) in self.run.iter().zip(&names).enumerate() {
-            let is_analysed = !request.last_run_only || position + 1 == self.run.len();
+            let is_analysed = !request.worst.last_run_only || position + 1 == self.run.len();
             let contents = Contents {
                 errors: analysed.filter(|_| is_analysed),
                 operations: request.operations.map(|per_query| RequestedOperations {

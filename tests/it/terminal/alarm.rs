@@ -15,7 +15,6 @@ use rankgauge_core::engine::evidence::Alarm;
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::records;
 use rankgauge_core::time::{Millis, WallTime};
@@ -103,10 +102,7 @@ pub(super) fn found() -> (View, History, Context) {
     }));
     let (mut offsets, mut regressions, mut tick) = ([0; 2], Vec::new(), 0);
     for record in Traffic::new(corpus, traffic) {
-        let kind = match record.kind {
-            Kind::Search => Kind::Search,
-            Kind::Feedback => Kind::Feedback,
-        };
+        let kind = record.kind;
         let (partition, offset) = (0, offsets[kind.index()]);
         offsets[kind.index()] += 1;
         let at = Position { partition, offset };
