@@ -2,6 +2,18 @@
 //! [`reader`], [`producer`]s, and one [`Error`], which contains no secret.
 //!
 //! The crate depends on the events and commit points of [`rankgauge_core`], not on its engine.
+//!
+//! ```
+//! use rankgauge_core::event::Kind;
+//! use rankgauge_kafka::commit_metadata::{decode, encode};
+//!
+//! // The group committed offset 40 of partition 3: the join needs records from there on. Records
+//! // below 58 are counted already.
+//! let metadata = "rankgauge/1 counted=58";
+//! let point = decode(3, Kind::Search, 40, metadata).expect("metadata of rankgauge");
+//! assert_eq!((point.rebuild, point.counted), (40, 58));
+//! assert_eq!(encode(&point), metadata);
+//! ```
 #![allow(
     clippy::disallowed_methods,
     reason = "clients of Kafka wait for brokers by the clock"

@@ -7,6 +7,17 @@
 //! The families are declared in [`rankgauge_core::engine::family`]. Those that grow with variants,
 //! slices and measures are written directly from the snapshot ([`collect`]). The few that describe
 //! the process are held by the `prometheus` crate ([`process`]).
+//!
+//! ```
+//! use rankgauge_serve::collect::Value;
+//! use rankgauge_serve::text::write_value;
+//!
+//! // Sums of scores are exact, and are written with the digits that they have.
+//! let mut text = String::new();
+//! let sum = Value::Decimal { units: 1_500_000_001, decimals: 9 };
+//! write_value(sum, &mut text);
+//! assert_eq!(text, "1.500000001");
+//! ```
 
 pub mod admin;
 pub mod api;
