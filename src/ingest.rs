@@ -1,7 +1,7 @@
 //! Workers: threads that consume records from Kafka and feed them to their engine.
 //!
 //! A worker owns its consumer and its engine. The thread that polls also processes, which avoids
-//! copying records or passing them between threads. Other threads see only the [`WorkerView`] of
+//! copying records or passing them between threads. Other threads see only the `WorkerView` of
 //! a worker: its last published snapshot and a few flags. Readers and workers never block each
 //! other.
 #![allow(
@@ -69,7 +69,7 @@ pub enum IngestError {
 /// Maximum time for which searches are finalised between two rounds of polls.
 const MAX_CATCH_UP_TIME: Duration = Duration::from_millis(20);
 
-/// Runs a worker on the current thread until [`Control::stop`].
+/// Runs a worker on the current thread until `Control::stop`.
 ///
 /// Retries while the brokers are unavailable, at the start and later.
 ///

@@ -2,7 +2,7 @@
 //!
 //! librdkafka with `enable.idempotence` loses records of batches that are sent at once to a topic just
 //! created, and reports them as delivered without an offset. [`Producer`] therefore waits until each
-//! partition of its topics answers, and [`Reports`] receives a delivery without an offset as a failure.
+//! partition of its topics answers, and `Reports` receives a delivery without an offset as a failure.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
