@@ -3,7 +3,7 @@
 //! There is one loader and one model. The formats parse a file into drafts (`formats`). The drafts
 //! are checked against each other and become a [`GoldSet`] (`validate`); downstream code does not
 //! check again. A set is immutable: a reload builds a new one. This module must not know searches,
-//! measures or metrics, and only [`load`] and [`Sources::read`] read files.
+//! measures or metrics, and only [`load()`] and [`Sources::read`] read files.
 
 pub mod adoption;
 mod details;
