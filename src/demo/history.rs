@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::view::{ScoreTotal, Times, View};
-use rankgauge_core::engine::fixed::count_to_f64;
+use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::live::regressions::Regression;
 
@@ -42,7 +42,7 @@ impl Sample {
     fn searches(&self, variant: &str) -> f64 {
         self.variants
             .get(variant)
-            .map_or(0.0, |(_, searches)| count_to_f64(*searches))
+            .map_or(0.0, |(_, searches)| real(*searches))
     }
 }
 

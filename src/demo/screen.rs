@@ -11,8 +11,8 @@ use unicode_width::UnicodeWidthStr as _;
 use super::history::{History, Story};
 use super::table;
 use super::view::{Variant, View};
-use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
+use rankgauge_core::number::real;
 use rankgauge_eval::text_layout::{escape_controls, truncate, wrap};
 use rankgauge_serve::target::Target;
 
@@ -267,7 +267,7 @@ fn change(baseline: Option<f64>, variant: &Variant, measure: &str) -> Cell {
         return ("-".to_owned(), Tone::Plain);
     };
     let change = mean - baseline;
-    let error = 0.5 / count_to_f64(variant.headline_count.max(1)).sqrt();
+    let error = 0.5 / real(variant.headline_count.max(1)).sqrt();
     let text = signed(change);
     if change.abs() <= 3.0 * error {
         (text, Tone::Plain)

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
+use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
+use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_serve::collect::Names;
 use rankgauge_serve::live::regressions::Regression;
@@ -178,7 +179,7 @@ fn variant(
             .filter_map(|(measure, name)| Some((name.clone(), recent(measure)?.mean()?)))
             .collect(),
         headline: total.map_or_else(ScoreTotal::default, |tally| ScoreTotal {
-            count: count_to_f64(tally.count),
+            count: real(tally.count),
             sum: units_to_f64(tally.sum, NANO_DECIMALS),
         }),
         headline_count: headline.map_or(0, recent_count),

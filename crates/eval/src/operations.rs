@@ -13,10 +13,10 @@ use serde::Serialize;
 pub use query::QueryOperations;
 
 use crate::evaluate::label_of;
-use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::event::{Search, Usage};
 use rankgauge_core::gold::GoldQuery;
+use rankgauge_core::number::{real, real_length};
 
 /// Operations of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,15 +67,14 @@ pub struct Measured {
 impl Measured {
     /// Number with this name, as in CSV: `latency_ms_p95`, `cost_USD_mean`, `errors`.
     pub fn number(&self, name: &str) -> Option<f64> {
-        let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match name {
             "error_rate" => return self.share(self.errors),
             "zero_result_rate" => return self.share(self.zero_results),
-            "errors" => return Some(count_to_f64(size(self.errors))),
-            "zero_results" => return Some(count_to_f64(size(self.zero_results))),
-            "calls" => return Some(count_to_f64(self.calls)),
-            "input_tokens" => return Some(count_to_f64(self.input_tokens)),
-            "output_tokens" => return Some(count_to_f64(self.output_tokens)),
+            "errors" => return Some(real_length(self.errors)),
+            "zero_results" => return Some(real_length(self.zero_results)),
+            "calls" => return Some(real(self.calls)),
+            "input_tokens" => return Some(real(self.input_tokens)),
+            "output_tokens" => return Some(real(self.output_tokens)),
             "capacity_per_second" => return self.capacity,
             _ => {}
         }
@@ -90,8 +89,7 @@ impl Measured {
 
     /// Share of the searches; `None` without searches.
     fn share(&self, count: usize) -> Option<f64> {
-        let real = |count: usize| count_to_f64(u64::try_from(count).unwrap_or(u64::MAX));
-        (self.searches > 0).then(|| real(count) / real(self.searches))
+        (self.searches > 0).then(|| real_length(count) / real_length(self.searches))
     }
 }
 

@@ -20,8 +20,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::corpus::Corpus;
 use crate::traffic::{Record, Traffic, TrafficSettings};
-use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
+use rankgauge_core::number::real;
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::producer::Producer;
@@ -125,7 +125,7 @@ fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
             ..defaults
         };
     }
-    let seconds = count_to_f64(options.searches) / defaults.searches_per_second;
+    let seconds = real(options.searches) / defaults.searches_per_second;
     // The random span can be a little longer; 5 % plus a minute is enough margin.
     let span = Duration::try_from_secs_f64(seconds * 1.05 + 60.0).unwrap_or_default();
     TrafficSettings {

@@ -18,9 +18,9 @@ use crate::build::BuildInfo;
 use crate::live::{CheckpointView, Published};
 use crate::target::Target;
 use rankgauge_core::engine::family::{self, Family};
-use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_core::number::real;
 use rankgauge_core::time::WallTime;
 
 /// Error in the setup of the families, caused by a mistake in the catalogue.
@@ -147,7 +147,7 @@ impl CheckpointMetrics {
         self.age.with_label_values(&[worker]).set(age);
         self.bytes
             .with_label_values(&[worker])
-            .set(count_to_f64(view.bytes()));
+            .set(real(view.bytes()));
         self.duration
             .with_label_values(&[worker])
             .set(view.took().as_secs_f64());

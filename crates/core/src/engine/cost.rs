@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::engine::family;
-use crate::engine::fixed::{count_to_f64, units_to_f64};
+use crate::engine::fixed::units_to_f64;
 use crate::engine::latency::{HISTOGRAM_PANES, SparseHistogram};
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
 use crate::engine::registry::{Dimension, Label, Series};
@@ -13,6 +13,7 @@ use crate::engine::settings::{MeanQuantity, ObservedMean, Settings};
 use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Windows};
 use crate::event::{Search, Usage};
+use crate::number::real;
 use crate::time::EventTime;
 
 /// Use of a token. The four directions do not overlap: their sum is the number of all tokens.
@@ -59,14 +60,13 @@ impl CostSummary {
 
     /// Mean cost of a search in units of the currency, or `None` without searches.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0)
-            .then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / count_to_f64(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / real(self.count))
     }
 
     /// Quantile of the cost of a search in units of the currency, or `None` without searches.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         let nanos = self.nanos.quantile(quantile);
-        nanos.map(|nanos| count_to_f64(nanos) / 1e9)
+        nanos.map(|nanos| real(nanos) / 1e9)
     }
 }
 

@@ -38,15 +38,6 @@ pub fn nearest(number: f64) -> i64 {
     whole.saturating_add(up)
 }
 
-/// Converts a count to a floating-point number, for ratios at exposition. Exact below 2⁵³.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 lose only digits that no display shows"
-)]
-pub fn count_to_f64(count: u64) -> f64 {
-    count as f64
-}
-
 /// Returns the floating-point number nearest to `units` times 10^-`decimals`, for ratios at
 /// exposition.
 #[allow(

@@ -10,7 +10,7 @@ mod recent;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::{NANO_DECIMALS, Nano, count_to_f64, units_to_f64};
+use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::remap::{IdRemap, RowRemap};
 use crate::engine::settings::Settings;
@@ -18,6 +18,7 @@ use crate::engine::table::{self, row};
 use crate::engine::window::{Progress, Windows};
 use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
+use crate::number::real;
 use crate::time::{EventTime, Millis};
 pub use cells::{Cell, Cells};
 use recent::Recent;
@@ -44,7 +45,7 @@ pub struct Tally {
 impl Tally {
     /// Mean score, or `None` without scores.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / real(self.count))
     }
 
     fn add(&mut self, score: i64) {

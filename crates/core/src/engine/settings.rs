@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use crate::detection::Burst;
-use crate::engine::fixed::count_to_f64;
 use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::event::{Limits, Search};
 use crate::measure::Measure;
 use crate::measure::direction::Direction;
+use crate::number::real;
 use crate::ranking::Rules;
 
 /// Settings that determine how inputs change the state. Two engines with equal settings and equal
@@ -111,13 +111,13 @@ impl Detection {
     /// Threshold of the log evidence at which the searches of one replica alone raise an alarm
     /// about a missed target: ln(replicas/alpha).
     pub fn target_threshold_of_replica(&self) -> f64 {
-        self.target_threshold + count_to_f64(self.replicas.max(1)).ln()
+        self.target_threshold + real(self.replicas.max(1)).ln()
     }
 
     /// Threshold of the log evidence at which the searches of one worker alone raise an alarm about
     /// a missed target: ln(R/alpha) for R workers over all replicas. Bounds use it too.
     pub fn target_threshold_of_worker(&self) -> f64 {
-        self.target_threshold_of_replica() + count_to_f64(self.workers.max(1)).ln()
+        self.target_threshold_of_replica() + real(self.workers.max(1)).ln()
     }
 }
 

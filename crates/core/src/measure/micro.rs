@@ -10,6 +10,7 @@ use super::list::{List, ratio};
 use super::parameter::{Cutoff, Denominator};
 use super::ranked::Ranked;
 use crate::gold::Judgements;
+use crate::number::real;
 use crate::ranking::Ranking;
 
 /// Numbers of documents in the top k of one search or of many, by relevance and retrieval.
@@ -61,13 +62,9 @@ impl AddAssign for Documents {
     }
 }
 
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 lose digits that no report shows"
-)]
 fn share(part: u64, rest: u64) -> Option<f64> {
     let whole = part + rest;
-    (whole > 0).then(|| part as f64 / whole as f64)
+    (whole > 0).then(|| real(part) / real(whole))
 }
 
 /// Returns the cutoffs at which documents are counted, ascending: those of the measures that treat

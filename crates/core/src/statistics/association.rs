@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use crate::number::real;
+
 /// Returns Spearman's rank correlation of pairs `(x, y, count)`: Pearson's correlation of the
 /// mid-ranks, from -1 to 1. `None` if x or y does not vary, or without pairs. A pair may occur
 /// several times in the list.
 ///
 /// The result equals `scipy.stats.spearmanr` (1.11) of the expanded pairs.
 pub fn spearman(pairs: &[(f64, f64, u64)]) -> Option<f64> {
-    let count = |pair: &(f64, f64, u64)| exact(pair.2);
+    let count = |pair: &(f64, f64, u64)| real(pair.2);
     let n: f64 = pairs.iter().map(count).sum();
     let of_x = mid_ranks(pairs.iter().map(|pair| (pair.0, count(pair))));
     let of_y = mid_ranks(pairs.iter().map(|pair| (pair.1, count(pair))));
@@ -53,7 +55,7 @@ pub fn kappa<R: Ord>(items: impl IntoIterator<Item = (R, R, u64)>) -> Option<f64
         ratings.entry(first).or_default()[0] += count;
         ratings.entry(second).or_default()[1] += count;
     }
-    let share = |count| exact(count) / exact(all);
+    let share = |count| real(count) / real(all);
     let observed = share(equal);
     let ratings = ratings.into_values();
     let by_chance: f64 = ratings
@@ -61,12 +63,4 @@ pub fn kappa<R: Ord>(items: impl IntoIterator<Item = (R, R, u64)>) -> Option<f64
         .map(|[a, b]| a * b)
         .sum();
     (all > 0 && by_chance < 1.0).then(|| (observed - by_chance) / (1.0 - by_chance))
-}
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "counts beyond 2^53 lose only digits that no coefficient shows"
-)]
-fn exact(count: u64) -> f64 {
-    count as f64
 }

@@ -2,6 +2,8 @@
 
 use statrs::distribution::{Beta, ContinuousCDF as _};
 
+use rankgauge_core::number::real_length;
+
 /// Number of scores that approximate a distribution: its quantiles at the centres of equal parts.
 const QUANTILES: u32 = 1000;
 
@@ -34,7 +36,7 @@ impl Query {
     }
 
     fn mean(&self) -> f64 {
-        self.scores.iter().sum::<f64>() / rankgauge_core::number::real(as_u64(self.scores.len()))
+        self.scores.iter().sum::<f64>() / real_length(self.scores.len())
     }
 }
 
@@ -50,7 +52,7 @@ impl Population {
     /// cannot drop.
     pub fn new(queries: Vec<Query>) -> Option<Self> {
         let sum: f64 = queries.iter().map(Query::mean).sum();
-        let mean = sum / rankgauge_core::number::real(as_u64(queries.len()));
+        let mean = sum / real_length(queries.len());
         (mean > 0.0).then_some(Self { queries, mean })
     }
 
@@ -79,8 +81,4 @@ fn quantiles(mean: f64, deviation: f64, count: u32) -> Option<Vec<f64>> {
     let beta = Beta::new(mean * both, (1.0 - mean) * both).ok()?;
     let middles = (0..count).map(|part| (f64::from(part) + 0.5) / f64::from(count));
     Some(middles.map(|level| beta.inverse_cdf(level)).collect())
-}
-
-fn as_u64(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
 }

@@ -12,6 +12,7 @@ use rankgauge_core::detection::{
     BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
     log_threshold, minute_of,
 };
+use rankgauge_core::number::real_length;
 
 /// Drops of the mean for the delays.
 pub const DROPS: [f64; 3] = [0.05, 0.1, 0.2];
@@ -304,7 +305,10 @@ fn model_result(model: &Model, setup: &Setup, number: u64) -> ModelResult {
     };
     // A stream is watched until its first alarm.
     let minutes = |level: usize| -> f64 { results.iter().map(|it| it.minutes[level]).sum() };
-    let searches: f64 = results.iter().map(|result| to_real(result.searches)).sum();
+    let searches: f64 = results
+        .iter()
+        .map(|result| real_length(result.searches))
+        .sum();
     let levels = setup.levels();
     ModelResult {
         model: model.name,
@@ -436,9 +440,10 @@ fn median(mut delays: Vec<f64>) -> Option<f64> {
 fn median_at_least(mut delays: Vec<f64>) -> Option<f64> {
     delays.sort_by(f64::total_cmp);
     // The number of delays below the median is binomial: n/2 with the standard deviation √n/2.
-    let below = to_real(delays.len()) / 2.0 - QUANTILE_95 * to_real(delays.len()).sqrt() / 2.0;
+    let below =
+        real_length(delays.len()) / 2.0 - QUANTILE_95 * real_length(delays.len()).sqrt() / 2.0;
     let mut place = 0;
-    while to_real(place + 1) <= below {
+    while real_length(place + 1) <= below {
         place += 1;
     }
     let at_least = *delays.get(place)?;
@@ -454,8 +459,4 @@ const QUANTILE_95: f64 = 1.644_853_626_951_472_7;
 )]
 fn to_minutes(millis: i64) -> f64 {
     millis as f64 / MINUTE
-}
-
-fn to_real(count: usize) -> f64 {
-    rankgauge_core::number::real(u64::try_from(count).unwrap_or(u64::MAX))
 }

@@ -5,9 +5,9 @@ use serde::Serialize;
 
 use super::systems::Difference;
 use crate::http::Exposition;
-use rankgauge_core::engine::fixed::count_to_f64;
 use rankgauge_core::engine::read_model::ArmReading;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::number::real;
 
 /// Experiments of the configuration.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -158,6 +158,6 @@ fn verdict(difference: Difference, direction: Direction) -> &'static str {
 fn searches_to_decide(difference: Difference, searches: u64) -> Option<u64> {
     let half_width = (difference.upper - difference.lower) / 2.0;
     let size = difference.estimate.abs();
-    let enough = count_to_f64(searches) * (half_width / size).powi(2);
+    let enough = real(searches) * (half_width / size).powi(2);
     (size < half_width && enough.is_finite() && enough < 1e9).then(|| enough.ceil() as u64)
 }

@@ -2,6 +2,8 @@
 
 use maud::{Markup, html};
 
+use rankgauge_core::number::{real, real_length};
+
 /// Size of a sparkline.
 const SPARK: (f64, f64) = (60.0, 20.0);
 
@@ -15,7 +17,7 @@ pub(super) struct Mark {
 impl Mark {
     /// Position of the mark as a number of points: in the middle between two of them, or at the last.
     fn place(&self, points: usize) -> f64 {
-        (number(self.points_before) - 0.5).min(number(points.saturating_sub(1)))
+        (real_length(self.points_before) - 0.5).min(real_length(points.saturating_sub(1)))
     }
 }
 
@@ -46,9 +48,9 @@ pub(super) fn sparkline(
     let range = (highest - lowest).max(0.02);
     let middle = f64::midpoint(lowest, highest);
     let y = |value: f64| height / 2.0 - (value - middle) / range * (height - 6.0);
-    let last = number(means.len().saturating_sub(1).max(1));
+    let last = real_length(means.len().saturating_sub(1).max(1));
     let at = |place: f64| 2.0 + place / last * (width - 5.0);
-    let x = |place: usize| at(number(place));
+    let x = |place: usize| at(real_length(place));
     let mut path = String::new();
     let mut is_open = false;
     let mut end = None;
@@ -90,7 +92,7 @@ pub(super) fn sparkline(
 pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>, marks: &[Mark]) -> Markup {
     let (width, height) = (240.0, 48.0);
     let y = |value: f64| height - 4.0 - value.clamp(0.0, 1.0) * (height - 8.0);
-    let step = (width - 12.0) / number(scores.len().saturating_sub(1).max(1));
+    let step = (width - 12.0) / real_length(scores.len().saturating_sub(1).max(1));
     let last = scores.last().copied().unwrap_or_default();
     let text = format!(
         "{title}: last {} searches, the newest {last:.3}",
@@ -111,7 +113,7 @@ pub(super) fn dots(title: &str, scores: &[f64], baseline: Option<f64>, marks: &[
                 line.mark x1=(x) x2=(x) y1="0" y2=(height) { title { (mark.text) } }
             }
             @for (place, score) in scores.iter().enumerate() {
-                circle.end cx=(rounded(6.0 + number(place) * step)) cy=(rounded(y(*score))) r="2.5" {}
+                circle.end cx=(rounded(6.0 + real_length(place) * step)) cy=(rounded(y(*score))) r="2.5" {}
             }
         }
     }
@@ -146,7 +148,7 @@ pub(super) fn stacked(title: &str, parts: &[Part<'_>]) -> Markup {
     let mut start = 0.0;
     let mut bars = Vec::new();
     for (name, size, class) in parts.iter().filter(|(_, size, _)| *size > 0) {
-        let wide = (amount(*size) / amount(total.max(1)) * width).max(1.5);
+        let wide = (real(*size) / real(total.max(1)) * width).max(1.5);
         bars.push((*name, *class, start, wide));
         start += wide;
     }
@@ -167,17 +169,4 @@ pub(super) fn stacked(title: &str, parts: &[Part<'_>]) -> Markup {
 /// A position with one decimal.
 fn rounded(value: f64) -> String {
     format!("{value:.1}")
-}
-
-#[allow(clippy::cast_precision_loss, reason = "a position among few points")]
-fn number(value: usize) -> f64 {
-    value as f64
-}
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a width of a few hundred pixels"
-)]
-fn amount(value: u64) -> f64 {
-    value as f64
 }

@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use super::format::{self, ago, duration, share, size};
 use crate::api::status::Status;
+use rankgauge_core::number::real;
 
 pub(super) const STYLE: &str = include_str!("style.css");
 pub(super) const SCRIPT: &str = include_str!("script.js");
@@ -143,15 +144,11 @@ fn status_line(status: &Status) -> Markup {
 }
 
 /// Ratio of two counts; 0 without any.
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "a share is shown with three digits"
-)]
 pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         0.0
     } else {
-        part as f64 / whole as f64
+        real(part) / real(whole)
     }
 }
 

@@ -8,9 +8,9 @@ use super::{HOURS, QueryBaselines};
 use crate::detection::{
     BlockTests, Bounds, Change, DropExtent, DropTest, Hypothesis, against_baseline, minute_of,
 };
-use crate::engine::fixed::count_to_f64;
 use crate::engine::registry::Series;
 use crate::engine::settings::{Detection, MonitoredMeasure};
+use crate::number::real;
 use crate::time::EventTime;
 
 /// Length in searches of the moving means of a series. The means are for display only.
@@ -49,15 +49,15 @@ struct Moving {
 impl Moving {
     fn add(&mut self, value: f64) {
         self.values += 1;
-        let weight = count_to_f64(self.values).min(RECENT_SEARCHES).recip();
+        let weight = real(self.values).min(RECENT_SEARCHES).recip();
         self.mean += weight * (value - self.mean);
     }
 
     /// Mean of two means, weighted by the numbers of their values.
     fn merge(&mut self, other: Self) {
-        let all = count_to_f64(self.values + other.values);
+        let all = real(self.values + other.values);
         if other.values > 0 {
-            self.mean += (other.mean - self.mean) * count_to_f64(other.values) / all;
+            self.mean += (other.mean - self.mean) * real(other.values) / all;
         }
         self.values += other.values;
     }

@@ -4,9 +4,9 @@ use super::model::ReadModel;
 use crate::engine::WHOLE_SEARCH;
 use crate::engine::cost::CostSummary;
 use crate::engine::family;
-use crate::engine::fixed::count_to_f64;
 use crate::engine::latency::{BucketHistogram, SparseHistogram};
 use crate::engine::registry::{Dimension, Label, Series};
+use crate::number::real;
 
 /// Rolling latencies of one stage and variant.
 #[derive(Clone, Copy, Debug)]
@@ -23,12 +23,12 @@ pub struct StageLatency<'m> {
 impl StageLatency<'_> {
     /// Latency in seconds at `quantile` (0 to 1, where 1 is the maximum). `None` without searches.
     pub fn seconds(&self, quantile: f64) -> Option<f64> {
-        Some(count_to_f64(self.histogram.quantile(quantile)?) / 1e6)
+        Some(real(self.histogram.quantile(quantile)?) / 1e6)
     }
 
     /// The same in milliseconds.
     pub fn milliseconds(&self, quantile: f64) -> Option<f64> {
-        Some(count_to_f64(self.histogram.quantile(quantile)?) / 1e3)
+        Some(real(self.histogram.quantile(quantile)?) / 1e3)
     }
 
     /// Returns true for the latency of the whole search.

@@ -2,12 +2,12 @@
 
 use super::model::ReadModel;
 use crate::engine::family;
-use crate::engine::fixed::count_to_f64;
 use crate::engine::registry::{Dimension, Label, Labels, OTHER, Series};
 use crate::engine::scores::{Cell, SEARCHES, Tally, column_of};
 use crate::event::Action;
 use crate::measure::Cutoff;
 use crate::measure::micro::Documents;
+use crate::number::real;
 
 /// Series of scores: a variant, with all its searches or those with one value of a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl<'a> ReadModel<'a> {
     pub fn searches_per_second(&self, series: Series, window: usize) -> Option<f64> {
         let cell = self.cell(SEARCHES, series, window)?;
         let length = self.settings.windows.get(window)?.length;
-        Some(count_to_f64(cell.count) / length.as_secs_f64())
+        Some(real(cell.count) / length.as_secs_f64())
     }
 
     /// Share of the searches in a window whose query is in the gold set. `None` without searches.

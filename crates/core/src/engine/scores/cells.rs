@@ -3,10 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::recent::{Row, Rows};
-use crate::engine::fixed::{NANO_DECIMALS, count_to_f64, units_to_f64};
+use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::remap::RowRemap;
 use crate::engine::window::Pane;
+use crate::number::real;
 
 /// Sum of the scores of one series and measure in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,7 +27,7 @@ impl Cell {
 
     /// Mean score, or `None` for an empty cell.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / count_to_f64(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / real(self.count))
     }
 }
 
