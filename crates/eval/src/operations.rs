@@ -178,7 +178,7 @@ impl Distribution {
         Some(Self {
             n,
             sum,
-            mean: sum / f64::from(u32::try_from(n).unwrap_or(u32::MAX)),
+            mean: sum / real_length(n),
             p50: quantile(50),
             p95: quantile(95),
             p99: quantile(99),

@@ -28,6 +28,7 @@ use super::target::ProbeTarget;
 use rankgauge_core::decode::native;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{GoldQuery, GoldSet};
+use rankgauge_core::number::real_length;
 use rankgauge_core::time::EventTime;
 
 /// Failed searches of a target in a row, repetitions included, after which the round skips its
@@ -110,8 +111,7 @@ impl Tally {
     pub fn failed_share(&self) -> f64 {
         let failed = self.failed.values().sum::<usize>() + self.skipped;
         let whole = failed + self.answered;
-        let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-        number(failed) / number(whole.max(1))
+        real_length(failed) / real_length(whole.max(1))
     }
 
     /// Latency in milliseconds below which `percent` of the answers came; `None` without answers.

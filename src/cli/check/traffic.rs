@@ -5,6 +5,7 @@ use crate::capacity::Load;
 use crate::config::Config;
 use rankgauge_core::detection::MIN_SEARCHES_PER_BLOCK;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_core::number::real_length;
 
 const DAY: f64 = 86_400.0;
 
@@ -56,8 +57,7 @@ pub(super) fn warnings(config: &Config, gold: Option<&GoldSet>, load: &Load) -> 
     if detection.measures.is_empty() {
         return String::new();
     }
-    let count = |number: usize| f64::from(u32::try_from(number).unwrap_or(u32::MAX));
-    let per_day = load.searches_per_second * DAY / count(load.variants.max(1));
+    let per_day = load.searches_per_second * DAY / real_length(load.variants.max(1));
     let series = detection.measures.len()
         * load.variants.max(1)
         * (1 + detection.slices.len() * load.slice_values);
@@ -76,7 +76,7 @@ pub(super) fn warnings(config: &Config, gold: Option<&GoldSet>, load: &Load) -> 
         let queries = gold.queries().len();
         // A query counts once in the repeat window.
         let window = f64::from(i32::try_from(detection.burst.repeat_window()).unwrap_or(i32::MAX));
-        let counted = (per_day / count(queries)).min(1_440.0 / window);
+        let counted = (per_day / real_length(queries)).min(1_440.0 / window);
         if counted < 2.0 {
             warnings.push(format!(
                 "baselines are not learned within a day: each of the {queries} gold queries \
@@ -87,7 +87,7 @@ pub(super) fn warnings(config: &Config, gold: Option<&GoldSet>, load: &Load) -> 
         // No bet gains more than this for each counted search.
         let gain = (DROP - detection.tolerance) / 2.0;
         let needed = detection.drop_threshold / gain;
-        let compared = counted * count(queries);
+        let compared = counted * real_length(queries);
         if gain <= 0.0 {
             warnings.push(format!(
                 "drops of {DROP} are never found, because detection.tolerance is {}; lower \

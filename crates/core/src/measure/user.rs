@@ -130,7 +130,7 @@ impl UserResponse<'_> {
 
     /// Returns the mean of `value` over the ratings; `None` without ratings.
     fn mean_rating(&self, value: impl Fn(&Rating) -> f64) -> Option<f64> {
-        let number = f64::from(u32::try_from(self.ratings.len()).unwrap_or(u32::MAX));
+        let number = real_length(self.ratings.len());
         let sum: f64 = self.ratings.iter().map(value).sum();
         (number > 0.0).then(|| sum / number)
     }
@@ -140,7 +140,7 @@ impl UserResponse<'_> {
     /// else 1 for a conversion or a click with a satisfying dwell time, else 0 for other clicks.
     pub fn satisfaction(&self) -> Option<f64> {
         let thumbs = f64::from(self.thumbs_up) + f64::from(self.thumbs_down);
-        let ratings = f64::from(u32::try_from(self.ratings.len()).unwrap_or(u32::MAX));
+        let ratings = real_length(self.ratings.len());
         if thumbs + ratings > 0.0 {
             let rated: f64 = self.ratings.iter().map(Rating::rescaled).sum();
             return Some((rated + f64::from(self.thumbs_up)) / (thumbs + ratings));

@@ -5,6 +5,7 @@
 use serde::Serialize;
 
 use rankgauge_core::gold::Judgements;
+use rankgauge_core::number::real_length;
 use rankgauge_core::ranking::Ranking;
 
 /// Steps of the grid from 0 to 1.
@@ -90,6 +91,5 @@ impl Plane {
 
 /// Value of a step, from 0 to 1.
 fn value(step: usize) -> f64 {
-    let real = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
-    real(step) / real(STEPS)
+    real_length(step) / real_length(STEPS)
 }

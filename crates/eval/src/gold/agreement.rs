@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use rankgauge_core::gold::{GoldQuery, Grade};
+use rankgauge_core::number::real_length;
 use rankgauge_core::statistics::kappa;
 
 /// Agreement of two annotators on the judgements that both made.
@@ -34,7 +35,7 @@ impl Kappa {
         if pairs.is_empty() {
             return None;
         }
-        let n = float(pairs.len());
+        let n = real_length(pairs.len());
 
         // The expected squared difference of two independent draws is the sum of their variances
         // and of the squared difference of their means.
@@ -58,7 +59,7 @@ impl Kappa {
             / n;
         Some(Self {
             n: pairs.len(),
-            agreement: float(pairs.iter().filter(|(a, b)| a == b).count()) / n,
+            agreement: real_length(pairs.iter().filter(|(a, b)| a == b).count()) / n,
             kappa: kappa(pairs.iter().map(|(a, b)| (a, b, 1))).unwrap_or(1.0),
             quadratic: if expected > 0.0 {
                 1.0 - observed / expected
@@ -161,7 +162,7 @@ impl Agreement {
             .collect();
         let mean = |of: fn(&Kappa) -> f64| {
             let sum: f64 = pairs.iter().map(|pair| of(&pair.kappa)).sum();
-            (!pairs.is_empty()).then(|| sum / float(pairs.len()))
+            (!pairs.is_empty()).then(|| sum / real_length(pairs.len()))
         };
         Self {
             n,
@@ -172,9 +173,4 @@ impl Agreement {
             disagreements,
         }
     }
-}
-
-/// Converts a count to `f64`; exact up to four billion, more than any set has.
-pub(super) fn float(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::agreement::{Agreement, float};
+use super::agreement::Agreement;
 use crate::text_layout::count_of;
 use rankgauge_core::gold::{GoldSet, Grade, Place, Problem};
+use rankgauge_core::number::real_length;
 
 /// Expectations for a gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -351,9 +352,9 @@ fn distribution(
         let values = labels.entry(target.label.clone()).or_default();
         values.entry(target.value.clone()).or_default().target = Some(target.share);
     }
-    let all = float(set.queries().len().max(1));
+    let all = real_length(set.queries().len().max(1));
     for share in labels.values_mut().flat_map(BTreeMap::values_mut) {
-        share.share = float(share.count) / all;
+        share.share = real_length(share.count) / all;
     }
     labels
 }

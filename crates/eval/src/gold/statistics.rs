@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::agreement::float;
 use rankgauge_core::gold::{GoldSet, Grade};
+use rankgauge_core::number::real_length;
 
 /// Counts of a gold set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -80,8 +80,8 @@ impl Spread {
         Self {
             total,
             min: *min,
-            median: f64::midpoint(float(lower), float(upper)),
-            mean: float(total) / float(numbers.len()),
+            median: f64::midpoint(real_length(lower), real_length(upper)),
+            mean: real_length(total) / real_length(numbers.len()),
             max: *max,
         }
     }

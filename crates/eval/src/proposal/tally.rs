@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::{FeedbackFacts, MIN_SATISFIED_DWELL_MS, SearchFacts};
 use rankgauge_core::event::{Action, Feedback, Search};
 use rankgauge_core::gold::{GoldSet, Grade, QueryIndex, normalise};
+use rankgauge_core::number::real_length;
 use rankgauge_core::ranking::JudgeBy;
 
 /// Default memory limit of a tally in bytes, approximate: 512 MiB. It is enough for ten million
@@ -275,7 +276,7 @@ impl<'a> Tally<'a> {
                 continue;
             }
             let actions = actions.get(&at).copied().unwrap_or_default();
-            let position = f64::from(u32::try_from(at + 1).unwrap_or(u32::MAX));
+            let position = real_length(at + 1);
             count(document, &|tally| actions.count(position, tally));
         }
         for (document, grade) in graded {

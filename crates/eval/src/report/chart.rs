@@ -17,6 +17,7 @@ use super::document::shorten;
 pub(crate) use changes::Changes;
 pub(crate) use intervals::{Estimate, Intervals};
 pub(crate) use plane::Plane;
+use rankgauge_core::number::real_length;
 pub(crate) use scatter::{Scatter, ScatterPoint};
 pub(crate) use shades::Shades;
 
@@ -215,7 +216,7 @@ impl Bars {
         let top = round_up(values.copied().fold(0.0, f64::max));
         let group = (WIDTH - LEFT - EDGE) / size(self.groups.len());
         let bar = group * 0.84 / size(self.series.len());
-        let start = |i: usize| LEFT + group * size_from(i);
+        let start = |i: usize| LEFT + group * real_length(i);
         html! {
             (y_axis(&self.y_label, top))
             @for (i, label) in self.groups.iter().enumerate() {
@@ -225,7 +226,7 @@ impl Bars {
             @for (s, (_, values)) in self.series.iter().enumerate() {
                 g class={ (colour(s)) } {
                     @let bars = values.iter().enumerate().map(|(i, value)| {
-                        let x = start(i) + group * 0.08 + bar * size_from(s);
+                        let x = start(i) + group * 0.08 + bar * real_length(s);
                         let y = height_of(*value, top);
                         rectangle(x, y, bar, HEIGHT - BOTTOM - y)
                     });
@@ -260,13 +261,13 @@ impl Heatmap {
         let below = row * size(self.names.len());
         html! {
             @for (i, (name, values)) in self.names.iter().zip(&self.values).enumerate() {
-                @let y = row * size_from(i);
+                @let y = row * real_length(i);
                 @let all: u64 = values.iter().sum();
                 text x=(px(Self::NAMES - 6.0)) y=(px(y + row / 2.0 + 4.0)) text-anchor="end" {
                     (shorten(name, NAME))
                 }
                 g.cell text-anchor="middle" { @for (j, value) in values.iter().enumerate() {
-                    @let x = Self::NAMES + cell * size_from(j);
+                    @let x = Self::NAMES + cell * real_length(j);
                     // An empty cell is not drawn, unless it has a frame.
                     @if *value > 0 || i == j {
                         path class=[(i == j).then_some("own")]
@@ -279,7 +280,7 @@ impl Heatmap {
                 } }
             }
             @for (j, name) in self.names.iter().enumerate() {
-                @let x = Self::NAMES + cell * (size_from(j) + 0.5) + 3.0;
+                @let x = Self::NAMES + cell * (real_length(j) + 0.5) + 3.0;
                 text text-anchor="end" transform={
                     "translate(" (px(x)) " " (px(below + 12.0)) ") rotate(-40)"
                 } { (shorten(name, NAME)) }
@@ -426,10 +427,5 @@ fn px(value: f64) -> String {
 
 /// Count as a divisor, at least 1.
 fn size(count: usize) -> f64 {
-    size_from(count.max(1))
-}
-
-/// Count as a number, at most `u32::MAX`, which no chart reaches.
-fn size_from(count: usize) -> f64 {
-    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+    real_length(count.max(1))
 }

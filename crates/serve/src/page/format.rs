@@ -3,6 +3,8 @@
 
 use maud::{Markup, html};
 
+use rankgauge_core::number::real;
+
 /// A score with three decimals.
 pub(super) fn score(value: f64) -> Markup {
     exact(value, &format!("{value:.3}").replace('-', "−"))
@@ -109,8 +111,7 @@ pub(super) fn moment(text: &str) -> Markup {
 
 /// Bytes in a binary unit.
 pub(super) fn bytes(value: u64) -> Markup {
-    #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
-    let size = value as f64;
+    let size = real(value);
     let text = match value {
         0..0x400 => format!("{value} B"),
         0x400..0x10_0000 => format!("{:.1} KiB", size / 1024.0),

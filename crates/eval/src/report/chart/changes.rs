@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, rectangle, size, size_from, x_title};
+use super::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, rectangle, size, x_title};
+use rankgauge_core::number::real_length;
 
 /// Sorted differences of queries, from -1 to 1.
 #[derive(Clone, Debug)]
@@ -41,7 +42,7 @@ impl Changes {
             drawn
                 .map(|(i, value)| {
                     let (top, bottom) = (place(value.max(0.0)), place(value.min(0.0)));
-                    let x = LEFT + width * size_from(i) + (width - bar) / 2.0;
+                    let x = LEFT + width * real_length(i) + (width - bar) / 2.0;
                     rectangle(x, top, bar, (bottom - top).max(0.5))
                 })
                 .collect()

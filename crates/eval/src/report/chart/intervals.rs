@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::document::shorten_to_width;
-use super::{EDGE, WIDTH, colour, dash, marker, px, size_from, x_title};
+use super::{EDGE, WIDTH, colour, dash, marker, px, x_title};
+use rankgauge_core::number::real_length;
 
 /// Differences around zero, with one mark for each row and series.
 #[derive(Clone, Debug)]
@@ -102,11 +103,11 @@ impl Intervals {
     }
 
     fn row(&self) -> f64 {
-        MARK * size_from(self.series.len()) + GAP
+        MARK * real_length(self.series.len()) + GAP
     }
 
     pub(super) fn height(&self) -> f64 {
-        self.row() * size_from(self.rows.len()) + BELOW
+        self.row() * real_length(self.rows.len()) + BELOW
     }
 
     pub(super) fn draw(&self) -> Markup {
@@ -115,7 +116,7 @@ impl Intervals {
             estimates.flat_map(|it| it.value.into_iter().chain(it.ends.into_iter().flatten()));
         let axis = Axis::over(values);
         let below = self.height() - BELOW;
-        let middle = |row: usize| self.row() * (size_from(row) + 0.5);
+        let middle = |row: usize| self.row() * (real_length(row) + 0.5);
         html! {
             @for (value, label) in axis.marks() {
                 @let x = px(axis.place(value));
@@ -129,7 +130,7 @@ impl Intervals {
             @for (s, (_, estimates)) in self.series.iter().enumerate() {
                 g class={ (colour(s)) } {
                     @for (row, estimate) in estimates.iter().enumerate() {
-                        @let y = self.row() * size_from(row) + GAP / 2.0 + MARK * (size_from(s) + 0.5);
+                        @let y = self.row() * real_length(row) + GAP / 2.0 + MARK * (real_length(s) + 0.5);
                         @if let Some(ends) = estimate.ends {
                             @let [low, high] = ends.map(|end| axis.place(end));
                             path class={ "line " (dash(s)) } d={ "M" (px(low)) " " (px(y)) "H" (px(high)) } {}

@@ -3,7 +3,8 @@
 use maud::{Markup, html};
 
 use super::super::document::shorten_to_width;
-use super::{DARKEST, WIDTH, px, rectangle, size, size_from};
+use super::{DARKEST, WIDTH, px, rectangle, size};
+use rankgauge_core::number::real_length;
 
 /// Scores from 0 to 1 by row and column.
 #[derive(Clone, Debug)]
@@ -43,7 +44,7 @@ impl Shades {
 
     fn is_slanted(&self) -> bool {
         let widest = self.columns.iter().map(|it| it.chars().count()).max();
-        size_from(widest.unwrap_or(0)) * LETTER > self.width_of(0.0)
+        real_length(widest.unwrap_or(0)) * LETTER > self.width_of(0.0)
     }
 
     fn above(&self) -> f64 {
@@ -51,14 +52,14 @@ impl Shades {
     }
 
     pub(super) fn height(&self) -> f64 {
-        self.above() + ROW * size_from(self.rows.len()) + 4.0
+        self.above() + ROW * real_length(self.rows.len()) + 4.0
     }
 
     pub(super) fn draw(&self) -> Markup {
         let (cell, above, is_slanted) = (self.cell(), self.above(), self.is_slanted());
         html! {
             @for (j, name) in self.columns.iter().enumerate() {
-                @let x = NAMES + cell * (size_from(j) + 0.5);
+                @let x = NAMES + cell * (real_length(j) + 0.5);
                 @if is_slanted {
                     text transform={
                         "translate(" (px(x - 4.0)) " " (px(above - 6.0)) ") rotate(-40)"
@@ -68,12 +69,12 @@ impl Shades {
                 }
             }
             @for (i, (name, scores)) in self.rows.iter().enumerate() {
-                @let y = above + ROW * size_from(i);
+                @let y = above + ROW * real_length(i);
                 text x=(px(NAMES - 6.0)) y=(px(y + ROW / 2.0 + 4.0)) text-anchor="end" {
                     (shorten_to_width(name, NAME))
                 }
                 @for (j, score) in scores.iter().enumerate() {
-                    @let x = NAMES + cell * size_from(j);
+                    @let x = NAMES + cell * real_length(j);
                     @if let Some(score) = score {
                         path.cell d=(rectangle(x + 1.0, y + 1.0, cell - 2.0, ROW - 2.0))
                             fill-opacity=(format!("{:.2}", DARKEST * score.clamp(0.0, 1.0))) {}
