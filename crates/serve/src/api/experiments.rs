@@ -100,12 +100,13 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
                 differences: differences.collect(),
             }
         };
-        let has_difference = |index: usize| {
-            let mut arms_of = arms.iter();
-            arms_of.any(|arm| model.difference(index, arm, &arms).is_some())
+        let statuses: Vec<ArmStatus> = arms.iter().map(status).collect();
+        let has_difference = |measure: &str| {
+            let mut differences = statuses.iter().flat_map(|arm| &arm.differences);
+            differences.any(|it| it.measure == measure)
         };
-        let measures = settings.measures.iter().enumerate();
-        let measures = measures.filter(|(index, _)| has_difference(*index));
+        let measures = settings.measures.iter().map(|it| (it.to_string(), it));
+        let measures = measures.filter(|(name, _)| has_difference(name));
         ExperimentStatus {
             id: experiment.id.clone(),
             control: experiment.control.clone(),
@@ -113,12 +114,12 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             split_log_evidence: model.split_evidence(&arms),
             split_threshold: settings.detection.split_threshold,
             measures: measures
-                .map(|(_, measure)| ExperimentMeasure {
-                    measure: measure.to_string(),
+                .map(|(name, measure)| ExperimentMeasure {
+                    measure: name,
                     direction: name_of(measure.descriptor().direction),
                 })
                 .collect(),
-            arms: arms.iter().map(status).collect(),
+            arms: statuses,
         }
     });
     Experiments {
