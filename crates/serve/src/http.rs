@@ -26,7 +26,7 @@ use super::text::{self, Text};
 use crate::clock::wall_now;
 use crate::live::{Control, Published};
 use rankgauge_core::engine::family;
-use rankgauge_core::time::Millis;
+use rankgauge_core::time::{Millis, WallTime};
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
 /// than any wait in a worker's loop.
@@ -59,10 +59,7 @@ impl Exposition {
         // A text that grows from nothing is copied several times.
         let last = self.last_length.load(Ordering::Relaxed);
         let mut sink = Text::with_capacity(last + last / 16);
-        let merged = self.published.merged();
-        collect(&merged, &self.names, now, &mut sink);
-        collect_memory(&merged, &mut sink);
-        self.collect_deployments(&mut sink);
+        self.collect(now, &mut sink);
         let mut text = sink.into_string();
         let topics = &self.names.topics;
         text.push_str(&self.process.encode(&self.published, topics, now)?);
@@ -70,8 +67,16 @@ impl Exposition {
         Ok(text)
     }
 
+    /// Writes all metrics to `sink`, apart from those of the process.
+    pub(super) fn collect(&self, now: WallTime, sink: &mut dyn Sink) {
+        let merged = self.published.merged();
+        collect(&merged, &self.names, now, sink);
+        collect_memory(&merged, sink);
+        self.collect_deployments(sink);
+    }
+
     /// Writes the reported deployments to `sink`.
-    pub(super) fn collect_deployments(&self, sink: &mut dyn Sink) {
+    fn collect_deployments(&self, sink: &mut dyn Sink) {
         let deployments = self.control.deployments.latest();
         let times = deployments.iter().map(|deployment| {
             let labels = [deployment.variant.as_str(), deployment.version.as_str()];
