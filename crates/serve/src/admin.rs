@@ -80,7 +80,6 @@ fn endpoint(request: &Request<Incoming>) -> Result<&'static Endpoint, ApiError> 
         .iter()
         .filter(|it| it.captured(path).is_some())
         .collect();
-    let mut methods = at_path.iter().flat_map(|endpoint| endpoint.methods);
     if at_path.is_empty() {
         let error = ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"));
         return Err(error.with_endpoints(names()));
@@ -89,7 +88,8 @@ fn endpoint(request: &Request<Incoming>) -> Result<&'static Endpoint, ApiError> 
         .iter()
         .find(|endpoint| endpoint.methods.contains(request.method()));
     found.copied().ok_or_else(|| {
-        let allowed: Vec<&str> = methods.by_ref().map(Method::as_str).collect();
+        let methods = at_path.iter().flat_map(|endpoint| endpoint.methods);
+        let allowed: Vec<&str> = methods.map(Method::as_str).collect();
         let allowed = allowed.join(", ");
         let error = format!("{path} accepts {allowed} only");
         let error = ApiError::new(StatusCode::METHOD_NOT_ALLOWED, error);

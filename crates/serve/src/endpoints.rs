@@ -223,12 +223,16 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
     endpoints
 });
 
+/// Endpoints of the API, without those of the page.
+pub(crate) fn described() -> impl Iterator<Item = &'static Endpoint> {
+    ENDPOINTS
+        .iter()
+        .filter(|endpoint| !endpoint.name.is_empty())
+}
+
 /// Names of the endpoints of the API, as listed at `/api/v1` and in the response to an unknown path.
 pub(crate) fn names() -> Vec<String> {
-    let endpoints = ENDPOINTS
-        .iter()
-        .filter(|endpoint| !endpoint.name.is_empty());
-    let names = endpoints.map(|endpoint| {
+    let names = described().map(|endpoint| {
         let path = match endpoint.path.split_once('{') {
             Some((before, name)) => before.to_owned() + &name.trim_end_matches('}').to_uppercase(),
             None => endpoint.path.to_owned(),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::parameters::{Parameter, Values};
 use crate::api::problem::ApiError;
-use crate::endpoints::{Answer, ENDPOINTS, Endpoint};
+use crate::endpoints::{Answer, Endpoint, described};
 
 /// The description as OpenAPI 3.1.
 static DOCUMENT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
@@ -55,13 +55,6 @@ static DOCUMENT: LazyLock<Map<String, Value>> = LazyLock::new(|| {
 
 /// Statuses of errors of every endpoint.
 const ERRORS: [u16; 3] = [400, 403, 503];
-
-/// Endpoints of the API.
-fn described() -> impl Iterator<Item = &'static Endpoint> {
-    ENDPOINTS
-        .iter()
-        .filter(|endpoint| !endpoint.name.is_empty())
-}
 
 /// Generator of schemas without members other than those that are described.
 fn generator(settings: SchemaSettings) -> SchemaGenerator {
@@ -162,8 +155,8 @@ fn parameter(parameter: &Parameter) -> Value {
 }
 
 /// The description of the API as OpenAPI 3.1.
-pub fn document() -> Map<String, Value> {
-    DOCUMENT.clone()
+pub fn document() -> &'static Map<String, Value> {
+    &DOCUMENT
 }
 
 /// The endpoints and their parameters as tables in Markdown.

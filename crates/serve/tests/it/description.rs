@@ -23,7 +23,7 @@ fn is_update() -> bool {
 #[test]
 fn the_description_in_the_repository_is_that_of_the_table() {
     let path = repository("schemas/openapi.json");
-    let described = Value::Object(rankgauge_serve::document());
+    let described = Value::Object(rankgauge_serve::document().clone());
     if is_update() {
         let text = serde_json::to_string_pretty(&described).unwrap() + "\n";
         fs::write(&path, text).unwrap();
@@ -69,7 +69,7 @@ fn every_reference_of_the_description_leads_to_a_schema() {
             _ => {}
         }
     }
-    let described = Value::Object(rankgauge_serve::document());
+    let described = Value::Object(rankgauge_serve::document().clone());
     let mut found = Vec::new();
     references(&described, &mut found);
     assert!(found.len() > 50, "{found:?}");
