@@ -1,7 +1,6 @@
 //! Configuration of feedback weighting and experiments.
 
 use super::judging::check_is_computed;
-use super::key::{Key, List, Number};
 use super::keys;
 use super::reader::Reader;
 use rankgauge_core::engine::settings::{EXPERIMENT, Experiment, Settings};
@@ -17,16 +16,12 @@ pub(super) struct FeedbackWeights {
 
 pub(super) fn weights(reader: &mut Reader) -> FeedbackWeights {
     let max_weight = reader.get(&keys::MAX_CLICK_WEIGHT);
-    let mut shares = |key: &Key<List<Number>>| -> Vec<f64> {
-        let elements = reader.list(key).into_iter();
-        elements.map(|element| element.value).collect()
-    };
-    let propensities = shares(&keys::PROPENSITIES).into_iter();
+    let propensities = reader.values(&keys::PROPENSITIES).into_iter();
     FeedbackWeights {
         click_weights: propensities
             .map(|propensity| propensity.recip().min(max_weight))
             .collect(),
-        expected_clicks: shares(&keys::EXPECTED_CLICKS),
+        expected_clicks: reader.values(&keys::EXPECTED_CLICKS),
         min_samples: u64::try_from(reader.get(&keys::MIN_SAMPLES)).unwrap_or(u64::MAX),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::key::{Checked, Key, List, Scalar};
+use super::key::{Checked, Key, List};
 use super::keys;
 use super::reader::Reader;
 use rankgauge_core::decode::Formats;
@@ -23,14 +23,14 @@ pub(super) fn read(reader: &mut Reader) -> Formats {
 }
 
 fn mapping(reader: &mut Reader) -> Mapping {
-    let kinds: BTreeSet<_> = values(reader, &keys::SEARCH_SPANS).into_iter().collect();
+    let kinds: BTreeSet<_> = reader.values(&keys::SEARCH_SPANS).into_iter().collect();
     let mut mapping = Mapping {
         search_spans: kinds.into_iter().collect(),
-        names: values(reader, &keys::SPAN_NAMES),
-        ignore_names: values(reader, &keys::IGNORE_NAMES),
-        query_fields: values(reader, &keys::QUERY_FIELDS),
-        document_id: values(reader, &keys::DOCUMENT_ID),
-        group_id: values(reader, &keys::DOCUMENT_GROUP),
+        names: reader.values(&keys::SPAN_NAMES),
+        ignore_names: reader.values(&keys::IGNORE_NAMES),
+        query_fields: reader.values(&keys::QUERY_FIELDS),
+        document_id: reader.values(&keys::DOCUMENT_ID),
+        group_id: reader.values(&keys::DOCUMENT_GROUP),
         session: reader.get(&keys::SESSION),
         feedback: reader.names(&keys::EVALUATIONS).into_iter().collect(),
         ..Mapping::EMPTY
@@ -60,12 +60,6 @@ fn mapping(reader: &mut Reader) -> Mapping {
         );
     }
     mapping
-}
-
-/// Values of a list.
-fn values<K: Scalar>(reader: &mut Reader, key: &Key<List<K>>) -> Vec<K::Value> {
-    let elements = reader.list(key).into_iter();
-    elements.map(|element| element.value).collect()
 }
 
 /// Sources with their names. `mapping` numbers the attributes that they refer to.

@@ -52,10 +52,10 @@ fn component(reader: &mut Reader, name: String, path: &str) -> Component {
     if let Err(text) = label_name(&name) {
         reader.problem(path, format!("\"{name}\" {text}"));
     }
-    let stages = reader.list(&keys::STAGES.of(path)).into_iter();
+    let stages = reader.values(&keys::STAGES.of(path));
     let component = Component {
         name,
-        stages: stages.map(|it| it.value).collect(),
+        stages,
         attributes: reader.names(&keys::ATTRS.of(path)),
         differs: difference(reader, path),
     };

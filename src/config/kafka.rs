@@ -9,8 +9,7 @@ use super::keys;
 use super::reader::Reader;
 
 pub(super) fn read(reader: &mut Reader) -> Settings {
-    let brokers = reader.list(&keys::BROKERS).into_iter();
-    let brokers: Vec<String> = brokers.map(|it| it.value).collect();
+    let brokers = reader.values(&keys::BROKERS);
     if reader.is_empty_list(&keys::BROKERS) {
         let text = "names no broker; write at least one host:port";
         reader.problem(&keys::BROKERS.path, text);

@@ -142,16 +142,14 @@ fn target(
     [short, within]: [&'static Key<Number>; 2],
 ) -> Option<(String, f64)> {
     let (short, within) = (short.of(path), within.of(path));
-    let key = if reader.is_section(&short.path) {
-        if !reader.is_written(&within.path) {
-            reader.problem(&within.path, "is missing");
-        }
-        within
+    let (key, number) = if reader.is_section(&short.path) {
+        let number = reader.required(&within);
+        (within, number)
     } else {
-        short
+        let number = reader.find(&short);
+        (short, number)
     };
-    let number = reader.find(&key)?;
-    Some((key.path.into_owned(), number))
+    Some((key.path.into_owned(), number?))
 }
 
 fn latency(reader: &mut Reader, path: &str, settings: &Settings) -> Option<Stated> {

@@ -145,6 +145,12 @@ impl Reader {
         self.find(key)
     }
 
+    /// The valid values of the list `key`.
+    pub(super) fn values<K: Scalar>(&mut self, key: &Key<List<K>>) -> Vec<K::Value> {
+        let elements = self.list(key).into_iter();
+        elements.map(|element| element.value).collect()
+    }
+
     /// The valid elements of the list `key`. A text is a list with commas outside of parentheses
     /// (`P@5,RBP(graded=true,p=0.8)`); white space around an element is ignored.
     pub(super) fn list<K: Scalar>(&mut self, key: &Key<List<K>>) -> Vec<Element<K::Value>> {
