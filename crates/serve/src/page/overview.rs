@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::chart::Mark;
 use super::format::{duration, encoded, quantity, signed_text, text, variant_name};
-use super::scores::{WINDOW, columns, heat, mean, selected, tier, windows};
+use super::scores::{WINDOW, columns, heat, mean, selected, slice_names, tier, windows};
 use super::screen::{Screen, empty};
 use super::{alarms, chart, deployments, format, queries};
 use crate::api::parameters::{Parameter, Parameters};
@@ -12,7 +12,6 @@ use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, measures, regressions};
 use crate::live::deployments::Deployment;
-use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 
 pub(super) const PARAMETERS: [Parameter; 2] =
     [WINDOW, Parameter::text("slice", "Slice of the heat map.")];
@@ -196,19 +195,12 @@ fn cost(system: &System) -> Markup {
 
 /// Heat map of one slice: its values by system, in the primary measure.
 fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Markup, ApiError> {
-    let exposition = &admin.exposition;
-    let settings = &exposition.names.settings;
-    let names: Vec<&String> = settings
-        .slices
-        .iter()
-        .filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
-        .collect();
+    let names = slice_names(admin);
     let chosen = params.single("slice").map(str::to_owned);
     let chosen = chosen.or_else(|| names.first().map(|first| (*first).clone()));
-    let (Some(slice), Some(primary)) = (chosen, settings.primary_measure()) else {
+    let (Some(slice), Some(measure)) = (chosen, queries::primary(admin)) else {
         return Ok(html! {});
     };
-    let measure = settings.measures[primary].to_string();
     let selected = Parameters::from_pairs(
         &measures::PARAMETERS,
         [
@@ -217,7 +209,7 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
             ("window", &systems.window),
         ],
     );
-    let found = measures::of(exposition, &selected)?;
+    let found = measures::of(&admin.exposition, &selected)?;
     let mut values: Vec<&str> = found.measures.iter().map(|it| it.value.as_str()).collect();
     values.sort_unstable();
     values.dedup();

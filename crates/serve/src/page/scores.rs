@@ -8,6 +8,7 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, SystemScore, Systems};
 use crate::api::{AdminApi, systems};
+use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 use rankgauge_core::measure::direction::Direction;
 
 /// Choice of the rolling window.
@@ -15,6 +16,14 @@ pub(super) const WINDOW: Parameter = Parameter::text("window", "Rolling window."
 
 /// Maximum number of measures in the table of systems.
 const MAX_COLUMNS: usize = 6;
+
+/// Names of the slices that the page shows.
+pub(super) fn slice_names(admin: &AdminApi) -> Vec<&String> {
+    let slices = admin.exposition.names.settings.slices.iter();
+    slices
+        .filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
+        .collect()
+}
 
 /// Systems in the window that the parameters of a screen choose.
 pub(super) fn selected(admin: &AdminApi, params: &Parameters) -> Result<Systems, ApiError> {

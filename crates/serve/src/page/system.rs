@@ -8,14 +8,13 @@ use maud::{Markup, html};
 
 use super::chart::Mark;
 use super::format::{count, duration, encoded, quantity, score, share, signed, text, variant_name};
-use super::scores::{WINDOW, columns, heat, mean, selected, share_of, tier, windows};
+use super::scores::{WINDOW, columns, heat, mean, selected, share_of, slice_names, tier, windows};
 use super::screen::{Screen, command, empty};
 use super::{chart, deployments};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
-use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 
 pub(super) const PARAMETERS: [Parameter; 1] = [WINDOW];
 
@@ -149,12 +148,7 @@ fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
 
 /// Heat maps of all slices: values by measure, coloured by the difference from the control.
 fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup, ApiError> {
-    let settings = &admin.exposition.names.settings;
-    let names: Vec<&String> = settings
-        .slices
-        .iter()
-        .filter(|it| ![EXPERIMENT, SYNTHETIC].contains(&it.as_str()))
-        .collect();
+    let names = slice_names(admin);
     let columns = columns(systems);
     let pairs = columns
         .iter()
