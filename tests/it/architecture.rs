@@ -85,6 +85,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
             "core::engine",
             "core::event",
             "core::measure",
+            "core::number",
             "core::statistics",
             "core::time",
         ],
