@@ -13,14 +13,14 @@ DENY_OFFLINE := bans licenses sources
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-connect test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-test page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test test-connect test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## Run everything in one process: embedded broker, traffic, sidecar, metrics (DEMO='--for 30s' passes flags)
 	@tests/setup.sh build
-	cargo run --release -- demo $(DEMO)
+	cargo run --profile demo -- demo $(DEMO)
 
 test: ## Run the tests of all crates, with a real Kafka and a real Prometheus, and a short run of the fuzzer
 	@tests/setup.sh
@@ -107,6 +107,24 @@ release: ## Build all artefacts of a release: binary, deb, rpm, image, SBOM, che
 release-test: release ## Install, start, upgrade and purge the deb in a Debian; check the unit, the rpm and the checksums
 	@tests/setup.sh kafka
 	python3 tests/deploy/packages.py
+
+release-arm64: ## Build the static binary for arm64 on x86-64, and run it with qemu
+	@tests/setup.sh build arm64
+	deploy/release/arm64.sh
+
+test-commands: ## Run the tests of the commands for files, which need only Rust and a C compiler, and build the binary
+	@tests/setup.sh build
+	cargo test -p rankgauge-core -p rankgauge-eval -p rankgauge-probe -p rankgauge-lab
+	cargo build
+
+workflows: ## Check the hosted workflows and the action with actionlint and zizmor
+	@tests/setup.sh workflows
+	$(TARGET)/workflows/bin/actionlint
+	$(TARGET)/workflows/bin/zizmor --offline --no-progress .github action.yml examples/ci
+
+docs: ## Build the documentation as a searchable site in target/site, and check its links
+	@tests/setup.sh build docs
+	docs/site/build.sh
 
 test-connect: ## Run the programs of docs/connect in five languages against a real Kafka
 	@tests/setup.sh build kafka connect

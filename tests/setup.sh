@@ -27,6 +27,10 @@
 #               request
 #   connect     Go, a JDK, Node.js, Python and the programs of examples/connect in target/connect, for
 #               `make test-connect`; only on request
+#   workflows   Go 1.26 or later, Python 3.11 or later, actionlint and zizmor in target/workflows, for
+#               `make workflows`; only on request
+#   arm64       a cross compiler and qemu for arm64, for `make release-arm64`; only on request
+#   docs        mdBook in target/tools/mdbook, for `make docs`; only on request (three minutes once)
 #   solr        a JDK, and Solr's jars in target/solr/libs, for `make test-solr`; only on request
 # Missing packages of Debian or Ubuntu are installed with root rights or with sudo without a
 # password; otherwise the script lists them and fails.
@@ -175,11 +179,21 @@ require() {
             need npm have npm
             need python3-venv python_3_11
             ;;
+        workflows)
+            go_1_26 || fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
+            venv_there workflows || need python3-venv python_3_11
+            ;;
+        arm64)
+            need gcc-aarch64-linux-gnu have aarch64-linux-gnu-gcc
+            need g++-aarch64-linux-gnu have aarch64-linux-gnu-g++
+            need qemu-user-static have qemu-aarch64-static
+            ;;
+        docs) ;;
         solr)
             need openjdk-17-jdk-headless have javac
             jars_fetched solr || need maven have mvn
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect and solr" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, workflows, arm64, docs and solr" ;;
     esac
 }
 
@@ -297,6 +311,17 @@ fetch() {
             ;;
         peers | api | otel) venv "$1" ;;
         bench) venv bench-peers ;;
+        workflows)
+            venv workflows
+            [ -x "$target/workflows/bin/actionlint" ] ||
+                GOBIN="$(cd "$target/workflows/bin" && pwd)" GOFLAGS=-mod=mod \
+                    go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.7 >&2
+            ;;
+        docs)
+            [ -x "$target/tools/mdbook/bin/mdbook" ] ||
+                cargo install mdbook --version 0.5.4 --locked --no-default-features --features search \
+                    --root "$target/tools/mdbook" >&2
+            ;;
         connect)
             mkdir -p "$target/connect/go" "$target/connect/rust" "$target/connect/kafka-connect"
             folder=$(cd "$target/connect" && pwd)

@@ -10,8 +10,8 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 artifacts=$target/release-artifacts
 binary=${1:-$artifacts/rankgauge}
 [ -x "$binary" ] || binary=$(deploy/release/binary.sh)
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
-image=${IMAGE:-ghcr.io/example/rankgauge:$version}
+. deploy/release/project.sh
+image=${IMAGE:-$registry/rankgauge:$version}
 time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 revision=$(git rev-parse HEAD)
 authorities=${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}
@@ -38,9 +38,9 @@ buildah config --user 65532:65532 --port 9468 --workingdir / --cmd run \
     --entrypoint '["/usr/local/bin/rankgauge"]' \
     --label org.opencontainers.image.title=rankgauge \
     --label 'org.opencontainers.image.description=Live search-quality metrics for Prometheus' \
-    --label org.opencontainers.image.url=https://github.com/rankgauge/rankgauge \
-    --label org.opencontainers.image.source=https://github.com/rankgauge/rankgauge \
-    --label org.opencontainers.image.documentation=https://github.com/rankgauge/rankgauge/blob/main/docs/install.md \
+    --label org.opencontainers.image.url=$repository \
+    --label org.opencontainers.image.source=$repository \
+    --label org.opencontainers.image.documentation=$repository/blob/main/docs/install.md \
     --label org.opencontainers.image.licenses=Apache-2.0 \
     --label "org.opencontainers.image.version=$version" \
     --label "org.opencontainers.image.revision=$revision" \

@@ -8,7 +8,8 @@ set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
-triple=$(rustc -vV | sed -n 's/^host: //p')
+# Another architecture needs its compiler and linker (arm64.sh).
+triple=${TRIPLE:-$(rustc -vV | sed -n 's/^host: //p')}
 case $triple in
     *-linux-gnu) ;;
     *) echo "binary.sh: $triple: releases are built on Linux with glibc" >&2; exit 1 ;;
@@ -24,9 +25,9 @@ CFLAGS="${CFLAGS:-} $size$mapped" CXXFLAGS="${CXXFLAGS:-} $size$mapped" OPENSSL_
     RUSTFLAGS="-C target-feature=+crt-static -C force-unwind-tables=no$remapped" \
     cargo rustc --profile dist --locked --bin rankgauge --features static --target "$triple" -- \
     -C link-arg=-Wl,-z,pack-relative-relocs >&2
-folder=$target/release-artifacts
+folder=$target/release-artifacts${TRIPLE:+/$TRIPLE}
 mkdir -p "$folder"
-strip --strip-all -o "$folder/rankgauge" "$target/$triple/dist/rankgauge"
+"${STRIP:-strip}" --strip-all -o "$folder/rankgauge" "$target/$triple/dist/rankgauge"
 for header in "$target/$triple/dist/build/openssl-sys-"*/out/openssl-build/install/include/openssl/configuration.h; do
     if ! grep -q 'define OPENSSL_THREADS' "$header"; then
         echo "binary.sh: OpenSSL is not safe for threads: $header; remove this build and try again" >&2

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 target=${CARGO_TARGET_DIR:-$PWD/target}
 out=$target/release-artifacts
-version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+. deploy/release/project.sh
 SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
 export SOURCE_DATE_EPOCH
 case $(uname -m) in
@@ -62,7 +62,7 @@ Maintainer: rankgauge <noreply@rankgauge.invalid>
 Installed-Size: $(du -sk --exclude=DEBIAN "$tree" | cut -f1)
 Section: net
 Priority: optional
-Homepage: https://github.com/rankgauge/rankgauge
+Homepage: $repository
 Recommends: ca-certificates
 Description: live search-quality metrics for Prometheus
  rankgauge judges every search on Kafka against a gold set as trec_eval would,
@@ -113,7 +113,7 @@ Version: $version
 Release: 1
 Summary: Live search-quality metrics for Prometheus
 License: Apache-2.0
-URL: https://github.com/rankgauge/rankgauge
+URL: $repository
 # The binary is static and stripped.
 AutoReqProv: no
 %global debug_package %{nil}

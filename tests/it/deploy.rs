@@ -364,7 +364,7 @@ fn dockerfile_and_build_script_make_the_same_image() {
         "deploy/release/perl.sh",
         "define OPENSSL_THREADS",
         "--features static",
-        "strip --strip-all",
+        "--strip-all",
         "65532:65532",
         "/usr/local/bin/rankgauge",
         "/etc/ssl/certs/ca-certificates.crt",

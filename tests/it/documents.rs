@@ -212,6 +212,33 @@ fn anchors(text: &str) -> BTreeSet<String> {
     anchors
 }
 
+/// Pages of `docs` below `folder`, as the site names them.
+fn pages(folder: &str) -> BTreeSet<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("docs")
+        .join(folder);
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(path).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let name = entry.file_name().into_string().expect("UTF-8");
+        let name = Path::new(folder).join(name).display().to_string();
+        if entry.path().is_dir() && name != "site" {
+            found.extend(pages(&name));
+        } else if name.ends_with(".md") {
+            found.insert(name);
+        }
+    }
+    found
+}
+
+#[test]
+fn the_site_lists_every_page() {
+    let listed = links(&read("docs/site/SUMMARY.md"));
+    let mut listed: BTreeSet<String> = listed.into_iter().collect();
+    assert!(listed.remove("overview.md"), "the README is the first page");
+    assert_eq!(listed, pages(""));
+}
+
 /// Targets of the relative links in a document.
 fn links(text: &str) -> Vec<String> {
     let mut links = Vec::new();

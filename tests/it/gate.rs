@@ -390,32 +390,32 @@ fn a_baseline_of_another_gold_set_is_rejected() {
     );
 }
 
-/// Shell scripts of the steps in the example workflow, in order.
-fn workflow_steps() -> Vec<String> {
+/// Inputs of the action in the example workflow, as the variables of `deploy/action/gate.sh`.
+fn workflow_inputs() -> Vec<(String, String)> {
     let path = examples().join("ci/search-quality.yaml");
     let yaml = fs::read_to_string(path).expect("the workflow");
-    let mut steps: Vec<String> = Vec::new();
-    let mut is_block = false;
-    for line in yaml.lines() {
+    let (_, with) = yaml.split_once("with:\n          gold:").expect("inputs");
+    let mut inputs: Vec<(String, String)> = Vec::new();
+    for line in format!("          gold:{with}").lines() {
         let indent = line.len() - line.trim_start().len();
-        match line.trim_start().strip_prefix("run: ") {
-            Some("|") => {
-                steps.push(String::new());
-                is_block = true;
-            }
-            Some(command) => steps.push(format!("{command}\n")),
-            None if is_block && indent >= 10 => {
-                let step = steps.last_mut().expect("a step");
-                step.extend([line.trim_start(), "\n"]);
-            }
-            None => is_block = false,
+        if indent < 10 {
+            break;
+        }
+        let text = line.trim();
+        if indent > 10 {
+            let (_, value) = inputs.last_mut().expect("an input before its lines");
+            value.extend([text, "\n"]);
+        } else {
+            let (name, value) = text.split_once(':').expect("name: value");
+            let variable = name.to_uppercase().replace('-', "_");
+            inputs.push((variable, value.trim().trim_start_matches('|').to_owned()));
         }
     }
-    steps
+    inputs
 }
 
-/// Copy of the examples, with a stored evaluation of `main` as on the main branch.
-fn checkout(main: &str) -> tempfile::TempDir {
+/// Copy of the examples.
+fn checkout() -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a folder");
     for folder in ["", "ci"] {
         fs::create_dir_all(copy.path().join(folder)).expect("a folder");
@@ -427,51 +427,72 @@ fn checkout(main: &str) -> tempfile::TempDir {
             }
         }
     }
-    let stored = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(copy.path())
-        .args(["evaluate", "--gold", "gold.json", "--run", main])
-        .args(["--config", "ci/gate.yaml", "--complete", "--per-query"])
-        .args(["--format", "json", "--output", "ci/main.json"])
-        .output()
-        .expect("the binary starts");
-    assert_exit(&stored, 0);
     copy
 }
 
-/// Exit codes of the steps, run as GitHub runs them: `bash -e` in the checkout.
-fn run_workflow(checkout: &Path) -> Vec<Option<i32>> {
+/// Output of a step of the action in the checkout.
+fn step(checkout: &Path, name: &str) -> Output {
     let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
     let programs = program.parent().expect("a folder").display();
     let path = std::env::var("PATH").expect("a path");
-    let steps = workflow_steps().into_iter().map(|step| {
-        let done = Command::new("bash")
-            .args(["-e", "-o", "pipefail", "-c", &step])
-            .current_dir(checkout)
-            .env("PATH", format!("{programs}:{path}"))
-            .env("GITHUB_STEP_SUMMARY", checkout.join("summary.md"))
-            .output()
-            .expect("bash");
-        done.status.code()
-    });
-    steps.collect()
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/action/gate.sh");
+    Command::new(script)
+        .arg(name)
+        .current_dir(checkout)
+        .envs(workflow_inputs())
+        .env("PATH", format!("{programs}:{path}"))
+        .env("GITHUB_STEP_SUMMARY", checkout.join("summary.md"))
+        .output()
+        .expect("the script starts")
+}
+
+fn summary(checkout: &Path) -> String {
+    fs::read_to_string(checkout.join("summary.md")).expect("the summary")
 }
 
 #[test]
-fn the_example_workflow_passes_and_fails_as_it_should() {
-    let same = checkout("V5.jsonl");
-    assert_eq!(run_workflow(same.path()), [Some(0); 4]);
-    let summary = fs::read_to_string(same.path().join("summary.md")).expect("the summary");
-    assert!(
-        summary.contains("# Comparison of V5 (baseline), V5"),
-        "{summary}"
-    );
-    assert!(same.path().join("report.html").exists() && same.path().join("scores.json").exists());
+fn the_action_stores_the_main_branch_and_compares_later_runs_with_it() {
+    let main = checkout();
+    // The first run: nothing is stored, and targets are checked.
+    assert_exit(&step(main.path(), "report"), 0);
+    assert!(summary(main.path()).contains("there is nothing to compare with"));
+    assert_exit(&step(main.path(), "check"), 0);
+    assert_exit(&step(main.path(), "store"), 0);
+    for file in ["report.html", "scores.json"] {
+        assert!(main.path().join("search-quality").join(file).exists());
+    }
+
+    // An unchanged version, and a changed gold set: the stored run is judged again.
+    let gold = fs::read_to_string(main.path().join("gold.json")).expect("the gold set");
+    let changed = gold.replacen("2025-11", "2025-12", 1);
+    fs::write(main.path().join("gold.json"), changed).expect("a file");
+    assert_exit(&step(main.path(), "report"), 0);
+    let shown = summary(main.path());
+    assert!(shown.contains("# Comparison of main, V5"), "{shown}");
+    assert_exit(&step(main.path(), "check"), 0);
 
     // The new version answers as badly as V1.
-    let worse = checkout("V5.jsonl");
-    fs::copy(examples().join("V1.jsonl"), worse.path().join("V5.jsonl")).expect("a copy");
-    assert_eq!(
-        run_workflow(worse.path()),
-        [Some(0), Some(0), Some(3), Some(3)]
+    let answers = examples().join("V1.jsonl");
+    fs::copy(answers, main.path().join("V5.jsonl")).expect("a copy");
+    assert_exit(&step(main.path(), "report"), 0);
+    let failed = step(main.path(), "check");
+    assert_exit(&failed, 3);
+    let said = text(&failed.stdout);
+    assert!(
+        said.contains("::error") && said.contains("reaches good") && said.contains("main"),
+        "{said}"
     );
+}
+
+#[test]
+fn the_action_passes_every_input_to_its_script() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let action = fs::read_to_string(root.join("action.yml")).expect("the action");
+    let script = fs::read_to_string(root.join("deploy/action/gate.sh")).expect("the script");
+    for (variable, _) in workflow_inputs() {
+        let input = variable.to_lowercase().replace('_', "-");
+        let passed = format!("{variable}: ${{{{ inputs.{input} }}}}");
+        assert_eq!(action.matches(&passed).count(), 3, "{passed}");
+        assert!(script.contains(&variable), "{variable}");
+    }
 }

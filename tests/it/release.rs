@@ -199,6 +199,139 @@ fn golden_checkpoint_of_the_release_restores_the_same_samples() {
     faults::assert_contains(&faults::described(&read_back), &says);
 }
 
+/// Files that git tracks.
+fn tracked() -> Vec<String> {
+    let output = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root(""))
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{output:?}");
+    let names = String::from_utf8(output.stdout).expect("UTF-8");
+    names.split_terminator('\0').map(str::to_owned).collect()
+}
+
+/// Caches of tools and notes do not stay in the repository.
+#[test]
+fn root_of_the_repository_contains_only_known_names() {
+    let known = [
+        ".ci",
+        ".clippy.toml",
+        ".github",
+        ".gitignore",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "Cargo.lock",
+        "Cargo.toml",
+        "LICENSE",
+        "Makefile",
+        "README.md",
+        "SECURITY.md",
+        "action.yml",
+        "benches",
+        "build.rs",
+        "config",
+        "crates",
+        "deny.toml",
+        "deploy",
+        "docs",
+        "examples",
+        "fuzz",
+        "grafana",
+        "rust-toolchain.toml",
+        "schemas",
+        "src",
+        "tests",
+    ];
+    let found: BTreeSet<String> = tracked()
+        .iter()
+        .map(|path| path.split('/').next().unwrap_or_default().to_owned())
+        .collect();
+    let unknown: Vec<&String> = found
+        .iter()
+        .filter(|name| !known.contains(&name.as_str()))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "{unknown:?}: add them to this list, or remove them"
+    );
+}
+
+/// Value of a key in a section of the manifest.
+fn manifest(section: &str, key: &str) -> String {
+    let manifest = read(&root("Cargo.toml"));
+    let (_, section) = manifest.split_once(section).expect(section);
+    let line = section.lines().find_map(|line| line.strip_prefix(key));
+    let value = line.and_then(|line| line.trim_start().strip_prefix("= \""));
+    let value = value.and_then(|value| value.strip_suffix('"'));
+    value.expect(key).to_owned()
+}
+
+#[test]
+fn every_file_names_the_repository_and_the_registry_of_the_manifest() {
+    let repository = manifest("[workspace.package]", "repository");
+    let registry = manifest("[workspace.metadata.release]", "registry");
+    let owner = registry.split('/').nth(1).expect("an owner");
+    assert_eq!(repository, format!("https://github.com/{owner}/rankgauge"));
+    for path in tracked() {
+        let Ok(text) = fs::read_to_string(root(&path)) else {
+            continue;
+        };
+        for (line, text) in text.lines().enumerate() {
+            for (_, rest) in text
+                .match_indices("ghcr.io/")
+                .map(|(at, _)| text.split_at(at))
+            {
+                let is_ours = rest.starts_with(&registry) || path == "tests/it/release.rs";
+                assert!(is_ours, "{path}:{}: {rest}", line + 1);
+            }
+        }
+    }
+}
+
+/// Notes of a release, for a changelog and a tag.
+fn notes(changelog: &str, tag: &str) -> std::process::Output {
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["notes.sh", "project.sh"] {
+        let to = folder.path().join("deploy/release").join(name);
+        fs::create_dir_all(to.parent().expect("a folder")).expect("a folder");
+        fs::copy(root("deploy/release").join(name), to).expect("a copy");
+    }
+    fs::copy(root("Cargo.toml"), folder.path().join("Cargo.toml")).expect("a copy");
+    write(&folder.path().join("CHANGELOG.md"), changelog.as_bytes());
+    let script = folder.path().join("deploy/release/notes.sh");
+    Command::new(script)
+        .arg(tag)
+        .output()
+        .expect("the script runs")
+}
+
+#[test]
+fn notes_of_a_release_need_the_tag_of_its_version_with_a_date() {
+    let version = env!("CARGO_PKG_VERSION");
+    let dated = format!(
+        "# Changelog\n\n## {version} (2027-01-31)\n\n- new\n\n## 0.0.1 (2020-01-01)\n\n- old\n"
+    );
+    let output = notes(&dated, &format!("v{version}"));
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "\n- new\n\n");
+    let undated = dated.replace("(2027-01-31)", "(unreleased)");
+    for (changelog, tag, problem) in [
+        (&dated, "v9.9.9".to_owned(), "the tag is 'v9.9.9'"),
+        (
+            &undated,
+            format!("v{version}"),
+            "CHANGELOG.md needs the line",
+        ),
+    ] {
+        let output = notes(changelog, &tag);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(problem), "{said}");
+    }
+}
+
 /// Names of variables in a text.
 fn variables(text: &str) -> BTreeSet<String> {
     text.split(|it: char| !it.is_ascii_uppercase() && !it.is_ascii_digit() && it != '_')
