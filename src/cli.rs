@@ -9,6 +9,7 @@ mod checkpoint;
 mod compare;
 mod completions;
 mod config;
+mod ctl;
 #[cfg(feature = "demo")]
 mod demo;
 mod evaluate;
@@ -56,6 +57,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Backtest(arguments) => backtest::run(&arguments),
         Command::Checkpoint(command) => checkpoint::run(&command),
+        Command::Ctl(command) => ctl::run(&command),
         Command::Compare(arguments) => {
             start_threads();
             compare::run(arguments)

@@ -4,8 +4,8 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 
 use super::settings::SettingsArguments;
 use super::{
-    backtest, check, checkpoint, compare, completions, config, evaluate, gold, help, init, man,
-    probe, replay, tail, version,
+    backtest, check, checkpoint, compare, completions, config, ctl, evaluate, gold, help, init,
+    man, probe, replay, tail, version,
 };
 #[cfg(feature = "demo")]
 use super::{demo, produce};
@@ -27,7 +27,8 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  success
   1  failure while the command ran, or a failed check
-  2  wrong arguments, or a configuration or an input that is not valid";
+  2  wrong arguments, or a configuration or an input that is not valid
+  3  a gate that is missed (evaluate, compare)";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -58,6 +59,9 @@ pub(super) enum Command {
     /// Inspect the checkpoint folder of a sidecar.
     #[command(subcommand)]
     Checkpoint(checkpoint::CheckpointCommand),
+    /// Talk to a running sidecar over its admin listener.
+    #[command(subcommand)]
+    Ctl(ctl::CtlCommand),
     /// Compare runs: differences per query, their significance, and the best run for each label.
     Compare(compare::Compare),
     /// Check, convert, summarise, compare and extend gold sets.

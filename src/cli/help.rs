@@ -130,6 +130,59 @@ rankgauge demo
 rankgauge demo --for 2m --format json",
     ),
     help(
+        "ctl",
+        "docs/operations.md",
+        "\
+# Show the state of the sidecar in this pod
+rankgauge ctl status
+# Reload the gold set of a sidecar elsewhere
+rankgauge ctl reload --url http://127.0.0.1:9469",
+    ),
+    help(
+        "ctl status",
+        "docs/operations.md",
+        "\
+# Show readiness, lag, gold set and outcomes
+rankgauge ctl status --config my.yaml",
+    ),
+    help(
+        "ctl incidents",
+        "docs/page.md",
+        "\
+# Show the reported regressions
+rankgauge ctl incidents",
+    ),
+    help(
+        "ctl deploy",
+        "docs/detection.md",
+        "\
+# Report a deployment
+rankgauge ctl deploy V5 1.4.0",
+    ),
+    help(
+        "ctl baseline",
+        "docs/detection.md",
+        "\
+# Reset the baselines of all variants
+rankgauge ctl baseline",
+    ),
+    help(
+        "ctl reload",
+        "docs/gold.md",
+        "\
+# Reload the gold set
+rankgauge ctl reload",
+    ),
+    help(
+        "ctl log-level",
+        "docs/operations.md",
+        "\
+# Show the log level
+rankgauge ctl log-level
+# Log each decision until the next restart
+rankgauge ctl log-level debug",
+    ),
+    help(
         "backtest",
         "docs/detection.md",
         "\

@@ -224,7 +224,7 @@ fn pages(folder: &str) -> BTreeSet<String> {
         let name = Path::new(folder).join(name).display().to_string();
         if entry.path().is_dir() && name != "site" {
             found.extend(pages(&name));
-        } else if name.ends_with(".md") {
+        } else if Path::new(&name).extension().is_some_and(|it| it == "md") {
             found.insert(name);
         }
     }

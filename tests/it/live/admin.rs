@@ -487,3 +487,126 @@ fn api_is_disabled_without_a_listen_address() {
     });
     assert!(!sidecar.log().contains("serving API"), "{}", sidecar.log());
 }
+
+/// Output of `ctl` against a sidecar.
+fn ctl(sidecar: &Sidecar, arguments: &[&str]) -> std::process::Output {
+    std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .arg("ctl")
+        .args(arguments)
+        .args(["--url", &format!("http://{}", sidecar.admin_address())])
+        .output()
+        .expect("the binary runs")
+}
+
+fn ctl_text(sidecar: &Sidecar, arguments: &[&str]) -> String {
+    let output = ctl(sidecar, arguments);
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn ctl_shows_the_status_and_runs_every_command() {
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let gold = folder.path().join("gold.json");
+    let set = |judged: &str| json!({"queries": [{"query_id": "q", "query": "q", "ground_truth": {judged: {"relevance": 1}}}]});
+    fs::write(&gold, set("d1").to_string()).expect("a file");
+    let sidecar = alone(&[&gold]);
+
+    let status = ctl_text(&sidecar, &["status"]);
+    for line in [
+        "readiness   not ready: ",
+        "workers     0 of 2 connected",
+        "gold set    1 queries",
+        "search      none",
+    ] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+    let api = get(&sidecar, "/api/v1/status");
+    let printed = ctl_text(&sidecar, &["status", "--format", "json"]);
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_eq!(printed["version"], api["version"]);
+
+    assert_eq!(
+        ctl_text(&sidecar, &["incidents"]),
+        "no regression was reported since the start of the sidecar\n"
+    );
+    let deployed = ctl_text(
+        &sidecar,
+        &["deploy", "V5", "1.4.0", "--note", "bug\u{1b}[2J"],
+    );
+    assert!(
+        deployed.starts_with("deployment of V5 1.4.0 at 20"),
+        "{deployed}"
+    );
+    assert!(
+        deployed.ends_with("2 workers reset their baselines\n"),
+        "{deployed}"
+    );
+    let listed = get(&sidecar, "/api/v1/deployments");
+    assert_eq!(listed["deployments"][0]["version"], "1.4.0");
+    assert_eq!(
+        ctl_text(&sidecar, &["baseline"]),
+        "baselines of all variants are reset by 2 workers\n"
+    );
+    fs::write(&gold, set("d2").to_string()).expect("a file");
+    let reloaded = ctl_text(&sidecar, &["reload"]);
+    assert!(
+        reloaded.starts_with("the gold set changed: 1 queries"),
+        "{reloaded}"
+    );
+    let unchanged = ctl_text(&sidecar, &["reload"]);
+    assert!(
+        unchanged.starts_with("the gold set did not change"),
+        "{unchanged}"
+    );
+    assert_eq!(ctl_text(&sidecar, &["log-level"]), "info\n");
+    assert_eq!(
+        ctl_text(&sidecar, &["log-level", "debug"]),
+        "debug, was info\n"
+    );
+    assert_eq!(ctl_text(&sidecar, &["log-level"]), "debug\n");
+
+    let wrong = ctl(&sidecar, &["log-level", "loud"]);
+    assert_eq!(wrong.status.code(), Some(1), "{wrong:?}");
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert!(
+        said.contains("answers with 400") && said.contains("loud"),
+        "{said}"
+    );
+}
+
+#[test]
+fn ctl_says_that_nothing_answers_and_where_it_asked() {
+    let run = |arguments: &[&str]| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .args(["ctl", "status"])
+            .args(arguments)
+            .output()
+            .expect("the binary runs")
+    };
+    let port = free_port();
+    let listen = format!("admin.listen=0.0.0.0:{port}");
+    for (arguments, code, expected) in [
+        (
+            ["--set", &listen],
+            1,
+            format!("http://127.0.0.1:{port} does not answer"),
+        ),
+        (
+            ["--set", "admin.listen=none"],
+            2,
+            "there is no admin listener".to_owned(),
+        ),
+        (
+            ["--url", "127.0.0.1:1"],
+            2,
+            "write http://HOST:PORT".to_owned(),
+        ),
+        (["--user", "alice"], 2, "RANKGAUGE_PASSWORD".to_owned()),
+    ] {
+        let output = run(&arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(&expected), "{said}");
+    }
+}

@@ -1,0 +1,448 @@
+//! `ctl` commands: status and commands of a running sidecar, over its admin listener.
+
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use super::failure::Failure;
+use super::output::OutputFormat;
+use super::settings::SettingsArguments;
+use crate::config::SettingValue;
+use rankgauge_eval::text_layout::{count_of, escape_controls};
+
+/// Variable with the password of `--user`.
+const PASSWORD: &str = "RANKGAUGE_PASSWORD";
+
+/// Maximum duration of a request. A reload reads the gold set before it answers.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Maximum size of a response in bytes.
+const MAX_RESPONSE: u64 = 16 << 20;
+
+/// Subcommand of `ctl`.
+#[derive(Debug, Subcommand)]
+pub(super) enum CtlCommand {
+    /// Show readiness, positions, gold set and outcomes of events.
+    Status(Status),
+    /// Show the regressions that were reported, newest first.
+    Incidents(Incidents),
+    /// Report a deployment, which resets the baselines of its variant.
+    Deploy(Deploy),
+    /// Reset the baselines of all variants.
+    Baseline(Connection),
+    /// Reload the gold set.
+    Reload(Connection),
+    /// Show the log level, or change it until the next restart.
+    LogLevel(LogLevel),
+}
+
+/// Running sidecar.
+#[derive(Debug, Args)]
+pub(super) struct Connection {
+    #[command(flatten)]
+    settings: SettingsArguments,
+    /// URL of the admin listener; by default that of admin.listen in the configuration.
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// User of basic authentication; the password is in the variable `RANKGAUGE_PASSWORD`.
+    #[arg(long, value_name = "NAME")]
+    user: Option<String>,
+    /// Certificates (PEM) that sign the one of the listener; by default those of the system.
+    #[arg(long, value_name = "FILE")]
+    ca_file: Option<PathBuf>,
+    #[command(flatten)]
+    output_format: OutputFormat,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Incidents {
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Deploy {
+    #[command(flatten)]
+    connection: Connection,
+    /// Variant; an empty text for searches without one.
+    #[arg(value_name = "VARIANT")]
+    variant: String,
+    /// Deployed version.
+    #[arg(value_name = "VERSION")]
+    deployed: String,
+    /// Time of the deployment (RFC 3339); now by default.
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
+    /// Remark.
+    #[arg(long, value_name = "TEXT")]
+    note: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct LogLevel {
+    #[command(flatten)]
+    connection: Connection,
+    /// New level: error, warn, info, debug or trace, or off.
+    #[arg(value_name = "LEVEL")]
+    level: Option<String>,
+}
+
+/// Runs a command.
+pub(super) fn run(command: &CtlCommand) -> Result<(), Failure> {
+    let (connection, answer, text): (_, _, fn(&Value) -> String) = match command {
+        CtlCommand::Status(Status { connection }) => {
+            let answer = Client::new(connection)?.get("/api/v1/status")?;
+            (connection, answer, status)
+        }
+        CtlCommand::Incidents(Incidents { connection }) => {
+            let answer = Client::new(connection)?.get("/api/v1/regressions")?;
+            (connection, answer, incidents)
+        }
+        CtlCommand::Deploy(deploy) => {
+            let mut body = json!({"variant": deploy.variant, "version": deploy.deployed});
+            for (name, value) in [("ts", &deploy.at), ("note", &deploy.note)] {
+                if let Some(value) = value {
+                    body[name] = value.as_str().into();
+                }
+            }
+            let client = Client::new(&deploy.connection)?;
+            let answer = client.post("/-/deployment", body.to_string())?;
+            (&deploy.connection, answer, deployed)
+        }
+        CtlCommand::Baseline(connection) => {
+            let answer = Client::new(connection)?.post("/-/baseline", String::new())?;
+            (connection, answer, baselines)
+        }
+        CtlCommand::Reload(connection) => {
+            let answer = Client::new(connection)?.post("/-/reload", String::new())?;
+            (connection, answer, reloaded)
+        }
+        CtlCommand::LogLevel(LogLevel { connection, level }) => {
+            let client = Client::new(connection)?;
+            let answer = if let Some(level) = level {
+                let level: String = form_urlencoded::byte_serialize(level.as_bytes()).collect();
+                client.post(&format!("/-/log-level?level={level}"), String::new())?
+            } else {
+                client.get("/-/log-level")?
+            };
+            (connection, answer, log_level)
+        }
+    };
+    connection.output_format.print(|| text(&answer), &answer)
+}
+
+/// HTTP client of one sidecar.
+struct Client {
+    agent: ureq::Agent,
+    /// URL without a slash at its end.
+    url: String,
+    authorization: Option<String>,
+}
+
+impl Client {
+    fn new(connection: &Connection) -> Result<Self, Failure> {
+        let url = match &connection.url {
+            Some(url) => url.trim_end_matches('/').to_owned(),
+            None => configured_url(&connection.settings)?,
+        };
+        if !url.starts_with("http://") && !url.starts_with("https://") {
+            let problem = anyhow!("--url {url}: write http://HOST:PORT or https://HOST:PORT");
+            return Err(Failure::Usage(problem));
+        }
+        let authorization = connection.user.as_ref().map(|user| {
+            let password = std::env::var(PASSWORD).map_err(|_| {
+                Failure::Usage(anyhow!(
+                    "--user needs the password in the variable {PASSWORD}"
+                ))
+            })?;
+            let encoded = BASE64_STANDARD.encode(format!("{user}:{password}"));
+            Ok(format!("Basic {encoded}"))
+        });
+        let mut config = ureq::Agent::config_builder()
+            .timeout_global(Some(TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None);
+        if url.starts_with("https://") {
+            let roots = roots(connection.ca_file.as_deref()).map_err(Failure::Usage)?;
+            let provider = Arc::new(rustls::crypto::ring::default_provider());
+            let tls = TlsConfig::builder()
+                .root_certs(roots)
+                .unversioned_rustls_crypto_provider(provider);
+            config = config.tls_config(tls.build());
+        }
+        Ok(Self {
+            agent: config.build().new_agent(),
+            url,
+            authorization: authorization.transpose()?,
+        })
+    }
+
+    fn get(&self, path: &str) -> Result<Value, Failure> {
+        let mut request = self.agent.get(format!("{}{path}", self.url));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        self.answer(request.call())
+    }
+
+    fn post(&self, path: &str, body: String) -> Result<Value, Failure> {
+        let mut request = self.agent.post(format!("{}{path}", self.url));
+        if let Some(authorization) = &self.authorization {
+            request = request.header("Authorization", authorization);
+        }
+        self.answer(request.content_type("application/json").send(body))
+    }
+
+    fn answer(
+        &self,
+        response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+    ) -> Result<Value, Failure> {
+        let response = response.map_err(|problem| {
+            Failure::Running(anyhow!(
+                "{} does not answer: {problem}; is the sidecar running, and is this its admin.listen?",
+                self.url
+            ))
+        })?;
+        let status = response.status();
+        let mut text = Vec::new();
+        let mut body = response.into_body().into_reader().take(MAX_RESPONSE);
+        let read = body.read_to_end(&mut text);
+        read.with_context(|| format!("the response of {} ends early", self.url))
+            .map_err(Failure::Running)?;
+        let answer: Option<Value> = serde_json::from_slice(&text).ok();
+        if status.is_success() {
+            return answer.ok_or_else(|| {
+                Failure::Running(anyhow!(
+                    "{} answers with {status} and something that is not JSON; is this the admin.listen of \
+                     a sidecar?",
+                    self.url
+                ))
+            });
+        }
+        let detail = answer.as_ref().and_then(|it| it["detail"].as_str());
+        let remedy = match status.as_u16() {
+            401 => "; name a user of its web configuration with --user",
+            _ => "",
+        };
+        Err(Failure::Running(anyhow!(
+            "{} answers with {status}{}{}{remedy}",
+            self.url,
+            if detail.is_some() { ": " } else { "" },
+            escape_controls(detail.unwrap_or_default())
+        )))
+    }
+}
+
+/// URL of `admin.listen` on this machine.
+fn configured_url(settings: &SettingsArguments) -> Result<String, Failure> {
+    let settings = settings.settings()?;
+    let value = |key: &str| {
+        let setting = settings.iter().find(|setting| setting.key == key)?;
+        match &setting.value {
+            SettingValue::Text(text) => Some(text.clone()),
+            SettingValue::List(_) | SettingValue::EmptySection => None,
+        }
+    };
+    let listen = value("admin.listen").unwrap_or_default();
+    let Ok(mut address) = listen.parse::<SocketAddr>() else {
+        return Err(Failure::Usage(anyhow!(
+            "admin.listen is '{listen}': there is no admin listener to talk to; set it, or name one with --url"
+        )));
+    };
+    if address.ip().is_unspecified() {
+        address.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    }
+    let scheme = match value("admin.web_config_file") {
+        // With TLS, the name in the certificate decides, and only the user knows it.
+        Some(file) if !file.is_empty() && has_tls(Path::new(&file)) => {
+            return Err(Failure::Usage(anyhow!(
+                "the admin listener has TLS ({file}): name it with --url https://HOST:{}",
+                address.port()
+            )));
+        }
+        _ => "http",
+    };
+    Ok(format!("{scheme}://{address}"))
+}
+
+fn has_tls(web_config: &Path) -> bool {
+    std::fs::read_to_string(web_config).is_ok_and(|text| text.contains("tls_server_config"))
+}
+
+fn roots(file: Option<&Path>) -> anyhow::Result<RootCerts> {
+    let certificates: Vec<Certificate<'static>> = match file {
+        Some(path) => {
+            let pem = std::fs::read(path)
+                .with_context(|| format!("--ca-file {} cannot be read", path.display()))?;
+            parse_pem(&pem)
+                .filter_map(|item| match item {
+                    Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                    _ => None,
+                })
+                .collect()
+        }
+        None => rustls_native_certs::load_native_certs()
+            .certs
+            .iter()
+            .map(|certificate| Certificate::from_der(certificate).to_owned())
+            .collect(),
+    };
+    anyhow::ensure!(
+        !certificates.is_empty(),
+        "no certificates of authorities in PEM are found; name a file with --ca-file"
+    );
+    Ok(RootCerts::new_with_certs(&certificates))
+}
+
+/// Text at a JSON pointer, safe to display.
+fn text_at(value: &Value, pointer: &str) -> String {
+    match value.pointer(pointer) {
+        Some(Value::String(text)) => escape_controls(text),
+        Some(Value::Null) | None => "-".to_owned(),
+        Some(other) => escape_controls(&other.to_string()),
+    }
+}
+
+fn items<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Lines of `status`.
+fn status(status: &Value) -> String {
+    let mut text = String::new();
+    let problem = status["readiness_problem"].as_str();
+    let readiness = match problem {
+        None => "ready".to_owned(),
+        Some(problem) => format!("not ready: {}", escape_controls(problem)),
+    };
+    let workers = items(status, "workers");
+    let connected = workers.iter().filter(|it| it["connected"] == true).count();
+    let partitions = items(status, "partitions");
+    let lags = partitions.iter().filter_map(|it| it["lag"].as_object());
+    let lag: Option<u64> = lags.flat_map(|it| it.values()).map(Value::as_u64).sum();
+    let lag = lag.map_or("unknown".to_owned(), |lag| lag.to_string());
+    // A write to a String does not fail.
+    _ = write!(
+        text,
+        "readiness   {readiness}\nversion     {} ({}), since {}\nworkers     {connected} of {} connected\n\
+         partitions  {}, lag {lag}, watermark {}\n",
+        text_at(status, "/version"),
+        text_at(status, "/revision"),
+        text_at(status, "/started"),
+        workers.len(),
+        partitions.len(),
+        text_at(status, "/watermark"),
+    );
+    if status["gold"].is_object() {
+        _ = writeln!(
+            text,
+            "gold set    {} queries, version {}",
+            text_at(status, "/gold/queries"),
+            text_at(status, "/gold/version"),
+        );
+    } else {
+        text.push_str("gold set    none\n");
+    }
+    for kind in ["search", "feedback"] {
+        let outcomes = status["events"][kind].as_object();
+        let outcomes = outcomes.into_iter().flatten();
+        let counted = outcomes.filter(|(_, count)| **count != 0);
+        let counted: Vec<String> = counted.map(|(name, it)| format!("{it} {name}")).collect();
+        let counted = if counted.is_empty() {
+            "none".to_owned()
+        } else {
+            counted.join(", ")
+        };
+        _ = writeln!(text, "{kind:<11} {}", escape_controls(&counted));
+    }
+    text
+}
+
+/// Lines of `incidents`.
+fn incidents(answer: &Value) -> String {
+    let regressions = items(answer, "regressions");
+    if regressions.is_empty() {
+        return "no regression was reported since the start of the sidecar\n".to_owned();
+    }
+    let mut text = String::new();
+    for regression in regressions {
+        let state = if regression["is_active"] == true {
+            "active"
+        } else {
+            "over"
+        };
+        _ = writeln!(
+            text,
+            "{}  {state:<6}  {}  {}  {}",
+            text_at(regression, "/time"),
+            text_at(regression, "/variant"),
+            text_at(regression, "/measure"),
+            text_at(regression, "/test"),
+        );
+    }
+    text
+}
+
+fn workers(answer: &Value) -> String {
+    let workers = answer["workers"].as_u64().unwrap_or_default();
+    let workers = usize::try_from(workers).unwrap_or(usize::MAX);
+    count_of(workers, "worker", "workers")
+}
+
+fn deployed(answer: &Value) -> String {
+    format!(
+        "deployment of {} {} at {}: {} reset their baselines\n",
+        text_at(answer, "/deployment/variant"),
+        text_at(answer, "/deployment/version"),
+        text_at(answer, "/deployment/time"),
+        workers(answer),
+    )
+}
+
+fn baselines(answer: &Value) -> String {
+    format!(
+        "baselines of all variants are reset by {}\n",
+        workers(answer)
+    )
+}
+
+fn reloaded(answer: &Value) -> String {
+    let change = if answer["changed"] == true {
+        "changed"
+    } else {
+        "did not change"
+    };
+    format!(
+        "the gold set {change}: {} queries, version {}\n",
+        text_at(answer, "/after/queries"),
+        text_at(answer, "/after/version"),
+    )
+}
+
+fn log_level(answer: &Value) -> String {
+    match answer["level"].as_str() {
+        Some(level) => format!("{}\n", escape_controls(level)),
+        None => format!(
+            "{}, was {}\n",
+            text_at(answer, "/after"),
+            text_at(answer, "/before")
+        ),
+    }
+}
