@@ -98,17 +98,26 @@ impl GoldSet {
         )
     }
 
-    /// Returns the gold query of a search. The first match wins: the key, the exact text, the
-    /// normalised text. Aliases count as texts. The first two lookups do not allocate.
+    /// Returns the gold query of a search: that of the key, or without a key the first match of the
+    /// exact text and the normalised text. A key that is not in the set has no gold query, because its
+    /// producer means another query. Aliases count as texts. The first two lookups do not allocate.
     pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
-        let by_key = query_key.and_then(|key| self.by_key.get(&hash_text(key)));
-        let found = by_key.or_else(|| {
-            let text = query?;
-            self.by_text
-                .get(&hash_text(text))
-                .or_else(|| self.by_normalised.get(&hash_text(&normalise(text))))
-        });
+        match query_key.filter(|key| !key.is_empty()) {
+            Some(key) => self.by_key.get(&hash_text(key)).copied(),
+            None => self.find_text(query?),
+        }
+    }
+
+    fn find_text(&self, text: &str) -> Option<QueryIndex> {
+        let exact = self.by_text.get(&hash_text(text));
+        let found = exact.or_else(|| self.by_normalised.get(&hash_text(&normalise(text))));
         found.copied()
+    }
+
+    /// Returns the gold query with this id, else the one with this text.
+    pub fn find_named(&self, name: &str) -> Option<QueryIndex> {
+        let by_key = self.by_key.get(&hash_text(name)).copied();
+        by_key.or_else(|| self.find_text(name))
     }
 
     /// Returns a gold query of this set.

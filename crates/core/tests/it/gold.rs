@@ -233,8 +233,9 @@ fn a_search_matches_its_query_by_key_then_text_then_alias() {
     );
     assert_eq!(found(&set, None, Some("제17조")), Some("Q001"));
     assert_eq!(found(&set, None, Some("제17조 ")), Some("Q001"));
-    // The text is matched when the key is unknown.
-    assert_eq!(found(&set, Some("nope"), Some("17조 검색")), Some("Q001"));
+    // The text is not matched when the key is unknown: its producer means another query.
+    assert_eq!(found(&set, Some("nope"), Some("17조 검색")), None);
+    assert_eq!(found(&set, Some(""), Some("17조 검색")), Some("Q001"));
     assert_eq!(found(&set, Some("nope"), Some("18조")), None);
     assert_eq!(found(&set, None, None), None);
     // Keys are not normalised.

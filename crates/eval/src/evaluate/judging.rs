@@ -282,11 +282,12 @@ fn documents_of(query: &GoldQuery, ranking: &Ranking, retrieved: Vec<String>) ->
 
 /// Returns the gold query that an answer belongs to.
 pub fn query_of(gold: &GoldSet, answer: &Answer<'_>) -> Option<QueryIndex> {
-    let text = match &answer.results {
-        Results::Search(search) => search.query.as_deref(),
-        Results::Documents(_) => Some(&*answer.query),
-    };
-    gold.find(Some(&answer.query), text)
+    match &answer.results {
+        Results::Search(search) if search.query_key.is_some() => {
+            gold.find(search.query_key.as_deref(), search.query.as_deref())
+        }
+        Results::Search(_) | Results::Documents(_) => gold.find_named(&answer.query),
+    }
 }
 
 /// Returns the value of a label: of the gold query, else of the search. `variant` is that of the

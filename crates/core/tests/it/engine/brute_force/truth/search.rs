@@ -42,7 +42,7 @@ impl Search {
                 is_it(&it["query_text"]) || aliases.into_iter().flatten().any(is_it)
             })
         };
-        let gold = by_key.or_else(by_text);
+        let gold = if key.is_some() { by_key } else { by_text() };
         let experiment = event["experiment"]["id"].as_str().unwrap_or("").to_owned();
         let arm = &event["experiment"]["variant"];
         let variant = arm.as_str().or(event["variant"].as_str()).unwrap_or("");
