@@ -222,6 +222,11 @@ impl<'a> Describer<'a> {
             return line;
         }
         self.remember(&search.query_id, variant);
+        if let Err(reason) = self.settings.judging.eligibility.check(search) {
+            line.outcome = "not_eligible";
+            line.reason = Some(reason.name());
+            return line;
+        }
         let query_key = search.query_key.as_deref();
         let Some(index) = self.gold.find(query_key, search.query.as_deref()) else {
             line.outcome = "unjudged";

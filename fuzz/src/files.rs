@@ -7,6 +7,7 @@ use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, Format, Options};
 use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Eligibility;
 use rankgauge_eval::run::{Order, ReadOptions, RunReader};
 
 use super::{assert_explained, choice};
@@ -46,6 +47,7 @@ pub(super) fn run(input: &[u8]) {
         ],
     );
     let options = ReadOptions {
+        eligibility: Eligibility::default(),
         order,
         limits: Limits {
             record_bytes: 1 << 16,

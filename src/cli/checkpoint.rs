@@ -152,7 +152,7 @@ impl WorkerSummary {
         let source = &checkpoint.source;
         let events = Kind::ALL.into_iter().flat_map(|kind| {
             let outcomes = state.events().outcomes(kind);
-            outcomes.map(|(outcome, count)| Events {
+            outcomes.into_iter().map(move |(outcome, count)| Events {
                 kind: kind.name(),
                 outcome,
                 count,

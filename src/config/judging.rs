@@ -7,7 +7,7 @@ use super::objectives;
 use super::reader::Reader;
 use super::values::label_name;
 use rankgauge_core::measure::Measure;
-use rankgauge_core::ranking::{Component, Difference, Rules, TextMatch};
+use rankgauge_core::ranking::{Component, Difference, Eligibility, Rules, SearchMember, TextMatch};
 use rankgauge_serve::target::Target;
 
 pub(super) fn measures(reader: &mut Reader) -> Vec<Measure> {
@@ -45,7 +45,19 @@ pub(super) fn rules(reader: &mut Reader, measures: &[Measure]) -> Rules {
         judge_by: reader.get(&keys::JUDGE_BY),
         text,
         components,
+        eligibility: eligibility(reader),
     }
+}
+
+fn eligibility(reader: &mut Reader) -> Eligibility {
+    let conditions = reader.named_lists(&keys::JUDGE_WHEN).into_iter();
+    let conditions = conditions.filter_map(|(name, values)| {
+        let path = format!("{}.{name}", keys::JUDGE_WHEN.path);
+        let member = SearchMember::parse(&name);
+        let problem = |text| reader.problem(&path, format!("\"{name}\" {text}"));
+        Some((member.map_err(problem).ok()?, values))
+    });
+    Eligibility::new(conditions.collect())
 }
 
 fn component(reader: &mut Reader, name: String, path: &str) -> Component {

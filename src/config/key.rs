@@ -73,7 +73,7 @@ pub enum Shape {
     Text,
     /// List of scalars, with the lowest and the highest number of elements.
     List(Box<Shape>, usize, usize),
-    /// Scalars by names that the user chooses.
+    /// Scalars, or lists of scalars, by names that the user chooses.
     Names(Box<Shape>),
     /// Section of keys, which have entries of their own.
     Section,
@@ -331,6 +331,16 @@ pub(super) struct Names<K>(pub(super) K);
 impl<K: Scalar> Kind for Names<K> {
     fn shape(&self) -> Shape {
         Shape::Names(Box::new(self.0.shape()))
+    }
+}
+
+/// Lists of scalars by names that the user chooses. One scalar is a list too.
+pub(super) struct NamedLists<K>(pub(super) K, pub(super) usize);
+
+impl<K: Scalar> Kind for NamedLists<K> {
+    fn shape(&self) -> Shape {
+        let list = Shape::List(Box::new(self.0.shape()), 1, self.1);
+        Shape::Names(Box::new(list))
     }
 }
 

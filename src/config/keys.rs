@@ -12,8 +12,8 @@ use std::time::Duration;
 use tracing::level_filters::LevelFilter;
 
 use super::key::{
-    Bytes, Checked, Group, List, Names, Number, Shape, Span, TEXT, Whole, Word, checked, keys,
-    named, parsed,
+    Bytes, Checked, Group, List, NamedLists, Names, Number, Shape, Span, TEXT, Whole, Word,
+    checked, keys, named, parsed,
 };
 use super::log_settings::LogFormat;
 use super::values;
@@ -211,6 +211,13 @@ keys! {
     /// stays in use.
     RELOAD_INTERVAL: Span = "gold.reload_interval", Span(Duration::from_millis(10), DAY),
         default "10s";
+    /// Searches that are judged, by members of the search event (page, page_size, filters, sort,
+    /// application, domain, variant, error_type, synthetic, total_hits, session_id, client_id, user_id,
+    /// labels.NAME, attrs.NAME), each with its values: true or false for filters and synthetic, an empty
+    /// text for an absent member, "*" for any value. Others are counted as not_eligible, and have no
+    /// scores. Without a condition on it, page has to be 1, filters false and sort relevance, or absent.
+    JUDGE_WHEN: NamedLists<Checked<String>> = "gold.judge_when", NamedLists(TEXT, MANY), default "",
+        example "application: [shop, app]", example "sort: [relevance, score]";
     /// Field of a result that identifies the judged document: id, or group_id if results are chunks.
     JUDGE_BY: Word<JudgeBy> = "gold.judge_by",
         Word(&[("id", JudgeBy::Id), ("group_id", JudgeBy::GroupId)]), default "id";

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::key::{Entry, Group, Key, List, NAME, Names, Scalar, Shape};
+use super::key::{Entry, Group, Key, List, NAME, NamedLists, Names, Scalar, Shape};
 use super::layers::{DOTTED_KEY, NEAR_PREFIX, Node, PREFIX, Tree, child_path, is_below};
 use super::problem::{Place, Problem};
 
@@ -154,21 +154,29 @@ impl Reader {
     /// The valid elements of the list `key`. A text is a list with commas outside of parentheses
     /// (`P@5,RBP(graded=true,p=0.8)`); white space around an element is ignored.
     pub(super) fn list<K: Scalar>(&mut self, key: &Key<List<K>>) -> Vec<Element<K::Value>> {
-        let path = &key.path;
-        let texts: Vec<(usize, String)> = match self.tree.nodes.get(&**path) {
+        self.elements(&key.kind.0, &key.path, key.default.unwrap_or_default())
+    }
+
+    /// The valid elements of the list at `path`.
+    fn elements<K: Scalar>(
+        &mut self,
+        kind: &K,
+        path: &str,
+        default: &str,
+    ) -> Vec<Element<K::Value>> {
+        let texts: Vec<(usize, String)> = match self.tree.nodes.get(path) {
             Some(Node::Text(text)) => split(text).into_iter().enumerate().collect(),
             Some(Node::List(length)) => (0..*length)
                 .filter_map(|index| Some((index, self.text(&format!("{path}[{index}]"))?)))
                 .collect(),
             Some(Node::Section(_) | Node::Nothing | Node::Invalid) | None => {
-                let default = split(key.default.unwrap_or_default());
-                default.into_iter().enumerate().collect()
+                split(default).into_iter().enumerate().collect()
             }
         };
         let mut elements = Vec::with_capacity(texts.len());
         for (index, text) in texts {
             let path = format!("{path}[{index}]");
-            if let Some(value) = self.value(&key.kind.0, &path, &text) {
+            if let Some(value) = self.value(kind, &path, &text) {
                 elements.push(Element { path, text, value });
             }
         }
@@ -219,6 +227,20 @@ impl Reader {
             values.extend(value.map(|value| (name, value)));
         }
         values
+    }
+
+    /// The lists with their names in the section `key`.
+    pub(super) fn named_lists<K: Scalar>(
+        &mut self,
+        key: &Key<NamedLists<K>>,
+    ) -> Vec<(String, Vec<K::Value>)> {
+        let names = self.chosen(&key.path).into_iter();
+        let lists = names.map(|name| {
+            let elements = self.elements(&key.kind.0, &child_path(&key.path, &name), "");
+            let values = elements.into_iter().map(|element| element.value);
+            (name, values.collect())
+        });
+        lists.collect()
     }
 
     /// Keys of the section at `path`, sorted.
@@ -292,10 +314,25 @@ impl Reader {
             {
                 wrong_count(path, keys.len(), 0, MAX_SECTIONS)
             }
-            (Node::Section(names), Some(Shape::Names(_))) => {
-                return names
-                    .iter()
-                    .for_each(|name| self.check_scalar(&child_path(path, name)));
+            (Node::Section(names), Some(Shape::Names(values))) => {
+                for name in names {
+                    let path = child_path(path, name);
+                    let length = match self.tree.nodes.get(&path) {
+                        Some(Node::List(length)) if !values.is_scalar() => *length,
+                        _ => {
+                            self.check_scalar(&path);
+                            continue;
+                        }
+                    };
+                    if let Shape::List(_, min, max) = *values
+                        && !(min..=max).contains(&length)
+                    {
+                        self.refuse(&path, wrong_count(&path, length, min, max));
+                    } else {
+                        (0..length).for_each(|at| self.check_scalar(&format!("{path}[{at}]")));
+                    }
+                }
+                return;
             }
             (Node::Section(names), Some(Shape::NamedSections)) => {
                 let pattern = child_path(pattern, NAME);

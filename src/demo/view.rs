@@ -100,7 +100,7 @@ impl View {
                 .collect(),
             outcomes: by_kind
                 .clone()
-                .map(|(name, kind)| (name, model.outcomes(kind).into()))
+                .map(|(name, kind)| (name, model.outcomes(kind).into_iter().collect()))
                 .collect(),
             pending: by_kind
                 .map(|(name, kind)| (name, model.pending(kind)))

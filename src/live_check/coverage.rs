@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::{Finding, percent};
-use super::records::Sample;
+use super::records::{Sample, SampledSearch};
 use crate::config::Config;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::ranking::JudgeBy;
+use rankgauge_core::ranking::{Ineligible, JudgeBy};
 
 /// Findings about the gold set.
 pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) -> Vec<Finding> {
@@ -17,22 +17,30 @@ pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) ->
             "set gold.paths",
         )];
     };
-    let count = sample.searches.len();
-    if count == 0 {
+    let all = sample.searches.len();
+    if all == 0 {
         return Vec::new();
+    }
+    let eligible = sample.searches.iter().filter(|it| it.ineligible.is_none());
+    let count = eligible.count();
+    let mut findings = vec![eligibility(sample, count)];
+    if count == 0 {
+        return findings;
     }
     let matched = sample.searches.iter().filter(|it| it.gold.is_some());
     let matched_count = matched.clone().count();
     let distinct: BTreeSet<_> = matched.clone().filter_map(|it| it.gold).collect();
+    let of_which = if count == all { "sampled" } else { "eligible" };
     let message = format!(
-        "{matched_count} of {count} sampled searches ({}) have a gold query; {} of {} gold queries \
+        "{matched_count} of {count} {of_which} searches ({}) have a gold query; {} of {} gold queries \
          occur",
         percent(matched_count, count),
         distinct.len(),
         gold.queries().len()
     );
     let mut unknown: BTreeMap<&str, usize> = BTreeMap::new();
-    for search in sample.searches.iter().filter(|it| it.gold.is_none()) {
+    let unmatched = |it: &&SampledSearch| it.gold.is_none() && it.ineligible.is_none();
+    for search in sample.searches.iter().filter(unmatched) {
         *unknown.entry(&search.query).or_default() += 1;
     }
     let most = unknown.iter().max_by_key(|(_, count)| **count);
@@ -40,7 +48,7 @@ pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) ->
         let query: String = query.chars().take(64).collect();
         format!("; the most frequent search without one is {query:?}")
     });
-    let mut findings = vec![if matched_count == 0 {
+    findings.push(if matched_count == 0 {
         Finding::error(
             "gold",
             format!("{message}{most}"),
@@ -54,9 +62,38 @@ pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) ->
         )
     } else {
         Finding::ok("gold", message)
-    }];
+    });
     findings.extend(results(config, sample));
     findings
+}
+
+/// Finding about the searches that are judged if they have a gold query.
+fn eligibility(sample: &Sample, eligible: usize) -> Finding {
+    let all = sample.searches.len();
+    let reasons = Ineligible::ALL.into_iter().filter_map(|reason| {
+        let of_reason = sample
+            .searches
+            .iter()
+            .filter(|it| it.ineligible == Some(reason));
+        let count = of_reason.count();
+        (count > 0).then(|| format!("{} {count}", reason.name()))
+    });
+    let reasons: Vec<String> = reasons.collect();
+    let message = format!(
+        "{eligible} of {all} sampled searches ({}) are eligible for judging",
+        percent(eligible, all)
+    );
+    if reasons.is_empty() {
+        return Finding::ok("eligibility", message);
+    }
+    let message = format!("{message}; others by reason: {}", reasons.join(", "));
+    if eligible == 0 {
+        let remedy = "set gold.judge_when to the searches that the gold set is about, or correct \
+                      page, filters and sort of the producer";
+        Finding::error("eligibility", message, remedy)
+    } else {
+        Finding::ok("eligibility", message)
+    }
 }
 
 /// Finding about the judged results of searches with a gold query.

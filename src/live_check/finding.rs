@@ -28,8 +28,8 @@ impl Severity {
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Name of the check: `connection`, `topics`, `permissions`, `records`, `keys`, `clock`, `gold`
-    /// or `capacity`.
+    /// Name of the check: `connection`, `topics`, `permissions`, `records`, `keys`, `clock`,
+    /// `eligibility`, `gold` or `capacity`.
     pub check: &'static str,
     /// Severity.
     pub severity: Severity,

@@ -10,6 +10,7 @@ use rankgauge_core::event::{
     Acceptance, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome,
 };
 use rankgauge_core::gold::{GoldSet, QueryIndex};
+use rankgauge_core::ranking::Ineligible;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 /// Share of invalid records, as one in this many, from which the check fails.
@@ -34,7 +35,10 @@ pub(super) struct SampledSearch {
     pub(super) results: usize,
     /// Values of the slices of the configuration.
     pub(super) slices: Vec<Option<String>>,
+    /// Gold query of an eligible search.
     pub(super) gold: Option<QueryIndex>,
+    /// Reason for which the search is not judged.
+    pub(super) ineligible: Option<Ineligible>,
     /// Text of the query, or its key without a text.
     pub(super) query: String,
     /// First result, under the id that is judged.
@@ -158,7 +162,10 @@ fn search(
     event: &Search<'_>,
 ) -> SampledSearch {
     let judge_by = config.engine.judging.judge_by;
-    let index = gold.and_then(|gold| gold.find(event.query_key.as_deref(), event.query.as_deref()));
+    let ineligible = config.engine.judging.eligibility.check(event).err();
+    let index = gold
+        .filter(|_| ineligible.is_none())
+        .and_then(|gold| gold.find(event.query_key.as_deref(), event.query.as_deref()));
     let query = gold.zip(index).map(|(gold, index)| gold.query(index));
     let judged = query.filter(|query| !query.by_text).map(|query| {
         let hits = event.results.iter();
@@ -186,6 +193,7 @@ fn search(
         results: event.results.len(),
         slices: config.engine.slices.iter().map(slice).collect(),
         gold: index,
+        ineligible,
         query: text.to_owned(),
         first_result: event
             .results

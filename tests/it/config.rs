@@ -2,6 +2,7 @@
 
 mod broken;
 mod derived;
+mod eligibility;
 mod formats;
 mod layers;
 mod objectives;

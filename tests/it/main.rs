@@ -18,6 +18,7 @@ mod dashboards;
 mod deploy;
 mod detection;
 mod documents;
+mod eligibility;
 mod encoding;
 mod errors;
 mod evaluate;

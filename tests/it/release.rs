@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rankgauge::checkpoint::Checkpoint;
+use rankgauge::checkpoint::{Checkpoint, VERSION};
 use rankgauge::config::{self, SettingValue};
 use rankgauge_core::engine::family;
 use serde_json::Value;
@@ -179,7 +179,8 @@ fn events_of_the_release_are_counted_in_the_same_way() {
 /// The name contains "golden", like the other tests of checkpoints.
 #[test]
 fn golden_checkpoint_of_the_release_restores_the_same_samples() {
-    let [checkpoint, says] = [kept("version-1.checkpoint"), kept("version-1.json")];
+    let [checkpoint, says] =
+        ["checkpoint", "json"].map(|suffix| kept(&format!("version-{VERSION}.{suffix}")));
     if is_release() {
         for file in [&checkpoint, &says] {
             let name = file.file_name().expect("a name");

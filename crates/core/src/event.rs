@@ -123,6 +123,15 @@ pub struct Search<'a> {
     /// Page of results, 1-based.
     #[serde(default)]
     pub page: Option<u32>,
+    /// Maximum number of results of a page.
+    #[serde(default)]
+    pub page_size: Option<u32>,
+    /// True for a search with filters.
+    #[serde(rename = "filters", default, deserialize_with = "read::is_set")]
+    pub is_filtered: bool,
+    /// Order of the results; `relevance` if not stated.
+    #[serde(borrow, default, deserialize_with = "read::text_or_other")]
+    pub sort: Option<Text<'a>>,
     /// Type of the error, if the search failed.
     #[serde(borrow, default)]
     pub error_type: Option<Text<'a>>,

@@ -4,11 +4,13 @@
 //! component that it came from. The module knows nothing of measures.
 
 mod component;
+mod eligibility;
 mod judged;
 mod list;
 mod text;
 
 pub use component::{Component, Difference, Membership, SearchField};
+pub use eligibility::{Eligibility, Ineligible, SearchMember};
 pub use judged::{Contribution, Judge, Judged, Rules};
 pub use list::{JudgeBy, Ranking};
 pub use text::{Rouge, TextMatch, Words};

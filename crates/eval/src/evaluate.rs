@@ -187,6 +187,8 @@ pub struct RunEvaluation {
     pub missing: Vec<String>,
     /// Keys of queries in the run that are not in the gold set.
     pub unknown: Vec<String>,
+    /// Number of searches that are not judged, because they are not eligible.
+    pub not_eligible: usize,
     /// Number of retrieved results over all counted queries.
     pub retrieved: u64,
     /// Number of relevant documents over all counted queries.

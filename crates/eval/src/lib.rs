@@ -11,6 +11,7 @@
 //! use rankgauge_core::event::Limits;
 //! use rankgauge_core::gold;
 //! use rankgauge_core::measure::Measure;
+//! use rankgauge_core::ranking::Eligibility;
 //! use rankgauge_eval::evaluate::{Evaluation, Options};
 //! use rankgauge_eval::pass::{Contents, judge};
 //! use rankgauge_eval::report::{self, Format};
@@ -24,6 +25,7 @@
 //! let qrels = "q1 0 doc-a 2\nq1 0 doc-c 1\n";
 //! let gold = gold::parse("example.qrels", qrels.as_bytes(), &gold::Options::default())?;
 //! let run = RunReader::open(&path, &ReadOptions {
+//!     eligibility: Eligibility::default(),
 //!     order: None,
 //!     limits: Limits { record_bytes: 1 << 20, results_per_search: 10_000 },
 //!     scores: false,

@@ -13,6 +13,7 @@ use crate::sweep::{self, Sweep, WithoutScore};
 use crate::text_layout::escape_controls;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_core::ranking::Eligibility;
 
 /// Contents of a pass in addition to the evaluation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -77,6 +78,7 @@ pub enum JudgeError {
 
 /// State of one thread.
 struct Thread<'a> {
+    eligibility: &'a Eligibility,
     answers: JudgedAnswers<'a>,
     errors: Option<AnswerErrors>,
     operations: Option<operations::Collector<'a>>,
@@ -92,6 +94,7 @@ impl<'a> Thread<'a> {
             AnswerErrors::new(&options.rules, &measure.to_string(), errors)
         });
         Self {
+            eligibility: &options.rules.eligibility,
             answers: JudgedAnswers::new(plan),
             errors,
             operations: contents.operations.map(|requested| {
@@ -103,6 +106,12 @@ impl<'a> Thread<'a> {
     }
 
     fn add(&mut self, gold: &GoldSet, labels: &[String], place: Place, answer: &Answer<'_>) {
+        if let Results::Search(search) = &answer.results
+            && self.eligibility.check(search).is_err()
+        {
+            self.answers.add_not_eligible();
+            return;
+        }
         let Some(index) = query_of(gold, answer) else {
             self.answers.add_unknown(place, answer);
             return;

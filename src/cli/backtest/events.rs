@@ -205,6 +205,9 @@ impl EventArguments {
         if self.variant.as_ref().is_some_and(other) {
             return Ok(None);
         }
+        if judge.rules().eligibility.check(search).is_err() {
+            return Ok(None);
+        }
         let Some(query) = gold.find(search.query_key.as_deref(), search.query.as_deref()) else {
             return Ok(None);
         };

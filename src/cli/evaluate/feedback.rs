@@ -145,7 +145,7 @@ fn read(run: String, model: &ReadModel<'_>, by: &[String]) -> Behaviour {
     Behaviour {
         run,
         searches: searches.map(|(_, count)| count).sum(),
-        feedback: model.outcomes(Kind::Feedback).to_vec(),
+        feedback: model.outcomes(Kind::Feedback),
         measures: means(ALL_SEARCHES, ""),
         by: slices.collect(),
     }

@@ -195,16 +195,12 @@ impl JudgingArguments {
             curves: request.curves,
             documents: request.documents,
         };
-        let measures: Vec<String> = options.measures.iter().map(ToString::to_string).collect();
-        let analysed = (request.worst.by)(&measures).filter(|_| request.worst.queries > 0);
-        let analysed = analysed.map(|measure| AnalysedErrors {
-            measure,
-            worst: request.worst.queries,
-        });
+        let analysed = analysed_errors(&request.worst, &options.measures);
         let reading = ReadOptions {
             order: self.order.map(Order::from),
             limits: config.engine.record_limits,
             scores: request.sweep,
+            eligibility: options.rules.eligibility.clone(),
         };
         let names = names(&self.run);
         let (mut evaluations, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
@@ -378,4 +374,14 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
         }
     };
     stems.iter().zip(paths).map(name).collect()
+}
+
+/// Errors to analyse; `None` unless they are requested.
+fn analysed_errors(worst: &Worst, measures: &[Measure]) -> Option<AnalysedErrors> {
+    let names: Vec<String> = measures.iter().map(ToString::to_string).collect();
+    let measure = (worst.by)(&names).filter(|_| worst.queries > 0)?;
+    Some(AnalysedErrors {
+        measure,
+        worst: worst.queries,
+    })
 }

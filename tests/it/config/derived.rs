@@ -290,11 +290,10 @@ fn node(path: &str, keys: &[Entry]) -> Value {
             let section = object(&format!("{path}.{NAME}"), keys);
             json!({"type": "object", "additionalProperties": section})
         }
-        Shape::Names(value) => json!({"type": "object", "additionalProperties": scalar(value)}),
-        Shape::List(element, min, max) => json!({"anyOf": [
-            {"type": "array", "items": scalar(element), "minItems": min, "maxItems": max},
-            {"type": "string"},
-        ]}),
+        Shape::Names(value) => {
+            json!({"type": "object", "additionalProperties": value_or_list(value)})
+        }
+        list @ Shape::List(..) => value_or_list(list),
         shape if holds_keys => json!({"anyOf": [scalar(shape), object(path, keys)]}),
         shape => scalar(shape),
     };
@@ -316,6 +315,17 @@ fn node(path: &str, keys: &[Entry]) -> Value {
         };
     }
     schema
+}
+
+/// Schema of a scalar, or of a list of them.
+fn value_or_list(shape: &Shape) -> Value {
+    match shape {
+        Shape::List(element, min, max) => json!({"anyOf": [
+            {"type": "array", "items": scalar(element), "minItems": min, "maxItems": max},
+            {"type": "string"},
+        ]}),
+        shape => scalar(shape),
+    }
 }
 
 /// A scalar as a YAML parser reads it.

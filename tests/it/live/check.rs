@@ -265,6 +265,28 @@ fn clocks_that_differ_are_found() {
 }
 
 #[test]
+fn the_share_of_eligible_searches_is_stated() {
+    let plant = Plant::new();
+    plant.produce(|number, search, _| {
+        if number < 3 {
+            search["page"] = json!(2);
+        } else if number == 3 {
+            search["filters"] = json!(["brand:a"]);
+        }
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "ok ",
+            "eligibility: 6 of 10 sampled searches (60.0 %) are eligible for judging; others by reason: \
+             page 3, filters 1",
+        ],
+    );
+    assert_finds(&plant.settings, &["ok ", "gold: 6 of 6 eligible searches"]);
+}
+
+#[test]
 fn a_gold_set_of_another_system_is_found() {
     let plant = Plant::new();
     plant.produce(|number, search, _| {

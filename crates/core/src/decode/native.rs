@@ -64,6 +64,9 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>,
     if search.page == Some(0) {
         return Err(bad("page", "pages are counted from 1"));
     }
+    if search.page_size == Some(0) {
+        return Err(bad("page_size", "at least 1 is expected"));
+    }
     for hit in &search.results {
         if hit.rank == Some(0) {
             return Err(bad("results[].rank", "ranks are counted from 1"));

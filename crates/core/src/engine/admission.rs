@@ -75,8 +75,9 @@ impl Engine {
         prepared: Box<Prepared>,
         fresh: bool,
     ) {
+        let session = session.filter(|_| prepared.ineligible.is_none());
         let segment = match search.user_session() {
-            Some(_) => self.segment(search, prepared.query),
+            Some(_) => self.segment(search, &prepared),
             None => Arc::default(),
         };
         self.preparation.put_back(Some(prepared));
@@ -99,7 +100,9 @@ impl Engine {
         fresh: bool,
     ) -> Outcome {
         let gold = Arc::clone(&self.gold);
-        let segment = self.segment(search, prepared.query);
+        // Behaviour on a page that is not judged says nothing about the searches of its session.
+        let session = session.filter(|_| prepared.ineligible.is_none());
+        let segment = self.segment(search, &prepared);
         let variant = segment.variant;
         if fresh {
             self.count_search(search, &segment, &prepared, &gold);
@@ -143,6 +146,10 @@ impl Engine {
             .record(search.ts, &segment.series, &prepared.scores);
         self.totals
             .count_overflow_by(&family::SCORE, segment.overflow);
+        if let Some(reason) = prepared.ineligible {
+            let reason = Label::from_position(reason as usize);
+            self.count(&family::SEARCHES_NOT_ELIGIBLE, [variant, reason], 1);
+        }
         if let Some(query) = prepared.query {
             self.observe(Observation {
                 ts: search.ts,
@@ -258,9 +265,9 @@ impl Engine {
 
     /// Returns the segment of a search. The value of a slice is taken from the gold query, else
     /// from the search.
-    fn segment(&mut self, search: &Search<'_>, gold: Option<QueryIndex>) -> Arc<Segment> {
+    fn segment(&mut self, search: &Search<'_>, prepared: &Prepared) -> Arc<Segment> {
         let variant = self.names.label(Dimension::Variant, search.variant());
-        let mut values = match gold {
+        let mut values = match prepared.query {
             Some(index) => self.slices_of_gold(index),
             None => SliceValues::from_elem(None, self.settings.slices.len()),
         };
@@ -283,6 +290,7 @@ impl Engine {
         let key = SegmentKey {
             variant,
             is_synthetic: search.is_synthetic(),
+            is_eligible: prepared.ineligible.is_none(),
             values,
         };
         self.names.segment(key, settings)

@@ -16,6 +16,8 @@ pub enum SearchOutcome {
     Duplicate,
     /// Its feedback window had passed when it arrived.
     Late,
+    /// It must not be judged.
+    NotEligible,
 }
 
 /// Outcome of a feedback event.
@@ -35,7 +37,7 @@ pub enum FeedbackOutcome {
 /// of records add up to the records received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCounts {
-    search: [u64; 4],
+    search: [u64; 5],
     feedback: [u64; 4],
     invalid: [[u64; Reason::ALL.len()]; 2],
     records: [[u64; RecordOutcome::NAMES.len()]; 2],
@@ -74,19 +76,17 @@ impl EventCounts {
     }
 
     /// Returns the outcomes of a kind by exposed name.
-    pub fn outcomes(&self, kind: Kind) -> [(&'static str, u64); 5] {
-        let (names, counts) = match kind {
-            Kind::Search => (["judged", "unjudged", "duplicate", "late"], &self.search),
-            Kind::Feedback => (["joined", "orphaned", "duplicate", "late"], &self.feedback),
+    pub fn outcomes(&self, kind: Kind) -> Vec<(&'static str, u64)> {
+        let (names, counts): (&[_], &[_]) = match kind {
+            Kind::Search => (
+                &["judged", "unjudged", "duplicate", "late", "not_eligible"],
+                &self.search,
+            ),
+            Kind::Feedback => (&["joined", "orphaned", "duplicate", "late"], &self.feedback),
         };
         let invalid = self.invalid[kind.index()].iter().sum();
-        [
-            (names[0], counts[0]),
-            (names[1], counts[1]),
-            (names[2], counts[2]),
-            (names[3], counts[3]),
-            ("invalid", invalid),
-        ]
+        let counts = names.iter().copied().zip(counts.iter().copied());
+        counts.chain([("invalid", invalid)]).collect()
     }
 
     pub(super) fn merge(&mut self, other: &Self) {

@@ -46,12 +46,14 @@ impl Engine {
             Effect::Duplicate => events.feedback(FeedbackOutcome::Duplicate, 1),
             Effect::Orphaned(number) => events.feedback(FeedbackOutcome::Orphaned, number),
             Effect::Finished(mut search) => {
+                let segment = &search.parts.segment;
                 events.search(match search.parts.gold {
+                    _ if !segment.is_eligible => SearchOutcome::NotEligible,
                     Some(_) => SearchOutcome::Judged,
                     None => SearchOutcome::Unjudged,
                 });
                 // No user sees the results of a synthetic search.
-                if !search.parts.segment.is_synthetic {
+                if segment.is_eligible && !segment.is_synthetic {
                     let at = known_at(search.parts.ts);
                     self.count_feedback(&search, at);
                 }

@@ -15,7 +15,7 @@ use super::scores::{self, column_of};
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::micro::Documents;
-use crate::ranking::{Judge, Judged};
+use crate::ranking::{Ineligible, Judge, Judged};
 
 /// Maximum number of inputs that are prepared together.
 pub const MAX_GROUP: usize = 16;
@@ -28,11 +28,16 @@ const MAX_KEPT_RESULTS: usize = 1_000;
 const MAX_SPARE: usize = 512;
 const MAX_SPARE_RESULTS: usize = 64;
 
+/// Gold query of a search, or the reason for which the search is not judged.
+pub(super) type GoldMatch = Result<Option<QueryIndex>, Ineligible>;
+
 /// Search with what follows from it and the gold set alone.
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Gold query.
+    /// Gold query of an eligible search.
     pub(super) query: Option<QueryIndex>,
+    /// Reason for which the search is not judged.
+    pub(super) ineligible: Option<Ineligible>,
     /// Judge of this search alone.
     judge: Judge,
     /// Scores by their columns.
@@ -96,10 +101,10 @@ impl Engine {
         &mut self,
         inputs: &[RecordInput<'_>],
     ) -> SmallVec<[Option<Box<Prepared>>; MAX_GROUP]> {
-        let mut queries: SmallVec<[Option<QueryIndex>; MAX_GROUP]> = SmallVec::new();
+        let mut queries: SmallVec<[GoldMatch; MAX_GROUP]> = SmallVec::new();
         let mut ids: SmallVec<[_; MAX_GROUP]> = SmallVec::new();
         for input in inputs {
-            let mut query = None;
+            let mut query = Ok(None);
             match input {
                 RecordInput::Search { at, event, ids: of } => {
                     query = self.gold_query(event);
@@ -114,7 +119,8 @@ impl Engine {
             }
             queries.push(query);
         }
-        self.read_ahead(queries.iter().filter_map(|query| *query), &ids);
+        let found = queries.iter().filter_map(|query| query.ok().flatten());
+        self.read_ahead(found, &ids);
         let inputs = inputs.iter().zip(queries);
         let prepared = inputs.map(|(input, query)| match input {
             RecordInput::Search { event, .. } => Some(self.prepare_search(event, query)),
@@ -123,10 +129,11 @@ impl Engine {
         prepared.collect()
     }
 
-    /// Returns the gold query of a search.
-    pub(super) fn gold_query(&self, search: &Search<'_>) -> Option<QueryIndex> {
-        self.gold
-            .find(search.query_key.as_deref(), search.query.as_deref())
+    /// Returns the gold query of a search, if the search is eligible.
+    pub(super) fn gold_query(&self, search: &Search<'_>) -> GoldMatch {
+        self.settings.judging.eligibility.check(search)?;
+        let (key, text) = (search.query_key.as_deref(), search.query.as_deref());
+        Ok(self.gold.find(key, text))
     }
 
     /// Reads what will be read of the gold set and of the joins: of searches and sessions by partition
@@ -151,12 +158,15 @@ impl Engine {
     pub(super) fn prepare_search(
         &mut self,
         search: &Search<'_>,
-        query: Option<QueryIndex>,
+        query: GoldMatch,
     ) -> Box<Prepared> {
+        let ineligible = query.err();
+        let query = query.ok().flatten();
         let preparation = &mut self.preparation;
         let mut prepared = preparation.spare.pop().unwrap_or_else(|| {
             Box::new(Prepared {
                 query,
+                ineligible,
                 judge: Judge::new(self.settings.judging.clone()),
                 scores: Vec::new(),
                 documents: Vec::new(),
@@ -164,6 +174,7 @@ impl Engine {
             })
         });
         prepared.query = query;
+        prepared.ineligible = ineligible;
         prepared.scores.clear();
         prepared.documents.clear();
         preparation.levels.clear();
@@ -172,6 +183,11 @@ impl Engine {
             None => Nano::default(),
         };
         prepared.scores.push((scores::SEARCHES, known));
+        if ineligible.is_some() {
+            prepared
+                .scores
+                .push((scores::NOT_ELIGIBLE, Nano::default()));
+        }
         if let Some(query) = query {
             let judged = prepared.judge.judge(search, self.gold.query(query));
             for &index in &self.ranking_measures {

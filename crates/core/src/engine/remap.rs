@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Family, Source, Table};
 use crate::engine::registry::{Dimension, Label, Labels, Registry, Series};
-use crate::engine::scores::{SEARCHES, column_of};
+use crate::engine::scores::{NOT_ELIGIBLE, SEARCHES, column_of};
 use crate::engine::settings::Settings;
 use crate::engine::table::{self, entry};
 use crate::measure::Measure;
@@ -133,7 +133,10 @@ impl<'a> IdRemap<'a> {
             families,
             series,
             labels,
-            columns: std::iter::once(Some(SEARCHES)).chain(columns).collect(),
+            columns: [Some(SEARCHES), Some(NOT_ELIGIBLE)]
+                .into_iter()
+                .chain(columns)
+                .collect(),
             rankings: before.iter().map(|it| position(&rankings, it)).collect(),
         }
     }

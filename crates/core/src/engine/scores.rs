@@ -2,7 +2,8 @@
 //!
 //! Column 0 of every row counts the searches themselves: the score is 1 for a search with a gold
 //! query and 0 otherwise. Its count is the number of searches; its mean is the coverage of the gold
-//! set. Column i + 1 belongs to measure i of the settings.
+//! set among them. Column 1 counts those that are not eligible, which the coverage leaves out. Column
+//! i + 2 belongs to measure i of the settings.
 
 mod cells;
 mod recent;
@@ -26,9 +27,12 @@ use recent::Recent;
 /// Column that counts searches.
 pub const SEARCHES: usize = 0;
 
+/// Column that counts searches that are not eligible. Others have no score in it.
+pub const NOT_ELIGIBLE: usize = 1;
+
 /// Returns the column of measure `index` of the settings.
 pub fn column_of(index: usize) -> usize {
-    index + 1
+    index + 2
 }
 
 /// Sums of the scores of one series and measure since the start.
@@ -102,12 +106,12 @@ impl Scores {
         let windows = Windows::new(settings, SCORE_PANES);
         Self {
             recent: Recent::new(
-                measures.len() + 1,
+                column_of(measures.len()),
                 windows.common_pane(),
                 windows.pane_lengths(),
             ),
             shape: Shape {
-                columns: measures.len() + 1,
+                columns: column_of(measures.len()),
                 signed: measures.iter().enumerate().filter_map(signed).collect(),
                 cutoffs: micro::cutoffs(measures),
             },

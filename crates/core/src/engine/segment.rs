@@ -26,6 +26,8 @@ pub struct Segment {
     pub variant: Label,
     /// True for searches of a probe, which are not user searches.
     pub is_synthetic: bool,
+    /// True for searches that are judged if their query is in the gold set.
+    pub is_eligible: bool,
     /// Declared experiment of the searches.
     pub(super) experiment: Option<Label>,
     /// Series that count the scores: the whole, then one for each slice with a value. Series that
@@ -47,6 +49,7 @@ impl Segment {
         let SegmentKey {
             variant,
             is_synthetic,
+            is_eligible,
             values,
         } = key;
         let variant = *variant;
@@ -58,6 +61,7 @@ impl Segment {
         let mut segment = Self {
             variant,
             is_synthetic: *is_synthetic,
+            is_eligible: *is_eligible,
             experiment: experiment.and_then(|slice| *values.get(slice)?),
             ..Self::default()
         };
@@ -97,6 +101,7 @@ pub(super) struct Segments {
 pub(super) struct SegmentKey {
     pub(super) variant: Label,
     pub(super) is_synthetic: bool,
+    pub(super) is_eligible: bool,
     pub(super) values: SliceValues,
 }
 

@@ -43,6 +43,124 @@ impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     }
 }
 
+/// Visitor of any value: true unless it is null, `false` or empty.
+struct IsSetVisitor;
+
+impl<'de> Visitor<'de> for IsSetVisitor {
+    type Value = bool;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(false)
+    }
+
+    fn visit_bool<E>(self, flag: bool) -> Result<bool, E> {
+        Ok(flag)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<bool, E> {
+        Ok(true)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<bool, E> {
+        Ok(true)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
+        Ok(true)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<bool, E> {
+        Ok(!text.is_empty())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<bool, A::Error> {
+        let mut has_elements = false;
+        while elements.next_element::<IgnoredAny>()?.is_some() {
+            has_elements = true;
+        }
+        Ok(has_elements)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<bool, A::Error> {
+        let mut has_members = false;
+        while members.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+            has_members = true;
+        }
+        Ok(has_members)
+    }
+}
+
+/// Returns true for any value but null, `false`, and an empty text, list or object.
+pub(super) fn is_set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    deserializer.deserialize_any(IsSetVisitor)
+}
+
+/// Text that stands for a value of another type.
+const OTHER: &str = "__other__";
+
+/// A text, or null. [`OTHER`] stands for a value of any other type.
+pub(super) fn text_or_other<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Text<'a>>, D::Error> {
+    struct TextOrOther<'a>(PhantomData<&'a str>);
+
+    impl<'de: 'a, 'a> Visitor<'de> for TextOrOther<'a> {
+        type Value = Option<Text<'a>>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("any value")
+        }
+
+        fn visit_unit<E>(self) -> Result<Self::Value, E> {
+            Ok(None)
+        }
+
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Some(Text(Cow::Borrowed(text))))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Some(Text(Cow::Owned(text.to_owned()))))
+        }
+
+        fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
+            Ok(Some(other()))
+        }
+
+        fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
+            Ok(Some(other()))
+        }
+
+        fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
+            Ok(Some(other()))
+        }
+
+        fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
+            Ok(Some(other()))
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, elements: A) -> Result<Self::Value, A::Error> {
+            IgnoredAny.visit_seq(elements)?;
+            Ok(Some(other()))
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<Self::Value, A::Error> {
+            IgnoredAny.visit_map(members)?;
+            Ok(Some(other()))
+        }
+    }
+
+    fn other<'a>() -> Text<'a> {
+        Text(Cow::Borrowed(OTHER))
+    }
+
+    deserializer.deserialize_any(TextOrOther(PhantomData))
+}
+
 struct IdVisitor;
 
 impl<'de> Visitor<'de> for IdVisitor {

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use smallvec::SmallVec;
 
 use super::component::{Component, Membership};
+use super::eligibility::Eligibility;
 use super::list::{JudgeBy, Ranking};
 use super::text::TextMatch;
 use crate::event::{Hit, Search};
@@ -20,6 +21,8 @@ pub struct Rules {
     pub text: TextMatch,
     /// Components of a ranking that measures distinguish.
     pub components: Vec<Component>,
+    /// Searches that are judged.
+    pub eligibility: Eligibility,
 }
 
 /// Judges searches one after the other, in reused buffers.

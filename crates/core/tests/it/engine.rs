@@ -10,6 +10,7 @@ mod conservation;
 mod correlation;
 mod cost;
 mod determinism;
+mod eligibility;
 mod evidence;
 mod handover;
 mod histograms;

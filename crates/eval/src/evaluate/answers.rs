@@ -14,6 +14,8 @@ pub(crate) struct JudgedAnswers<'p> {
     known: Vec<(Place, QueryIndex, Slot)>,
     /// Other queries that are answered.
     unknown: Vec<(Place, String)>,
+    /// Number of searches that are not judged.
+    not_eligible: usize,
     /// Counts of all outcomes.
     counts: Counts,
 }
@@ -34,8 +36,14 @@ impl<'p> JudgedAnswers<'p> {
             judging: Judging::new(plan),
             known: Vec::new(),
             unknown: Vec::new(),
+            not_eligible: 0,
             counts: Counts::default(),
         }
+    }
+
+    /// Counts a search that is not judged.
+    pub(crate) fn add_not_eligible(&mut self) {
+        self.not_eligible += 1;
     }
 
     /// Adds an answer to a query that is not in the gold set.
@@ -65,9 +73,9 @@ impl<'p> JudgedAnswers<'p> {
         }
     }
 
-    /// Returns true if the run answers a gold query.
+    /// Returns true if the run answers a gold query, or has a search that is not judged.
     pub(crate) fn has_known(&self) -> bool {
-        !self.known.is_empty()
+        !self.known.is_empty() || self.not_eligible > 0
     }
 
     /// Returns the evaluation of the run `name`, whose answers the threads have judged.
@@ -82,9 +90,11 @@ impl<'p> JudgedAnswers<'p> {
         slots.resize_with(gold.queries().len(), || (None, Slot::Missing));
         let mut sums = Sums::new(plan, slots.len());
         let mut unknown: Vec<(Place, String)> = Vec::new();
+        let mut not_eligible = 0;
         let mut twice: Option<(Place, Place, QueryIndex)> = None;
         for thread in threads {
             unknown.extend(thread.unknown);
+            not_eligible += thread.not_eligible;
             sums.add_counts(&thread.counts);
             for (place, index, slot) in thread.known {
                 let Some(known) = slots.get_mut(index.position()) else {
@@ -131,6 +141,7 @@ impl<'p> JudgedAnswers<'p> {
         Ok(RunEvaluation {
             missing: missing.into_iter().map(|(_, key)| key).collect(),
             unknown: unknown.into_iter().map(|(_, query)| query).collect(),
+            not_eligible,
             ..sums.finish(name.to_owned())
         })
     }

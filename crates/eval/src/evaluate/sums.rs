@@ -180,6 +180,7 @@ impl<'p> Sums<'p> {
             queries: self.queries.into_iter().map(|(_, query)| query).collect(),
             missing: Vec::new(),
             unknown: Vec::new(),
+            not_eligible: 0,
             retrieved: self.retrieved,
             relevant: self.relevant,
             relevant_retrieved: self.relevant_retrieved,

@@ -128,6 +128,14 @@ fn runs(evaluation: &Evaluation) -> Vec<Block> {
         1,
     ))];
     for run in &evaluation.runs {
+        if run.not_eligible > 0 {
+            blocks.push(Block::Paragraph(format!(
+                "Not judged in {}: {} on a further page, with filters, in another order than relevance, \
+                 or excluded by gold.judge_when.",
+                run_name(run),
+                count_of(run.not_eligible, "search", "searches"),
+            )));
+        }
         let kinds = [
             ("Gold queries missing from", &run.missing),
             ("Queries unknown to the gold set in", &run.unknown),

@@ -274,6 +274,7 @@ fn counts(run: &RunEvaluation) -> Vec<Row> {
         ("queries", size(run.queries.len())),
         ("missing", size(run.missing.len())),
         ("unknown", size(run.unknown.len())),
+        ("not_eligible", size(run.not_eligible)),
         ("retrieved", run.retrieved),
         ("relevant", run.relevant),
         ("relevant_retrieved", run.relevant_retrieved),

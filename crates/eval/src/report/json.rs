@@ -95,6 +95,7 @@ struct Run<'a> {
     #[serde(skip_serializing_if = "Members::is_empty")]
     documents: Members<&'a str, &'a QueryDocuments>,
     unknown: &'a [String],
+    not_eligible: usize,
     retrieved: u64,
     relevant: u64,
     relevant_retrieved: u64,
@@ -200,6 +201,7 @@ impl<'a> Run<'a> {
                     .collect(),
             ),
             unknown: &run.unknown,
+            not_eligible: run.not_eligible,
             retrieved: run.retrieved,
             relevant: run.relevant,
             relevant_retrieved: run.relevant_retrieved,

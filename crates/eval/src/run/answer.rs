@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 
 use rankgauge_core::event::{Limits, Search};
+use rankgauge_core::ranking::Eligibility;
 
 /// Path that stands for standard input.
 pub const STANDARD_INPUT: &str = "-";
@@ -22,7 +23,7 @@ pub enum Order {
 }
 
 /// Options of a reader of runs.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ReadOptions {
     /// Order in which results are judged. By default events are as served and other formats by
     /// score.
@@ -31,6 +32,8 @@ pub struct ReadOptions {
     pub limits: Limits,
     /// True to keep the scores of documents.
     pub scores: bool,
+    /// Searches that are judged. Others can be for a query that is answered already.
+    pub eligibility: Eligibility,
 }
 
 /// Answer to one query.

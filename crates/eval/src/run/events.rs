@@ -30,7 +30,9 @@ pub(super) fn each_answer<'t>(
         })?;
         sort(&mut search, order).map_err(|problem| problem.at(line))?;
         let query = name(&search);
-        begin(line, &query);
+        if options.eligibility.check(&search).is_ok() {
+            begin(line, &query);
+        }
         take(
             line,
             &Answer {

@@ -139,7 +139,7 @@ impl RunReader {
             input,
             format,
             order: options.order.unwrap_or(default),
-            options: *options,
+            options: options.clone(),
         })
     }
 
@@ -177,7 +177,7 @@ impl RunReader {
         state: &(impl Fn() -> S + Sync),
         take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
     ) -> Result<ReadRun<S>, Wrong> {
-        let (format, order, options) = (self.format, self.order, self.options);
+        let (format, order, options) = (self.format, self.order, self.options.clone());
         let parts = Parts {
             rest: self.head,
             input: self.input,

@@ -5,6 +5,7 @@ use std::fs;
 use proptest::prelude::*;
 
 use rankgauge_core::event::Limits;
+use rankgauge_core::ranking::Eligibility;
 use rankgauge_core::text;
 use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
 
@@ -31,6 +32,7 @@ fn content(run: RunReader) -> Result<Content, RunError> {
 
 fn options(order: Option<Order>) -> ReadOptions {
     ReadOptions {
+        eligibility: Eligibility::default(),
         order,
         limits: Limits {
             record_bytes: 1 << 20,

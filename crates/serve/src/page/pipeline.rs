@@ -11,10 +11,11 @@ use crate::api::{AdminApi, pipeline};
 use crate::clock::wall_now;
 
 /// Colour of an outcome: used, not used as expected, lost, or not finished.
-const CLASSES: [(&str, &str); 8] = [
+const CLASSES: [(&str, &str); 9] = [
     ("judged", "used"),
     ("joined", "used"),
     ("unjudged", "unused"),
+    ("not_eligible", "unused"),
     ("orphaned", "lost2"),
     ("duplicate", "double"),
     ("late", "lost"),

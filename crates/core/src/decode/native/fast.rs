@@ -112,6 +112,9 @@ fn read_search<'a>(reader: &mut Reader<'a>, search: &mut Search<'a>) -> Read {
         "results" => results: list(12, read_hit),
         "total_hits" => total_hits: optional(read_unsigned),
         "page" => page: optional(read_unsigned),
+        "page_size" => page_size: optional(read_unsigned),
+        "filters" => is_filtered: read_is_set,
+        "sort" => sort: optional(read_text),
         "latency_ms" => latency_ms: optional(read_float),
         "stages" => stages: optional(list(8, read_stage)),
         "usage" => usage: optional(list(4, read_usage)),
@@ -285,6 +288,34 @@ fn read_action(reader: &mut Reader<'_>, action: &mut ActionName) -> Read {
 
 fn read_boolean(reader: &mut Reader<'_>, flag: &mut bool) -> Read {
     *flag = reader.boolean()?;
+    Ok(())
+}
+
+/// Reads any value. `false`, null, and an empty text, list or object are not set.
+fn read_is_set(reader: &mut Reader<'_>, is_set: &mut bool) -> Read {
+    *is_set = match reader.token() {
+        Some(b'n') => !reader.null()?,
+        Some(b't' | b'f') => reader.boolean()?,
+        Some(b'"') => !reader.string()?.is_empty(),
+        Some(b'[') => {
+            let mut has_elements = false;
+            reader.elements(|reader| {
+                has_elements = true;
+                reader.skip()
+            })?;
+            has_elements
+        }
+        Some(b'{') => {
+            let mut members = reader.object()?;
+            let mut has_members = false;
+            while reader.name(&mut members)?.is_some() {
+                has_members = true;
+                reader.skip()?;
+            }
+            has_members
+        }
+        _ => reader.number().map(|_| true)?,
+    };
     Ok(())
 }
 

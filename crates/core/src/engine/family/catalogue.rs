@@ -9,6 +9,7 @@ use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::Dimension;
 use crate::event::{Action, EvaluationCounts, SpanOutcome};
+use crate::ranking::Ineligible;
 
 const MEASURE: LabelName = exposed("measure");
 const WINDOW: LabelName = exposed("window");
@@ -112,6 +113,13 @@ families! {
         &[VARIANT, SLICE, VALUE],
         "Valid searches by variant and slice. slice=\"all\" covers all searches.",
     ).series_of(&SCORE, Samples::One);
+    SEARCHES_NOT_ELIGIBLE = counter(
+        "searches_not_eligible_total",
+        &[VARIANT, one_of("reason", &Ineligible::NAMES)],
+        "Valid searches that are not judged, by reason: page, a further page; filters; sort, another \
+         order than relevance; rank, results that begin below rank 1; configured, by \
+         gold.judge_when. They are timed and joined, and have no scores.",
+    ).recorded();
     SEARCHES_PER_SECOND = gauge(
         "searches_per_second",
         &[VARIANT, WINDOW],
@@ -120,7 +128,7 @@ families! {
     GOLD_COVERAGE = gauge(
         "gold_coverage",
         &[VARIANT, WINDOW],
-        "Share of the searches in the rolling window whose query is in the gold set, of this \
+        "Share of the eligible searches in the rolling window whose query is in the gold set, of this \
          replica.",
     ).series_of(&SCORE, Samples::Windows);
     DOCUMENTS = counter(

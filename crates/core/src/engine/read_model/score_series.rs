@@ -3,7 +3,7 @@
 use super::model::ReadModel;
 use crate::engine::family;
 use crate::engine::registry::{Dimension, Label, Labels, OTHER, Series};
-use crate::engine::scores::{Cell, SEARCHES, Tally, column_of};
+use crate::engine::scores::{Cell, NOT_ELIGIBLE, SEARCHES, Tally, column_of};
 use crate::event::Action;
 use crate::measure::Cutoff;
 use crate::measure::micro::Documents;
@@ -116,9 +116,16 @@ impl<'a> ReadModel<'a> {
         Some(real(cell.count) / length.as_secs_f64())
     }
 
-    /// Share of the searches in a window whose query is in the gold set. `None` without searches.
+    /// Share of the eligible searches in a window whose query is in the gold set. `None` without
+    /// eligible searches.
     pub fn gold_coverage(&self, series: Series, window: usize) -> Option<f64> {
-        self.cell(SEARCHES, series, window)?.mean()
+        let all = self.cell(SEARCHES, series, window)?;
+        let others = self.cell(NOT_ELIGIBLE, series, window);
+        let eligible = Cell {
+            count: all.count - others.map_or(0, |others| others.count),
+            sum: all.sum,
+        };
+        eligible.mean()
     }
 
     /// Cutoffs at which documents are counted, ascending.

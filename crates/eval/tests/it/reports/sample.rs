@@ -157,6 +157,7 @@ fn run(name: &str, better: u32, answered: usize) -> RunEvaluation {
         tag: Some(format!("{name}-tag")),
         missing: (answered..60).map(key).collect(),
         unknown: vec![HOSTILE.to_owned()],
+        not_eligible: 0,
         retrieved: all.iter().map(|it| it.retrieved).sum(),
         relevant: all.iter().map(|it| it.relevant).sum(),
         relevant_retrieved: all.iter().map(|it| it.relevant_retrieved).sum(),
