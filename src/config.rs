@@ -66,6 +66,8 @@ pub struct Config {
     pub formats: Formats,
     /// Worker threads, each with its own consumer; 1 to 256.
     pub workers: usize,
+    /// True to commit the offsets of a topic of which no record decodes.
+    pub commit_undecodable: bool,
     /// Interval between commits of the offsets of counted records.
     pub commit_interval: Duration,
     /// Interval at which a worker publishes the snapshot that a scrape exposes.
@@ -221,6 +223,7 @@ fn read(reader: &mut Reader) -> Config {
         kafka: kafka::read(reader),
         formats: formats::read(reader),
         workers,
+        commit_undecodable: reader.get(&keys::COMMIT_UNDECODABLE),
         commit_interval: reader.get(&keys::COMMIT_INTERVAL),
         publish_interval: reader.get(&keys::PUBLISH_INTERVAL),
         shutdown_timeout: reader.get(&keys::SHUTDOWN_TIMEOUT),

@@ -20,6 +20,7 @@ mod recovery;
 pub mod replay;
 pub mod source;
 mod startup;
+mod undecodable;
 
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
@@ -47,6 +48,7 @@ use boot_time::BootTime;
 use member::EngineMember;
 use pace::{Batch, Schedule, StallCheck};
 use publisher::Publisher;
+use undecodable::Undecodable;
 
 pub use context::WorkerContext;
 pub use startup::{Startup, start_up};
@@ -98,6 +100,7 @@ struct Worker {
     ticks: Schedule,
     commits: Schedule,
     rejection_log: RejectionLog,
+    undecodable: Undecodable,
     recent_sessions: RecentSessions,
     dead_letters: Option<DeadLetters>,
 }
@@ -135,6 +138,7 @@ impl Worker {
             ticks: Schedule::starting_at(now, config.publish_interval),
             commits: Schedule::starting_at(now + config.commit_interval, config.commit_interval),
             rejection_log: RejectionLog::default(),
+            undecodable: Undecodable::new(config.commit_undecodable),
             recent_sessions: RecentSessions::new(context.number),
             dead_letters,
             context,
@@ -234,7 +238,7 @@ impl Worker {
             let rejected = process(
                 consumer,
                 context,
-                &mut self.recent_sessions,
+                (&mut self.recent_sessions, &mut self.undecodable),
                 letters,
                 &records,
             );
@@ -285,12 +289,13 @@ impl Worker {
         for rejected in process(
             consumer,
             context,
-            &mut self.recent_sessions,
+            (&mut self.recent_sessions, &mut self.undecodable),
             letters,
             &deferred,
         ) {
             note_rejection(context, rejected, &mut self.rejection_log);
         }
+        self.undecodable.report(&self.context);
         let to_pause = self.consumer.member().to_pause();
         self.consumer.pause(&to_pause);
         self.consumer.rejoin_if_needed();
@@ -423,7 +428,7 @@ fn position(record: &impl Message) -> Position {
 fn process<M: Message>(
     consumer: &Consumer<EngineMember>,
     context: &WorkerContext,
-    recent_sessions: &mut RecentSessions,
+    (recent_sessions, undecodable): (&mut RecentSessions, &mut Undecodable),
     letters: Option<&DeadLetters>,
     messages: &[M],
 ) -> Vec<RejectedRecord> {
@@ -458,6 +463,8 @@ fn process<M: Message>(
                 }
             },
         );
+    undecodable.note(messages.iter().map(|it| consumer.kind_of(it)), &rejected);
+    member.publisher.withhold(undecodable.withholds_commits());
     let rejected = rejected.into_iter().map(|(index, rejected)| {
         // A record that is read again was sent when it was first read. The other events of a record
         // that is rejected in part are counted: it is no dead letter.

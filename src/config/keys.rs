@@ -109,6 +109,10 @@ keys! {
     /// reason, detail, topic, partition and offset. Without it they are only counted. It has to exist.
     DEAD_LETTER_TOPIC: Checked<String> = "kafka.dead_letter_topic", checked(values::topic),
         example "search.rejected";
+    /// Commit the offsets of a topic of which no record decodes, true or false. By default they stay, so
+    /// that the records are read again with a corrected configuration; the process is not ready then.
+    COMMIT_UNDECODABLE: Word<bool> = "kafka.commit_undecodable",
+        Word(&[("false", false), ("true", true)]), default "false";
     /// Start position of a partition without a committed offset of the group. The default is latest,
     /// because a sidecar that joins a busy topic should not unexpectedly replay days of history.
     START: Word<Start> = "kafka.start",

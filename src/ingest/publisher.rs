@@ -59,6 +59,8 @@ pub(super) struct Publisher {
     durable: Vec<CommitPoint>,
     /// True if `durable` has changed since the last call of `take_durable_changed`.
     durable_changed: bool,
+    /// True while no state becomes durable, because its records do not decode.
+    is_withheld: bool,
     /// True if the published snapshot is durable: the last checkpoint was written.
     is_published_durable: bool,
     /// Number of assignments and revocations. A checkpoint job of an earlier epoch does not change
@@ -125,6 +127,7 @@ impl Publisher {
             held: None,
             durable: Vec::new(),
             durable_changed: false,
+            is_withheld: false,
             is_published_durable: false,
             epoch: 0,
             due: Instant::now(),
@@ -159,6 +162,11 @@ impl Publisher {
             if let Some(job) = &mut held.job {
                 job.snapshot = None;
             }
+            self.is_published_durable = false;
+            self.view.publish(snapshot);
+            return;
+        }
+        if self.is_withheld {
             self.is_published_durable = false;
             self.view.publish(snapshot);
             return;
@@ -216,6 +224,11 @@ impl Publisher {
         }
     }
 
+    /// Withholds states from the disk and from commits while `is_withheld`.
+    pub(super) fn withhold(&mut self, is_withheld: bool) {
+        self.is_withheld = is_withheld;
+    }
+
     /// Publishes and waits until the state is durable, at most until `deadline`. Returns true if it
     /// is durable. A state that is already durable is not written again.
     pub(super) fn publish_and_wait(&mut self, engine: &Engine, deadline: Instant) -> bool {
@@ -223,6 +236,10 @@ impl Publisher {
             return false;
         }
         let own = engine.commit_points();
+        if self.is_withheld {
+            self.publish(engine);
+            return true;
+        }
         if self.writer.is_some() && self.durable == own {
             return true;
         }
@@ -272,7 +289,7 @@ impl Publisher {
     /// Positions that may be committed.
     pub(super) fn committable(&self, engine: &Engine) -> Vec<CommitPoint> {
         let all_delivered = || (self.outstanding).all_delivered_before(self.outstanding.mark());
-        if self.writer.is_none() && all_delivered() {
+        if self.writer.is_none() && !self.is_withheld && all_delivered() {
             engine.commit_points()
         } else {
             self.durable.clone()

@@ -269,9 +269,9 @@ pub(super) fn check(
                 first.why.detail
             );
             findings.push(if invalid.len() * ERROR_SHARE >= count {
-                Finding::error("records", message, remedy(reason))
+                Finding::error("records", message, reason.remedy())
             } else {
-                Finding::warning("records", message, remedy(reason))
+                Finding::warning("records", message, reason.remedy())
             });
         }
     }
@@ -298,33 +298,5 @@ fn spans(topic: &str, spans: &SpanCounts) -> Finding {
             text,
             "check otlp.search_spans and otlp.names, and that the instrumentation records documents",
         )
-    }
-}
-
-/// Action against records that are invalid for `reason`.
-fn remedy(reason: Reason) -> &'static str {
-    match reason {
-        Reason::Empty => "do not send records without a payload, and do not compact the topic",
-        Reason::TooLarge => "send smaller records, or raise limits.record_bytes",
-        Reason::NotUtf8 => {
-            "encode records as UTF-8, or set kafka.search_format or kafka.feedback_format: spans in \
-             Protocol Buffers are otlp_proto"
-        }
-        Reason::NotJson => {
-            "send JSON, one event a record, without the framing of a schema registry; or set \
-             kafka.search_format or kafka.feedback_format"
-        }
-        Reason::NotProtobuf => {
-            "send ExportTraceServiceRequest messages (traces.encoding: otlp_proto), or set \
-             kafka.search_format or kafka.feedback_format"
-        }
-        Reason::MissingField | Reason::WrongType | Reason::BadValue => {
-            "correct the producer by schemas/ and docs/events.md, or set kafka.search_format or kafka.feedback_format"
-        }
-        Reason::TooManyResults => {
-            "send only the served results, or raise limits.results_per_search"
-        }
-        Reason::FutureTime => "synchronise the clocks",
-        Reason::TimeInSeconds => "multiply times by 1,000, or send RFC 3339 with an offset",
     }
 }

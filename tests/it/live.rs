@@ -30,6 +30,7 @@ mod soak;
 mod stream;
 mod topics;
 mod transactions;
+mod undecodable;
 mod workers;
 
 use std::collections::BTreeMap;

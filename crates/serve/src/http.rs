@@ -101,12 +101,15 @@ impl Exposition {
         if self.is_gold_configured && self.control.gold().queries().is_empty() {
             return Some("the gold set is not loaded".into());
         }
-        let waiting = self
-            .published
-            .views
-            .iter()
-            .position(|view| !view.has_been_assigned());
-        waiting.map(|number| format!("worker {number} has no assignment from its consumer group"))
+        let views = &self.published.views;
+        let waiting = views.iter().position(|view| !view.has_been_assigned());
+        if let Some(number) = waiting {
+            return Some(format!(
+                "worker {number} has no assignment from its consumer group"
+            ));
+        }
+        let undecodable = views.iter().find_map(|view| view.undecodable());
+        undecodable.map(|problem| problem.to_string())
     }
 
     /// Response to `/healthz` and `/readyz`, also under the names that Prometheus uses; `None` for

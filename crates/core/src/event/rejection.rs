@@ -85,6 +85,34 @@ impl Reason {
             Self::TimeInSeconds => "time_in_seconds",
         }
     }
+
+    /// Action against records that are invalid for this reason.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Self::Empty => "do not send records without a payload, and do not compact the topic",
+            Self::TooLarge => "send smaller records, or raise limits.record_bytes",
+            Self::NotUtf8 => {
+                "encode records as UTF-8, or set kafka.search_format or kafka.feedback_format: spans in \
+                 Protocol Buffers are otlp_proto"
+            }
+            Self::NotJson => {
+                "send JSON, one event a record, without the framing of a schema registry; or set \
+                 kafka.search_format or kafka.feedback_format"
+            }
+            Self::NotProtobuf => {
+                "send ExportTraceServiceRequest messages (traces.encoding: otlp_proto), or set \
+                 kafka.search_format or kafka.feedback_format"
+            }
+            Self::MissingField | Self::WrongType | Self::BadValue => {
+                "correct the producer by schemas/ and docs/events.md, or set kafka.search_format or kafka.feedback_format"
+            }
+            Self::TooManyResults => {
+                "send only the served results, or raise limits.results_per_search"
+            }
+            Self::FutureTime => "synchronise the clocks",
+            Self::TimeInSeconds => "multiply times by 1,000, or send RFC 3339 with an offset",
+        }
+    }
 }
 
 /// Rejection of a record or of one of its events, from the decoder or the engine to the log, the

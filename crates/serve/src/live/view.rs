@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::clock::wall_now;
 use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
 
 /// View of a worker for other threads.
@@ -19,6 +20,8 @@ pub struct WorkerView {
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
     rebalances: AtomicU64,
+    /// Problem of each topic of which nothing decodes.
+    undecodable: [ArcSwapOption<String>; 2],
     /// `None` without checkpoints.
     checkpoint: Option<CheckpointView>,
 }
@@ -83,6 +86,7 @@ impl WorkerView {
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
             rebalances: AtomicU64::new(0),
+            undecodable: [const { ArcSwapOption::const_empty() }; 2],
             checkpoint: has_checkpoints.then(CheckpointView::default),
         }
     }
@@ -110,6 +114,16 @@ impl WorkerView {
     /// Returns true if the worker has received an assignment from the group, even an empty one.
     pub fn has_been_assigned(&self) -> bool {
         self.assigned_once.load(Ordering::Relaxed)
+    }
+
+    /// Problem of a topic of which nothing decodes, with its remedy.
+    pub fn undecodable(&self) -> Option<Arc<String>> {
+        self.undecodable.iter().find_map(ArcSwapOption::load_full)
+    }
+
+    /// Sets the problem of a topic of which nothing decodes.
+    pub fn set_undecodable(&self, kind: Kind, problem: Option<String>) {
+        self.undecodable[kind.index()].store(problem.map(Arc::new));
     }
 
     /// Number of assigned partitions. The same partition of both topics counts as one.
