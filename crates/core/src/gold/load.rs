@@ -1,23 +1,26 @@
 //! Reading of gold files and folders.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use flate2::read::MultiGzDecoder;
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use sha2::{Digest as _, Sha256};
 
 use super::digest::{add_length, add_part, digest, hex};
 use super::formats;
-use super::formats::draft::SourceFile;
+use super::formats::draft::{Draft, SourceFile};
 use super::formats::format::Format;
 use super::formats::parts::PartReader;
 use super::problem::{GoldError, MAX_FILE_BYTES, Place, Problem, Problems};
 use super::set::{GoldSet, Options};
 use super::validate;
+use crate::text;
 
 /// Reads gold files and folders into one set. The files of a folder are read in the order of their
 /// names. Names that begin with a dot are skipped and symbolic links are followed, which reads a
@@ -52,6 +55,9 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     let mut bytes = Vec::with_capacity(HEAD_BYTES);
     let mut start = (&mut file).take(u64::try_from(HEAD_BYTES).ok()?);
     start.read_to_end(&mut bytes).ok()?;
+    if bytes.starts_with(&GZIP) {
+        return None;
+    }
     bytes.truncate(memchr::memrchr(b'\n', &bytes)? + 1);
     if texts_of(path, &bytes, options).is_some() {
         return None;
@@ -76,6 +82,9 @@ pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldErr
     build(&files, options, problems)
 }
 
+/// First bytes of content in gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Content of gold files that is not parsed yet.
 #[derive(Debug)]
 pub struct Sources {
@@ -89,6 +98,8 @@ impl Sources {
         let mut problems = Problems::default();
         let mut files = Vec::new();
         let mut paths = expand(paths, &mut problems);
+        // Files of texts that nobody named, with the judgements that they belong to.
+        let mut companions: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
         let mut next = 0;
         while let Some(path) = paths.get(next).cloned() {
             next += 1;
@@ -105,7 +116,20 @@ impl Sources {
                 Ok(bytes) => {
                     let texts = texts_of(&path, &bytes, options);
                     if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
+                        companions.insert(texts.clone(), file_name(&path));
                         paths.insert(next, texts);
+                    }
+                    if *file_name(&path) == *CORPUS {
+                        let file = file_name(&path);
+                        problems.push(Problem::Corpus { file });
+                        continue;
+                    }
+                    if let Some(problem) = companions
+                        .get(&path)
+                        .and_then(|judgements| not_topics(&path, &bytes, judgements))
+                    {
+                        problems.push(problem);
+                        continue;
                     }
                     files.push(SourceFile {
                         name: file_name(&path),
@@ -165,7 +189,7 @@ fn build(
     let mut read = || {
         let drafts = files.iter();
         let drafts = drafts.filter_map(|file| formats::read(file, options.format, &mut problems));
-        drafts.collect()
+        drafts.collect::<Vec<_>>()
     };
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
     let (drafts, sha256) = if bytes < LARGE_BYTES {
@@ -173,7 +197,12 @@ fn build(
     } else {
         rayon::join(read, || digest(files))
     };
+    let topics = drafts.iter().map(|draft: &Draft| draft.topics.len()).sum();
     let set = validate::assemble(drafts, options, sha256, &mut problems);
+    if problems.is_empty() && !files.is_empty() && set.judgement_count() == 0 {
+        let files = files.iter().map(|file| file.name.to_string()).collect();
+        problems.push(Problem::NoJudgements { files, topics });
+    }
     (set, problems.into_error())
 }
 
@@ -186,8 +215,17 @@ const LARGE_BYTES: usize = 1 << 20;
 /// Number of bytes by which the format of a large file is recognised.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of it.
+/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of its content, which may be in gzip.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    let bytes = read_bytes(path)?;
+    if bytes.starts_with(&GZIP) {
+        return read_limited(MultiGzDecoder::new(&*bytes), bytes.len())
+            .map_err(|problem| std::io::Error::new(problem.kind(), format!("in gzip: {problem}")));
+    }
+    Ok(bytes)
+}
+
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     if path == Path::new(STANDARD_INPUT) {
         return read_limited(std::io::stdin().lock(), 0);
     }
@@ -229,6 +267,31 @@ fn texts_of(path: &Path, bytes: &[u8], options: &Options) -> Option<PathBuf> {
     }
 }
 
+/// Problem of a file beside judgements that has their name and no topics.
+fn not_topics(path: &Path, bytes: &[u8], judgements: &Arc<str>) -> Option<Problem> {
+    if path.extension().is_none_or(|extension| extension != "tsv") {
+        return None;
+    }
+    let text = text::decode(bytes).ok()?;
+    let lines = (1..).zip(text.lines());
+    let (line, first) = lines
+        .into_iter()
+        .find(|(_, line)| !line.trim().is_empty())?;
+    let found = first.split('\t').count();
+    (found != 2).then(|| Problem::NotTopics {
+        place: Place {
+            file: file_name(path),
+            line: Some(line),
+        },
+        judgements: Arc::clone(judgements),
+        found: if found == 1 {
+            first.split_ascii_whitespace().count()
+        } else {
+            found
+        },
+    })
+}
+
 /// Path of the `queries.jsonl` of BEIR judgements, if the file exists.
 fn beir_queries(judgements: &Path) -> Option<PathBuf> {
     let folder = judgements.parent()?;
@@ -252,6 +315,9 @@ fn expand(paths: &[PathBuf], problems: &mut Problems) -> Vec<PathBuf> {
     for path in paths {
         if path.is_dir() {
             match files_of(path) {
+                Ok(_) if path.join("qrels").is_dir() => {
+                    split_of(path, problems).into_iter().for_each(&mut add);
+                }
                 Ok(found) if found.is_empty() => {
                     problems.push(Problem::NoFiles { path: path.clone() });
                 }
@@ -268,12 +334,43 @@ fn expand(paths: &[PathBuf], problems: &mut Problems) -> Vec<PathBuf> {
     files
 }
 
+/// Returns the judgements of a dataset in the layout of BEIR, with the folder `qrels`: those of the
+/// test split, else the only ones.
+fn split_of(dataset: &Path, problems: &mut Problems) -> Option<PathBuf> {
+    let folder = dataset.join("qrels");
+    let found = match files_of(&folder) {
+        Ok(found) => found,
+        Err(source) => {
+            let path = folder;
+            problems.push(Problem::Unreadable { path, source });
+            return None;
+        }
+    };
+    let is_test = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == "test");
+    match (found.iter().find(is_test), found.as_slice()) {
+        (Some(test), _) | (None, [test]) => return Some(test.clone()),
+        (None, []) => problems.push(Problem::NoFiles { path: folder }),
+        (None, several) => {
+            let names = several.iter().map(|path| file_name(path).to_string());
+            problems.push(Problem::SeveralSplits {
+                path: dataset.to_owned(),
+                names: names.collect(),
+            });
+        }
+    }
+    None
+}
+
+/// Name of the documents of a BEIR dataset, which are no part of a gold set.
+const CORPUS: &str = "corpus.jsonl";
+
 fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         // A broken link is kept: reading it fails with an error that names it.
-        if !file_name(&path).starts_with('.') && !path.is_dir() {
+        let name = file_name(&path);
+        if !name.starts_with('.') && *name != *CORPUS && !path.is_dir() {
             files.push(path);
         }
     }

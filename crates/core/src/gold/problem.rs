@@ -50,6 +50,37 @@ pub enum Problem {
     #[error("{place}: {error}")]
     NotUtf8 { place: Place, error: TextError },
     #[error(
+        "{}: none of its queries has a judgement{}; give documents with grades: TREC qrels `query iteration \
+         document grade`, BEIR's tsv with the header `query-id corpus-id score`, or JSON with documents",
+        files.join(", "),
+        if *.topics > 0 {
+            format!(", it has {topics} query texts (an id, a tab, a text)")
+        } else {
+            String::new()
+        }
+    )]
+    NoJudgements { files: Vec<String>, topics: usize },
+    #[error(
+        "{place}: the file is read for the query texts of {judgements} (an id, a tab, a text), because it has \
+         the same name; its lines have {found} columns, so rename it, or move it to another folder"
+    )]
+    NotTopics {
+        place: Place,
+        judgements: Arc<str>,
+        found: usize,
+    },
+    #[error(
+        "{place}: the first line `{}` is Excel's note of the separator; remove the line", short(.line)
+    )]
+    SeparatorLine { place: Place, line: String },
+    #[error(
+        "{}: the folder has several files of judgements in qrels ({}); name one of them", path.display(),
+        names.join(", ")
+    )]
+    SeveralSplits { path: PathBuf, names: Vec<String> },
+    #[error("{file}: BEIR's documents are no queries; leave the file out")]
+    Corpus { file: Arc<str> },
+    #[error(
         "{place}: unknown gold format; expected JSON (native, RAG design, evaluation \
          plan, SRW, rank_eval, ranx), TREC qrels with four columns `query iteration document \
          grade`, a BEIR tsv with the header `query-id corpus-id score`, or a Quepid CSV with the \
@@ -209,14 +240,21 @@ impl Problem {
     /// Location of the problem; `None` for files and folders that cannot be read.
     pub fn place(&self) -> Option<Place> {
         match self {
-            Self::Unreadable { .. } | Self::NoFiles { .. } => None,
-            Self::Empty { file } | Self::NoQueries { file, .. } => Some(Place {
-                file: file.clone(),
-                line: None,
-            }),
+            Self::Unreadable { .. }
+            | Self::NoFiles { .. }
+            | Self::NoJudgements { .. }
+            | Self::SeveralSplits { .. } => None,
+            Self::Empty { file } | Self::Corpus { file } | Self::NoQueries { file, .. } => {
+                Some(Place {
+                    file: file.clone(),
+                    line: None,
+                })
+            }
             Self::TooLarge { place }
             | Self::NotUtf8 { place, .. }
             | Self::UnrecognisedFormat { place }
+            | Self::NotTopics { place, .. }
+            | Self::SeparatorLine { place, .. }
             | Self::Json { place, .. }
             | Self::JsonValue { place, .. }
             | Self::Columns { place, .. }
@@ -254,8 +292,14 @@ impl Problem {
     /// Machine-readable kind of the problem.
     pub fn kind(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } | Self::NoFiles { .. } => "unreadable",
+            Self::Unreadable { .. } | Self::NoFiles { .. } | Self::SeveralSplits { .. } => {
+                "unreadable"
+            }
             Self::Empty { .. } | Self::NoQueries { .. } => "empty",
+            Self::NoJudgements { .. } => "no_judgements",
+            Self::NotTopics { .. } | Self::SeparatorLine { .. } | Self::Corpus { .. } => {
+                "unrecognised_format"
+            }
             Self::TooLarge { .. } => "too_large",
             Self::NotUtf8 { .. } => "not_utf8",
             Self::UnrecognisedFormat { .. } => "unrecognised_format",
@@ -313,6 +357,11 @@ impl Problems {
         for problem in part.kept {
             self.push(problem);
         }
+    }
+
+    /// Number of problems.
+    pub(super) fn count(&self) -> usize {
+        self.kept.len() + self.more
     }
 
     /// Returns true without problems.

@@ -45,6 +45,7 @@ fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Parses judgements. The queries are in the order of their first lines.
 pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let before = problems.count();
     let mut judged = Rows::default();
     for (position, (line, content)) in rows(text).enumerate() {
         if position == 0 && is_header(content) {
@@ -74,7 +75,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
             }),
         }
     }
-    if judged.is_empty() {
+    if judged.is_empty() && problems.count() == before {
         problems.push(Problem::Empty {
             file: file.name.clone(),
         });

@@ -38,6 +38,13 @@ pub(super) fn content(
         });
         return None;
     };
+    if format.is_none_or(|format| format == Format::Quepid) && is_separator_line(first) {
+        problems.push(Problem::SeparatorLine {
+            place: source.file.place(Some(line)),
+            line: first.trim().to_owned(),
+        });
+        return None;
+    }
     let is_topics = source.file.is_tsv() && qrels::is_topic(first);
     let content = match format {
         Some(Format::Native) => Some(Content::Native),
@@ -53,7 +60,7 @@ pub(super) fn content(
         Some(Format::Ranx) => Some(Content::Ranx),
         None => match first.trim_start().as_bytes() {
             [b'{', ..] if beir::is_query(first) => Some(Content::BeirQueries),
-            [b'{', ..] => Some(of_object(source.text)),
+            [b'{', ..] => of_object(source.text),
             [b'[', ..] => match of_list(source.text) {
                 Ok(content) => content,
                 Err(fault) => {
@@ -76,9 +83,15 @@ pub(super) fn content(
     content
 }
 
-/// Detects the format of a JSON object. The default is the native format, whose parser reports the
-/// missing fields.
-fn of_object(text: &str) -> Content {
+/// Returns true for the line `sep=,` by which Excel names the separator.
+fn is_separator_line(line: &str) -> bool {
+    let rest = line.trim().trim_matches('"').strip_prefix("sep=");
+    rest.is_some_and(|separator| separator.chars().count() <= 1)
+}
+
+/// Detects the format of a JSON object; `None` for valid JSON of another form. The parser of the native
+/// format reports where JSON is not valid.
+fn of_object(text: &str) -> Option<Content> {
     let mut named = None;
     let (mut entries, mut objects) = (0_usize, 0_usize);
     let whole = each_entry(text, |name, value| {
@@ -89,11 +102,19 @@ fn of_object(text: &str) -> Content {
         }
     });
     match named {
-        Some(content) => content,
+        Some(content) => Some(content),
         // The names of the object are arbitrary query ids, and the values are grades by document.
-        None if whole.is_ok() && entries > 0 && entries == objects => Content::Ranx,
-        None => Content::Native,
+        None if whole.is_ok() && entries > 0 && entries == objects => Some(Content::Ranx),
+        None if whole.is_ok() || each_line_is_an_object(text) => None,
+        None => Some(Content::Native),
     }
+}
+
+/// Returns true if the text has several lines of which the first two are whole objects.
+fn each_line_is_an_object(text: &str) -> bool {
+    let is_object = |line: &str| line.starts_with('{') && each_entry(line, |_, _| {}).is_ok();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    lines.next().is_some_and(is_object) && lines.next().is_some_and(is_object)
 }
 
 /// Detects the format of a JSON list of queries by the first field that belongs to one format only.

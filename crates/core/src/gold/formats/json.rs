@@ -64,6 +64,18 @@ impl<'de> Deserialize<'de> for StringOrInteger {
     }
 }
 
+/// Explanation of a line with a number that Python writes and JSON does not have.
+fn not_a_number(file: &SourceFile, line: usize) -> String {
+    let mut lines = file.bytes.split(|byte| *byte == b'\n');
+    let text = line.checked_sub(1).and_then(|at| lines.nth(at));
+    let text = String::from_utf8_lossy(text.unwrap_or_default());
+    let mut words = text.split(|c: char| !c.is_ascii_alphabetic());
+    let found = words.find(|word| matches!(*word, "NaN" | "Infinity"));
+    found.map_or_else(String::new, |name| {
+        format!("; {name} is no number in JSON: write a grade, or leave the document out")
+    })
+}
+
 /// Entries of an object in their order, including repeated names.
 #[derive(Debug)]
 pub(super) struct Pairs<T>(pub(super) Vec<(String, T)>);
@@ -122,7 +134,11 @@ impl JsonError {
         let place = file.place(Some(line));
         if self.malformed {
             // Malformed JSON has no meaningful path.
-            let reason = format!("not valid JSON: {}", self.reason);
+            let reason = format!(
+                "not valid JSON: {}{}",
+                self.reason,
+                not_a_number(file, line)
+            );
             return Problem::Json { place, reason };
         }
         let path = match (path, self.path.as_str()) {

@@ -31,6 +31,7 @@ fn column_name(written: &str) -> &str {
 
 /// Parses ratings. The queries are in the order of their first rows.
 pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let before = problems.count();
     let mut rows = Rows::default();
     let mut reader = table::builder(text).from_reader(text.as_bytes());
     let columns = match reader.headers() {
@@ -94,7 +95,7 @@ pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Dr
             }
         },
     );
-    if rows.is_empty() {
+    if rows.is_empty() && problems.count() == before {
         problems.push(Problem::Empty {
             file: file.name.clone(),
         });

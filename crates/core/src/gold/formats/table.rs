@@ -52,6 +52,16 @@ pub(super) fn for_each_row(
         match record {
             Ok(record) => {
                 let line = lines.of(record.position());
+                if is_unclosed(text, record.position(), record.len() < columns) {
+                    problems.push(Problem::Row {
+                        place: file.place(Some(line)),
+                        reason:
+                            "a quote is opened and not closed; close it, or write \"\" for a quote \
+                                 in a field"
+                                .to_owned(),
+                    });
+                    continue;
+                }
                 let mut surplus = record.iter().skip(columns);
                 if surplus.any(|field| !field.trim().is_empty()) {
                     problems.push(Problem::Row {
@@ -75,6 +85,14 @@ pub(super) fn for_each_row(
             }
         }
     }
+}
+
+/// Returns true if the record at `position`, the last one, has a quote that is not closed. It then has too
+/// few fields.
+fn is_unclosed(text: &str, position: Option<&csv::Position>, has_too_few: bool) -> bool {
+    let start = position.and_then(|position| usize::try_from(position.byte()).ok());
+    let rest = start.and_then(|start| text.get(start..));
+    has_too_few && rest.is_some_and(|rest| rest.matches('"').count() % 2 == 1)
 }
 
 /// Line numbers of records.

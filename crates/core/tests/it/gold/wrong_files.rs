@@ -1,0 +1,188 @@
+//! Files that people give as a gold set and that are none, and files beside a gold set.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use rankgauge_core::gold::{self, GoldSet, Options};
+
+/// Folder with these files.
+fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in files {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, content).expect("a file");
+    }
+    folder
+}
+
+fn load(folder: &Path, names: &[&str]) -> Result<GoldSet, Vec<String>> {
+    let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+    gold::load(&paths, &Options::default())
+        .map_err(|error| error.problems().iter().map(ToString::to_string).collect())
+}
+
+#[track_caller]
+fn assert_rejected(folder: &Path, names: &[&str], expected: &[&str]) {
+    let problems = load(folder, names).expect_err("no gold set");
+    assert_eq!(problems.len(), expected.len(), "{problems:?}");
+    for (problem, expected) in problems.iter().zip(expected) {
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+const QRELS: &str = "q1 0 d1 1\n";
+
+#[test]
+fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
+    let folder = folder(&[
+        ("topics.tsv", "q1\tzoning\nq2\tpermits\n"),
+        ("header.tsv", "query-id\tcorpus-id\tscore\n"),
+        ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"zoning\"}\n"),
+        (
+            "native.json",
+            "{\"queries\": [{\"query_id\": \"q\", \"ground_truth\": {}}]}",
+        ),
+    ]);
+    let topics = "topics.tsv: none of its queries has a judgement, it has 2 query texts (an id, a tab, a text); give documents with grades";
+    assert_rejected(folder.path(), &["topics.tsv"], &[topics]);
+    assert_rejected(
+        folder.path(),
+        &["header.tsv"],
+        &["header.tsv: the file is empty"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["queries.jsonl"],
+        &["queries.jsonl: none of its queries has a judgement, it has 1 query texts"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["native.json"],
+        &["native.json: none of its queries has a judgement; give documents with grades"],
+    );
+}
+
+#[test]
+fn a_beir_dataset_is_read_by_its_folder() {
+    let header = "query-id\tcorpus-id\tscore\n";
+    let folder = folder(&[
+        ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"zoning\"}\n"),
+        (
+            "corpus.jsonl",
+            "{\"_id\": \"d1\", \"title\": \"t\", \"text\": \"permit\"}\n",
+        ),
+        ("qrels/test.tsv", &format!("{header}q1\td1\t2\n")),
+        ("qrels/train.tsv", &format!("{header}q1\td2\t1\n")),
+    ]);
+    let set = load(folder.path(), &[""]).expect("the test split");
+    assert_eq!(set.judgement_count(), 1);
+    assert_eq!(set.queries()[0].text.as_deref(), Some("zoning"));
+    assert_rejected(
+        folder.path(),
+        &["qrels/test.tsv", "corpus.jsonl"],
+        &["corpus.jsonl: BEIR's documents are no queries"],
+    );
+    fs::remove_file(folder.path().join("qrels/test.tsv")).expect("a file");
+    let set = load(folder.path(), &[""]).expect("the only split");
+    assert_eq!(set.judgement_count(), 1);
+    fs::write(folder.path().join("qrels/dev.tsv"), header).expect("a file");
+    assert_rejected(
+        folder.path(),
+        &[""],
+        &["several files of judgements in qrels (dev.tsv, train.tsv); name one of them"],
+    );
+}
+
+#[test]
+fn a_file_beside_judgements_that_has_no_topics_is_named_with_its_reason() {
+    let folder = folder(&[
+        ("dev.qrels", QRELS),
+        ("dev.tsv", "q1\td1\t1\n"),
+        ("x.qrels", QRELS),
+        ("x.tsv", "q1 Q0 d1 1 0.5 t\n"),
+    ]);
+    for (judgements, columns) in [("dev", 3), ("x", 6)] {
+        let expected = format!(
+            "{judgements}.tsv:1: the file is read for the query texts of {judgements}.qrels (an id, a tab, a \
+             text), because it has the same name; its lines have {columns} columns"
+        );
+        let name = format!("{judgements}.qrels");
+        assert_rejected(folder.path(), &[&name], &[&expected]);
+    }
+}
+
+#[test]
+fn tables_name_the_line_of_excel_and_an_open_quote_once() {
+    let folder = folder(&[
+        ("sep.csv", "sep=,\nquery,docid,rating\nq,d,1\n"),
+        ("open.csv", "query,docid,rating\n\"q,d,1\n"),
+        ("grade.csv", "query,docid,rating\nq,d,N/A\n"),
+    ]);
+    assert_rejected(
+        folder.path(),
+        &["sep.csv"],
+        &["sep.csv:1: the first line `sep=,` is Excel's note of the separator; remove the line"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["open.csv"],
+        &["open.csv:2: a quote is opened and not closed"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["grade.csv"],
+        &["grade.csv:2: the grade `N/A` is not a number"],
+    );
+}
+
+#[test]
+fn json_of_no_format_and_numbers_of_python_are_named() {
+    let folder = folder(&[
+        (
+            "lines.jsonl",
+            "{\"query-id\": \"1\", \"score\": 1}\n{\"query-id\": \"2\", \"score\": 1}\n",
+        ),
+        ("list.json", "{\"q\": [\"d1\", \"d2\"]}"),
+        ("empty.json", "{}"),
+        ("nan.json", "{\"q\": {\"d\":\n NaN}}"),
+    ]);
+    for name in ["lines.jsonl", "list.json", "empty.json"] {
+        assert_rejected(
+            folder.path(),
+            &[name],
+            &["unknown gold format; expected JSON"],
+        );
+    }
+    assert_rejected(
+        folder.path(),
+        &["nan.json"],
+        &["nan.json:2: not valid JSON: expected value; NaN is no number in JSON"],
+    );
+}
+
+#[test]
+fn gold_sets_in_gzip_are_read_and_damaged_ones_are_named() {
+    let folder = folder(&[("plain.qrels", QRELS), ("text.qrels.gz", QRELS)]);
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(QRELS.as_bytes()).expect("memory");
+    let compressed = encoder.finish().expect("memory");
+    let path = folder.path().join("gold.qrels.gz");
+    fs::write(&path, &compressed).expect("a file");
+    let count = |name| {
+        load(folder.path(), &[name])
+            .expect("a gold set")
+            .judgement_count()
+    };
+    // The content decides, not the name.
+    assert_eq!([count("gold.qrels.gz"), count("text.qrels.gz")], [1, 1]);
+    fs::write(&path, &compressed[..compressed.len() - 6]).expect("a file");
+    assert_rejected(
+        folder.path(),
+        &["gold.qrels.gz"],
+        &["cannot be read: in gzip: "],
+    );
+}
