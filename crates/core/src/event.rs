@@ -139,7 +139,7 @@ pub struct Search<'a> {
     #[serde(borrow, default, deserialize_with = "read::labels")]
     pub labels: Option<Attributes<'a>>,
     /// Other attributes.
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "read::attributes")]
     pub attrs: Option<Attributes<'a>>,
 }
 
@@ -284,7 +284,7 @@ struct HitWire<'a> {
     depth: Option<u32>,
     #[serde(borrow, default, deserialize_with = "optional_objects")]
     path: Option<Vec<Edge<'a>>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "read::attributes")]
     attrs: Option<Attributes<'a>>,
 }
 

@@ -93,6 +93,9 @@ fn utf16() -> Rejection {
     Rejection::new(Reason::NotUtf8, "UTF-16; UTF-8 is expected")
 }
 
+/// Beginnings of messages about an escape of half a character.
+const HALF_A_CHARACTER: [&str; 2] = ["unexpected end of hex escape", "lone leading surrogate"];
+
 /// Parses `text` again with path tracking, to locate the error in the document.
 #[cold]
 fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
@@ -108,6 +111,13 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
     let message = inner
         .to_string()
         .replace(" at line 1 column ", " at column ");
+    let message = match HALF_A_CHARACTER.iter().any(|it| message.starts_with(it)) {
+        true => format!(
+            "half a character ({message}): JavaScript cut the text within it; cut it with \
+             Array.from(text), or send text.toWellFormed()"
+        ),
+        false => message,
+    };
     let reason = match inner.classify() {
         serde_json::error::Category::Data if message.starts_with(TIME_IN_SECONDS) => {
             Reason::TimeInSeconds

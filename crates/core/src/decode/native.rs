@@ -163,7 +163,7 @@ struct FeedbackWire<'a> {
     application: Option<Text<'a>>,
     #[serde(borrow, default)]
     labels: Option<Attributes<'a>>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "crate::event::read::attributes")]
     attrs: Option<Attributes<'a>>,
 }
 

@@ -12,6 +12,8 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 
+use serde_json::value::RawValue;
+
 use super::text::{Attributes, Id, Text, Value};
 use crate::time::EventTime;
 
@@ -35,11 +37,38 @@ impl<'de> Visitor<'de> for TextVisitor {
     fn visit_string<E>(self, text: String) -> Result<Self::Value, E> {
         Ok(Cow::Owned(text))
     }
+
+    fn visit_borrowed_bytes<E>(self, bytes: &'de [u8]) -> Result<Self::Value, E> {
+        Ok(match simdutf8::basic::from_utf8(bytes) {
+            Ok(text) => Cow::Borrowed(text),
+            Err(_) => Cow::Owned(without_lone_surrogates(bytes)),
+        })
+    }
+
+    fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Self::Value, E> {
+        Ok(Cow::Owned(without_lone_surrogates(bytes)))
+    }
+}
+
+/// Text of a JSON string. JavaScript cuts strings within a character and writes half of it as an escape,
+/// which is no character: it becomes U+FFFD.
+fn without_lone_surrogates(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        // serde_json writes half a character as three bytes; the first of them is 0xED.
+        let is_first = chunk.invalid().first() == Some(&0xed);
+        if is_first {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
 }
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(TextVisitor).map(Text)
+        // As bytes, half a character is no error.
+        deserializer.deserialize_bytes(TextVisitor).map(Text)
     }
 }
 
@@ -533,4 +562,33 @@ impl<'de: 'a, 'a> Deserialize<'de> for Value<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValueVisitor)
     }
+}
+
+/// Value of an attribute as JSON text has it, in whose texts half a character is no error.
+struct JsonValue<'a>(Value<'a>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for JsonValue<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        let value = if raw.starts_with('"') {
+            serde_json::from_str(raw).map(Value::Text)
+        } else {
+            serde_json::from_str(raw)
+        };
+        value.map(Self).map_err(Error::custom)
+    }
+}
+
+impl<'a> From<JsonValue<'a>> for Value<'a> {
+    fn from(value: JsonValue<'a>) -> Self {
+        value.0
+    }
+}
+
+/// Reads an optional object of values of JSON text.
+pub(crate) fn attributes<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Attributes<'a>>, D::Error> {
+    let entries = Option::<Entries<'a, JsonValue<'a>>>::deserialize(deserializer)?;
+    Ok(entries.map(|Entries(attributes, _)| attributes))
 }

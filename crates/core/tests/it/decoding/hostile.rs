@@ -156,7 +156,24 @@ fn quoted_parts_of_a_record_are_truncated() {
 }
 
 #[test]
-fn lone_surrogates_are_rejected() {
-    let text = search_with(r#""query": "\ud800""#);
-    assert_refused(search(text.as_bytes(), &LIMITS), Reason::NotJson, "query");
+fn half_a_character_is_replaced_in_texts_and_rejected_in_ids() {
+    let cut = r#"{"query_id": "x", "ts": 1763337600120, "query": "zoning \ud83d", "results": [{"id": "a", "text": "\ude00b"}],
+        "attrs": {"ua": "\ud83d!", "\ud83d": 1, "list": ["\ud83d"]}}"#;
+    let found = search(cut.as_bytes(), &LIMITS).expect("an event");
+    assert_eq!(found.query.as_deref(), Some("zoning \u{fffd}"));
+    assert_eq!(found.results[0].details().text.as_deref(), Some("\u{fffd}b"));
+    let attributes = found.attrs.as_ref().expect("attributes");
+    assert_eq!(attributes.label("ua").as_deref(), Some("\u{fffd}!"));
+    assert_eq!(attributes.label("\u{fffd}").as_deref(), Some("1"));
+
+    let whole = r#"{"query_id": "x", "ts": 1763337600120, "query": "\ud83d\ude00", "results": []}"#;
+    let found = search(whole.as_bytes(), &LIMITS).expect("an event");
+    assert_eq!(found.query.as_deref(), Some("\u{1f600}"));
+
+    let id = cut.replace(r#""id": "a""#, r#""id": "\ud83d""#);
+    let rejection = search(id.as_bytes(), &LIMITS).expect_err("an id that nothing can match");
+    assert_eq!(rejection.reason, Reason::NotJson);
+    let said = &rejection.detail;
+    assert!(said.starts_with("results[0].id: half a character"), "{said}");
+    assert!(said.contains("text.toWellFormed()"), "{said}");
 }
