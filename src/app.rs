@@ -8,13 +8,14 @@
 )]
 
 pub mod gold_files;
+mod gold_watch;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::{self, JoinHandle};
@@ -30,11 +31,11 @@ use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::{self, Config};
 use crate::ingest::{self, IngestError, Startup, WorkerContext, start_up};
 use crate::log::LogQueue;
-use gold_files::GoldFiles;
+use gold_watch::GoldWatch;
 use rankgauge_core::engine::Engine;
-use rankgauge_core::gold::{GoldError, GoldSet};
+use rankgauge_core::gold::GoldError;
 use rankgauge_serve::admin::AdminListener;
-use rankgauge_serve::api::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};
+use rankgauge_serve::api::{AdminApi, ReloadRequest};
 use rankgauge_serve::build::BuildInfo;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::collect::Names;
@@ -79,6 +80,17 @@ pub enum AppError {
         key: &'static str,
         /// Cause.
         source: WebError,
+    },
+    /// The files of a web configuration do not answer.
+    #[error(
+        "the web configuration of a listener ({key}) was not read within {} s: {}; check that its volume \
+         answers", WEB_LOAD_TIMEOUT.as_secs(), path.display()
+    )]
+    SlowWeb {
+        /// Configuration key of the file.
+        key: &'static str,
+        /// File.
+        path: PathBuf,
     },
     /// Failure to start a thread or the runtime.
     #[error("cannot start: {0}")]
@@ -151,8 +163,8 @@ pub struct App {
 }
 
 impl App {
-    /// Loads the gold set, opens the listeners, and starts the workers. An unavailable broker does
-    /// not prevent the start. The lost lines of `log` are exposed. `log_level` is what
+    /// Opens the listeners, loads the gold set, and starts the workers. An unavailable broker does
+    /// not prevent the start; gold files that cannot be read in time delay it. The lost lines of `log` are exposed. `log_level` is what
     /// operators change through the API, if they can.
     ///
     /// # Errors
@@ -179,10 +191,6 @@ impl App {
             control,
             workers,
         } = start_up(&config, folder);
-        let mut gold_files = GoldFiles::new(config.gold.clone());
-        if !config.gold.paths.is_empty() {
-            install(&control, &process, gold_files.load()?);
-        }
         let kafka = &config.kafka;
         let names = Names {
             settings: Arc::new(config.engine.clone()),
@@ -217,10 +225,10 @@ impl App {
             stopping.clone(),
         ));
         let (reload, reload_requests) = mpsc::channel(MAX_PENDING_RELOADS);
+        let (loaded, first_load) = oneshot::channel();
         if !config.gold.paths.is_empty() {
-            let watched = Arc::clone(&config);
-            let exposition = Arc::clone(&exposition);
-            runtime.spawn(watch_gold(watched, gold_files, exposition, reload_requests));
+            let watch = GoldWatch::new(config.gold.clone(), Arc::clone(&exposition));
+            runtime.spawn(watch.run(loaded, reload_requests));
         }
         let reload = (!config.gold.paths.is_empty()).then_some(reload);
         let admin = config.admin_listen.map(|address| {
@@ -239,6 +247,13 @@ impl App {
             if web.path().is_some() {
                 runtime.spawn(watch_web(web));
             }
+        }
+        if !config.gold.paths.is_empty()
+            && let Err(problem) = runtime.block_on(wait_for_gold(&exposition, first_load))
+        {
+            // An earlier read may hang.
+            runtime.shutdown_background();
+            return Err(AppError::Gold(problem));
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
@@ -429,21 +444,56 @@ fn listen(
 
 /// Loads the web configuration at `path`, the value of the configuration key `key`.
 fn web(path: Option<&Path>, key: &'static str) -> Result<Arc<Web>, AppError> {
-    let loaded =
-        Web::load(path, config::web_config).map_err(|source| AppError::Web { key, source })?;
-    Ok(Arc::new(loaded))
+    let Some(path) = path.map(Path::to_owned) else {
+        let loaded = Web::load(None, config::web_config);
+        return loaded
+            .map(Arc::new)
+            .map_err(|source| AppError::Web { key, source });
+    };
+    // A volume that does not answer must not keep the process silent.
+    let (loaded, result) = std::sync::mpsc::channel();
+    let reading = path.clone();
+    thread::Builder::new()
+        .name("web-config".to_owned())
+        .spawn(move || drop(loaded.send(Web::load(Some(&reading), config::web_config))))?;
+    match result.recv_timeout(WEB_LOAD_TIMEOUT) {
+        Ok(loaded) => loaded
+            .map(Arc::new)
+            .map_err(|source| AppError::Web { key, source }),
+        Err(_) => Err(AppError::SlowWeb { key, path }),
+    }
 }
+
+/// Maximum duration of a read of a web configuration with its files.
+const WEB_LOAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum number of reads of a web configuration that hang at the same time.
+const MAX_HANGING: usize = 16;
 
 /// Interval at which the files of a web configuration are checked for changes.
 const WEB_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reloads a web configuration when one of its files changes.
 async fn watch_web(web: Arc<Web>) {
+    let mut hanging = Vec::new();
     loop {
         tokio::time::sleep(WEB_RELOAD_INTERVAL).await;
+        hanging.retain(|read: &tokio::task::JoinHandle<_>| !read.is_finished());
+        if hanging.len() >= MAX_HANGING {
+            continue;
+        }
         let reloading = Arc::clone(&web);
-        let reloaded = tokio::task::spawn_blocking(move || reloading.reload()).await;
+        let mut read = tokio::task::spawn_blocking(move || reloading.reload());
         let path = web.path().unwrap_or(Path::new(""));
+        let Ok(reloaded) = tokio::time::timeout(WEB_LOAD_TIMEOUT, &mut read).await else {
+            error!(
+                path = %path.display(),
+                seconds = WEB_LOAD_TIMEOUT.as_secs(),
+                "web configuration not read in time; the previous one stays in use"
+            );
+            hanging.push(read);
+            continue;
+        };
         match reloaded {
             Ok(Ok(false)) => {}
             Ok(Ok(true)) => info!(path = %path.display(), "web configuration reloaded"),
@@ -457,16 +507,19 @@ async fn watch_web(web: Arc<Web>) {
     }
 }
 
-fn install(control: &Control, process: &ProcessMetrics, gold: GoldSet) {
-    info!(
-        version = gold.version(),
-        queries = gold.queries().len(),
-        judgements = gold.judgement_count(),
-        sha256 = gold.sha256(),
-        "gold set loaded"
-    );
-    process.gold_loaded(&gold, wall_now());
-    control.set_gold(gold);
+/// Waits for the first gold set. The workers are alive, although they have nothing to do yet.
+async fn wait_for_gold(
+    exposition: &Exposition,
+    mut first_load: oneshot::Receiver<Result<(), GoldError>>,
+) -> Result<(), GoldError> {
+    let mut beats = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        tokio::select! {
+            // A watcher that ended is a defect, which the log shows.
+            loaded = &mut first_load => return loaded.unwrap_or(Ok(())),
+            _ = beats.tick() => exposition.published.views.iter().for_each(|view| view.beat()),
+        }
+    }
 }
 
 async fn reload_on_hangup(reload: Option<mpsc::Sender<ReloadRequest>>) -> io::Result<Infallible> {
@@ -490,84 +543,3 @@ async fn reload_on_hangup(reload: Option<mpsc::Sender<ReloadRequest>>) -> io::Re
 
 /// Maximum number of pending reload requests. Further requests are rejected.
 const MAX_PENDING_RELOADS: usize = 4;
-
-/// Reloads the gold set periodically and on request, and installs it if it has changed. Polling is
-/// simpler than file notifications. It also works for network folders and for the symbolic links
-/// that Kubernetes swaps under a mounted ConfigMap.
-async fn watch_gold(
-    config: Arc<Config>,
-    mut files: GoldFiles,
-    exposition: Arc<Exposition>,
-    mut requests: mpsc::Receiver<ReloadRequest>,
-) {
-    let control = &exposition.control;
-    let mut failed_before = None;
-    loop {
-        let request = tokio::select! {
-            () = tokio::time::sleep(config.gold.reload_interval) => None,
-            Some(request) = requests.recv() => Some(request),
-        };
-        let current = control.gold();
-        let before = GoldSetInfo::from(&*current);
-        let is_requested = request.is_some();
-        let checked = tokio::task::spawn_blocking(move || {
-            let result = if is_requested {
-                Some(files.reload(current.sha256()))
-            } else {
-                files.check(current.sha256())
-            };
-            (files, result)
-        });
-        let answer = match checked.await {
-            Ok((returned, result)) => {
-                files = returned;
-                match result {
-                    None => {
-                        // An attempt on unchanged files has the result of the previous attempt.
-                        if failed_before.is_some() {
-                            exposition.process.gold_load_failed();
-                        }
-                        continue;
-                    }
-                    Some(Ok(gold)) => {
-                        failed_before = None;
-                        let after = gold
-                            .as_ref()
-                            .map_or_else(|| before.clone(), GoldSetInfo::from);
-                        let changed = gold.is_some();
-                        if let Some(gold) = gold {
-                            install(control, &exposition.process, gold);
-                        }
-                        Ok(Reload {
-                            changed,
-                            before,
-                            after,
-                        })
-                    }
-                    Some(Err(problem)) => {
-                        exposition.process.gold_load_failed();
-                        let text = problem.to_string();
-                        if failed_before.as_ref() != Some(&text) {
-                            error!(
-                                error = %text,
-                                "gold set reload failed; the previous set stays in use"
-                            );
-                        }
-                        failed_before = Some(text);
-                        Err(ReloadError::from(problem))
-                    }
-                }
-            }
-            Err(problem) => {
-                files = GoldFiles::new(config.gold.clone());
-                exposition.process.gold_load_failed();
-                error!(error = %problem, "gold set reload task failed");
-                Err(ReloadError::TaskFailed(problem.to_string()))
-            }
-        };
-        if let Some(request) = request {
-            // The client may have disconnected.
-            drop(request.send(answer));
-        }
-    }
-}

@@ -113,6 +113,8 @@ pub struct Gold {
     pub options: Options,
     /// Interval between checks of the files for changes.
     pub reload_interval: Duration,
+    /// Maximum duration of a read of the files.
+    pub load_timeout: Duration,
 }
 
 /// Merges all layers and checks the result.
@@ -260,5 +262,6 @@ fn gold(reader: &mut Reader) -> Gold {
             .collect(),
         options,
         reload_interval: reader.get(&keys::RELOAD_INTERVAL),
+        load_timeout: reader.get(&keys::LOAD_TIMEOUT),
     }
 }

@@ -222,6 +222,9 @@ keys! {
     /// scores. Without a condition on it, page has to be 1, filters false and sort relevance, or absent.
     JUDGE_WHEN: NamedLists<Checked<String>> = "gold.judge_when", NamedLists(TEXT, MANY), default "",
         example "application: [shop, app]", example "sort: [relevance, score]";
+    /// Maximum duration of a read of the files. A read that hangs is given up, counted as failed and repeated
+    /// later; until the first one succeeds, the listeners answer and no search is read.
+    LOAD_TIMEOUT: Span = "gold.load_timeout", Span(Duration::from_millis(10), HOUR), default "30s";
     /// Field of a result that identifies the judged document: id, or group_id if results are chunks.
     JUDGE_BY: Word<JudgeBy> = "gold.judge_by",
         Word(&[("id", JudgeBy::Id), ("group_id", JudgeBy::GroupId)]), default "id";

@@ -26,6 +26,7 @@ impl InUse {
             paths: vec![path.to_owned()],
             options: Options::default(),
             reload_interval: Duration::from_secs(10),
+            load_timeout: Duration::from_secs(30),
         });
         let gold = files.load().expect("a gold set");
         let sha256 = gold.sha256().to_owned();

@@ -610,3 +610,83 @@ fn ctl_says_that_nothing_answers_and_where_it_asked() {
         assert!(said.contains(&expected), "{said}");
     }
 }
+
+/// Makes a named pipe without a writer: opening it to read hangs, as a volume does that does not answer.
+fn pipe(path: &Path) {
+    let made = std::process::Command::new("mkfifo").arg(path).status();
+    assert!(made.expect("mkfifo starts").success());
+}
+
+#[test]
+fn a_gold_file_that_hangs_delays_neither_the_listeners_nor_later_good_files() {
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let gold = folder.path().join("gold.qrels");
+    pipe(&gold);
+    let sidecar = start(&json!({
+        "kafka": {"brokers": format!("127.0.0.1:{}", free_port())},
+        "gold": {"paths": [gold], "reload_interval": "50ms", "load_timeout": "200ms"},
+    }));
+    let metrics = |path: &str| {
+        super::http::ask_as_written(sidecar.address(), "GET", path, "Host: localhost\r\n")
+    };
+    // The sidecar answers before anything is loaded.
+    assert_eq!(metrics("/healthz").status, 200);
+    let ready = metrics("/readyz");
+    assert_eq!(ready.status, 503);
+    assert_eq!(ready.body, b"the gold set is not loaded\n");
+    let failures = || {
+        let text = String::from_utf8(metrics("/metrics").body).expect("UTF-8");
+        let line = text.lines().find_map(|line| {
+            line.strip_prefix("rankgauge_gold_reloads_total{result=\"failure\"} ")
+        });
+        line.map_or(0.0, |value| value.parse().expect("a number"))
+    };
+    wait_until(SOON, "an attempt is counted", || {
+        (failures() >= 1.0).then_some(())
+    });
+    let slow = json_of(&ask(&sidecar, "POST", "/-/reload", ""), 422);
+    let detail = slow["detail"].as_str().expect("a text");
+    assert!(
+        detail.contains("not read within 0.2 s (gold.load_timeout)"),
+        "{detail}"
+    );
+    assert!(
+        sidecar
+            .log()
+            .contains("gold set not loaded; the workers wait for it")
+    );
+
+    // A good file in its place is loaded, although the first read still hangs.
+    let good = folder.path().join("good");
+    fs::write(&good, "q 0 d 1\n").expect("a file");
+    fs::rename(&good, &gold).expect("the pipe is replaced");
+    wait_until(SOON, "the gold set is loaded", || {
+        let ready = metrics("/readyz").body;
+        (!ready.starts_with(b"the gold set")).then_some(())
+    });
+
+    // A file that begins to hang later: the reload answers, and a later file is loaded.
+    fs::remove_file(&gold).expect("a file");
+    pipe(&gold);
+    json_of(&ask(&sidecar, "POST", "/-/reload", ""), 422);
+    assert_eq!(get(&sidecar, "/api/v1/status")["gold"]["judgements"], 1);
+    fs::write(&good, "q 0 d 1\nq 0 e 1\n").expect("a file");
+    fs::rename(&good, &gold).expect("the pipe is replaced");
+    wait_until(SOON, "the new gold set is loaded", || {
+        (get(&sidecar, "/api/v1/status")["gold"]["judgements"] == 2).then_some(())
+    });
+}
+
+#[test]
+fn a_web_configuration_that_hangs_ends_the_start_with_its_path() {
+    let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
+    let web = folder.path().join("web.yaml");
+    pipe(&web);
+    let configuration = json!({"metrics": {"web_config_file": web}}).to_string();
+    let output = Sidecar::refused(&configuration);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains("was not read within 10 s") && said.contains("web.yaml"),
+        "{said}"
+    );
+}

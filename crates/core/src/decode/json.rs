@@ -111,12 +111,13 @@ fn explain<'a, T: Deserialize<'a>>(text: &'a str) -> Rejection {
     let message = inner
         .to_string()
         .replace(" at line 1 column ", " at column ");
-    let message = match HALF_A_CHARACTER.iter().any(|it| message.starts_with(it)) {
-        true => format!(
+    let message = if HALF_A_CHARACTER.iter().any(|it| message.starts_with(it)) {
+        format!(
             "half a character ({message}): JavaScript cut the text within it; cut it with \
              Array.from(text), or send text.toWellFormed()"
-        ),
-        false => message,
+        )
+    } else {
+        message
     };
     let reason = match inner.classify() {
         serde_json::error::Category::Data if message.starts_with(TIME_IN_SECONDS) => {

@@ -199,7 +199,7 @@ fn build(
     };
     let topics = drafts.iter().map(|draft: &Draft| draft.topics.len()).sum();
     let set = validate::assemble(drafts, options, sha256, &mut problems);
-    if problems.is_empty() && !files.is_empty() && set.judgement_count() == 0 {
+    if problems.is_empty() && !files.is_empty() && set.queries().is_empty() {
         let files = files.iter().map(|file| file.name.to_string()).collect();
         problems.push(Problem::NoJudgements { files, topics });
     }

@@ -50,14 +50,10 @@ pub enum Problem {
     #[error("{place}: {error}")]
     NotUtf8 { place: Place, error: TextError },
     #[error(
-        "{}: none of its queries has a judgement{}; give documents with grades: TREC qrels `query iteration \
-         document grade`, BEIR's tsv with the header `query-id corpus-id score`, or JSON with documents",
+        "{}: no judgements, only {topics} query {} (an id and a text); give documents with grades: TREC qrels \
+         `query iteration document grade`, BEIR's tsv with the header `query-id corpus-id score`, or JSON",
         files.join(", "),
-        if *.topics > 0 {
-            format!(", it has {topics} query texts (an id, a tab, a text)")
-        } else {
-            String::new()
-        }
+        if *.topics == 1 { "text" } else { "texts" }
     )]
     NoJudgements { files: Vec<String>, topics: usize },
     #[error(
@@ -297,12 +293,12 @@ impl Problem {
             }
             Self::Empty { .. } | Self::NoQueries { .. } => "empty",
             Self::NoJudgements { .. } => "no_judgements",
-            Self::NotTopics { .. } | Self::SeparatorLine { .. } | Self::Corpus { .. } => {
-                "unrecognised_format"
-            }
             Self::TooLarge { .. } => "too_large",
             Self::NotUtf8 { .. } => "not_utf8",
-            Self::UnrecognisedFormat { .. } => "unrecognised_format",
+            Self::UnrecognisedFormat { .. }
+            | Self::NotTopics { .. }
+            | Self::SeparatorLine { .. }
+            | Self::Corpus { .. } => "unrecognised_format",
             Self::Json { .. } | Self::JsonValue { .. } => "json",
             Self::Columns { .. } | Self::Row { .. } | Self::Topic { .. } => "line",
             Self::GradeText { .. } => "grade",

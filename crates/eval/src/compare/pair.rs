@@ -59,6 +59,9 @@ pub(super) struct Tests<'a> {
     pub(super) alpha: f64,
 }
 
+/// Minimum number of queries for a verdict: with 5, no assignment of signs has p up to 0.05.
+pub(super) const MIN_TESTED: usize = 6;
+
 impl Tests<'_> {
     /// Tests `pairs` of `runs`, given by position.
     pub(super) fn pairs(
@@ -93,9 +96,12 @@ impl Tests<'_> {
     }
 
     /// Applies Holm's correction to the tests of one pair and adds the verdicts, one for each
-    /// measure.
+    /// measure. Tests of fewer than [`MIN_TESTED`] queries decide nothing.
     pub(super) fn judged(&self, tested: Vec<Paired>) -> Vec<MeasureComparison> {
-        let p: Vec<Option<f64>> = tested.iter().map(|paired| paired.p).collect();
+        let p = tested.iter();
+        let p: Vec<Option<f64>> = p
+            .map(|paired| paired.p.filter(|_| paired.n >= MIN_TESTED))
+            .collect();
         let tests = self.measures.iter().zip(tested).zip(holm(&p));
         tests
             .map(|((measure, paired), p_holm)| MeasureComparison {
@@ -162,7 +168,14 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
                 pair.only_a, pair.a, pair.only_b, pair.b
             ));
         }
-        if pair.common < MIN_QUERIES {
+        if pair.common < MIN_TESTED {
+            warnings.push(format!(
+                "`{}` and `{}` share only {}; below {MIN_TESTED} nothing is tested",
+                pair.a,
+                pair.b,
+                count_of(pair.common, "query", "queries")
+            ));
+        } else if pair.common < MIN_QUERIES {
             warnings.push(format!(
                 "`{}` and `{}` share only {}; below {MIN_QUERIES} little can be shown, and \
                  `no difference shown` is no sign that there is none",

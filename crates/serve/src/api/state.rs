@@ -67,6 +67,15 @@ pub enum ReloadError {
     /// The gold files are invalid.
     #[error(transparent)]
     Gold(#[from] GoldError),
+    /// The files could not be read in time.
+    #[error(
+        "the gold files were not read within {seconds} s (gold.load_timeout); check that their volume answers, \
+         and that none is a named pipe without a writer"
+    )]
+    Slow {
+        /// Limit in seconds.
+        seconds: f64,
+    },
     /// The loading task has died; a defect.
     #[error("loading failed: {0}")]
     TaskFailed(String),
@@ -158,7 +167,7 @@ impl AdminApi {
                     ReloadError::Gold(error) => {
                         error.problems().iter().map(ToString::to_string).collect()
                     }
-                    ReloadError::TaskFailed(_) => Vec::new(),
+                    ReloadError::Slow { .. } | ReloadError::TaskFailed(_) => Vec::new(),
                 };
                 let error = format!("the previous gold set stays in use: {error}");
                 let error = ApiError::new(StatusCode::UNPROCESSABLE_ENTITY, error);

@@ -161,7 +161,10 @@ fn half_a_character_is_replaced_in_texts_and_rejected_in_ids() {
         "attrs": {"ua": "\ud83d!", "\ud83d": 1, "list": ["\ud83d"]}}"#;
     let found = search(cut.as_bytes(), &LIMITS).expect("an event");
     assert_eq!(found.query.as_deref(), Some("zoning \u{fffd}"));
-    assert_eq!(found.results[0].details().text.as_deref(), Some("\u{fffd}b"));
+    assert_eq!(
+        found.results[0].details().text.as_deref(),
+        Some("\u{fffd}b")
+    );
     let attributes = found.attrs.as_ref().expect("attributes");
     assert_eq!(attributes.label("ua").as_deref(), Some("\u{fffd}!"));
     assert_eq!(attributes.label("\u{fffd}").as_deref(), Some("1"));
@@ -174,6 +177,9 @@ fn half_a_character_is_replaced_in_texts_and_rejected_in_ids() {
     let rejection = search(id.as_bytes(), &LIMITS).expect_err("an id that nothing can match");
     assert_eq!(rejection.reason, Reason::NotJson);
     let said = &rejection.detail;
-    assert!(said.starts_with("results[0].id: half a character"), "{said}");
+    assert!(
+        said.starts_with("results[0].id: half a character"),
+        "{said}"
+    );
     assert!(said.contains("text.toWellFormed()"), "{said}");
 }

@@ -42,12 +42,8 @@ fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
         ("topics.tsv", "q1\tzoning\nq2\tpermits\n"),
         ("header.tsv", "query-id\tcorpus-id\tscore\n"),
         ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"zoning\"}\n"),
-        (
-            "native.json",
-            "{\"queries\": [{\"query_id\": \"q\", \"ground_truth\": {}}]}",
-        ),
     ]);
-    let topics = "topics.tsv: none of its queries has a judgement, it has 2 query texts (an id, a tab, a text); give documents with grades";
+    let topics = "topics.tsv: no judgements, only 2 query texts (an id and a text); give documents with grades";
     assert_rejected(folder.path(), &["topics.tsv"], &[topics]);
     assert_rejected(
         folder.path(),
@@ -57,12 +53,7 @@ fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
     assert_rejected(
         folder.path(),
         &["queries.jsonl"],
-        &["queries.jsonl: none of its queries has a judgement, it has 1 query texts"],
-    );
-    assert_rejected(
-        folder.path(),
-        &["native.json"],
-        &["native.json: none of its queries has a judgement; give documents with grades"],
+        &["queries.jsonl: no judgements, only 1 query text (an id and a text)"],
     );
 }
 

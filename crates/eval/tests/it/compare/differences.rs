@@ -35,6 +35,35 @@ fn the_verdict_follows_the_direction_of_the_measure() {
     assert_eq!(best, [&[0][..], &[], &[1]]);
 }
 
+/// With five pairs, no assignment of signs has p up to 0.05, and the t-test of two equal differences has
+/// p = 0.
+#[test]
+fn fewer_than_six_queries_decide_nothing() {
+    let of = |name: &str, count: u32, more: f64| {
+        let queries =
+            (0..count).map(|i| (i.to_string(), vec![Some(f64::from(i % 3) / 10.0 + more)]));
+        RunScores {
+            name: name.to_owned(),
+            measures: vec!["P@10".to_owned()],
+            queries: queries.collect(),
+        }
+    };
+    let verdict = |count| {
+        let found = compare(vec![of("A", count, 0.0), of("B", count, 0.5)], &quick());
+        let found = found.expect("a comparison");
+        let measure = &found.comparisons[0].measures[0];
+        assert_eq!(measure.p_holm.is_none(), count < 6);
+        let is_said = found
+            .warnings
+            .iter()
+            .any(|it| it.contains("below 6 nothing is tested"));
+        assert_eq!(is_said, count < 6, "{:?}", found.warnings);
+        measure.verdict
+    };
+    assert_eq!([verdict(2), verdict(5)], [Verdict::NotTested; 2]);
+    assert_eq!(verdict(6), Verdict::Better);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 

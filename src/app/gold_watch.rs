@@ -1,0 +1,207 @@
+//! Loading of the gold set: at the start, periodically and on request, each time within a limit.
+//!
+//! Files are read on a thread of their own. A read that hangs (a volume that does not answer, a named pipe
+//! without a writer) cannot be stopped: it is given up, and a later attempt reads the files anew.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tracing::{error, info};
+
+use super::gold_files::GoldFiles;
+use crate::config;
+use rankgauge_core::gold::{GoldError, GoldSet};
+use rankgauge_serve::api::{GoldSetInfo, Reload, ReloadError, ReloadRequest};
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::http::Exposition;
+
+/// Maximum number of reads that hang at the same time. Further ones wait until one of them ends.
+const MAX_HANGING: usize = 16;
+
+/// Maximum delay between attempts while reads hang.
+const MAX_DELAY: Duration = Duration::from_mins(10);
+
+/// Result of the first load that ended.
+pub(super) type FirstLoad = oneshot::Sender<Result<(), GoldError>>;
+
+/// Watcher of the gold files.
+pub(super) struct GoldWatch {
+    config: config::Gold,
+    exposition: Arc<Exposition>,
+    /// Files with the state of their last check; `None` while a read of them hangs.
+    files: Option<GoldFiles>,
+    hanging: Arc<AtomicUsize>,
+    /// Number of attempts in a row that were given up.
+    given_up: u32,
+    failed_before: Option<String>,
+}
+
+/// Result of an attempt: `None` if the files have not changed since the last one.
+type Attempt = Option<Result<Reload, ReloadError>>;
+
+impl GoldWatch {
+    pub(super) fn new(config: config::Gold, exposition: Arc<Exposition>) -> Self {
+        Self {
+            files: None,
+            config,
+            exposition,
+            hanging: Arc::default(),
+            given_up: 0,
+            failed_before: None,
+        }
+    }
+
+    /// Loads the gold set, then reloads it periodically and on request, and installs it if it has changed.
+    /// Polling is simpler than file notifications. It also works for network folders and for the symbolic
+    /// links that Kubernetes swaps under a mounted ConfigMap.
+    pub(super) async fn run(
+        mut self,
+        first: FirstLoad,
+        mut requests: mpsc::Receiver<ReloadRequest>,
+    ) {
+        let mut first = Some(first);
+        let mut request: Option<ReloadRequest> = None;
+        loop {
+            let attempt = self.attempt(request.is_some() || first.is_some()).await;
+            let attempt = match (attempt, first.take()) {
+                (Some(Err(ReloadError::Gold(problem))), Some(first)) => {
+                    // The start fails with the problem.
+                    drop(first.send(Err(problem)));
+                    return;
+                }
+                (Some(Ok(reload)), Some(waiting)) => {
+                    drop(waiting.send(Ok(())));
+                    Some(Ok(reload))
+                }
+                (attempt, waiting) => {
+                    first = waiting;
+                    attempt
+                }
+            };
+            if let (Some(request), Some(answer)) = (request.take(), attempt) {
+                // The client may have disconnected.
+                drop(request.send(answer));
+            }
+            request = tokio::select! {
+                () = tokio::time::sleep(self.delay()) => None,
+                Some(request) = requests.recv() => Some(request),
+            };
+        }
+    }
+
+    fn delay(&self) -> Duration {
+        let factor = 2_u32.saturating_pow(self.given_up.min(16));
+        let delay = self.config.reload_interval.saturating_mul(factor);
+        if self.given_up == 0 {
+            delay
+        } else {
+            delay.min(MAX_DELAY.max(self.config.reload_interval))
+        }
+    }
+
+    /// Reads the files if they have changed, or in any case if this is requested.
+    async fn attempt(&mut self, is_requested: bool) -> Attempt {
+        if self.hanging.load(Ordering::Relaxed) >= MAX_HANGING {
+            return Some(self.slow());
+        }
+        let current = self.exposition.control.gold();
+        let before = GoldSetInfo::from(&*current);
+        let files = self.files.take();
+        let mut files = files.unwrap_or_else(|| GoldFiles::new(self.config.clone()));
+        let hanging = Arc::clone(&self.hanging);
+        hanging.fetch_add(1, Ordering::Relaxed);
+        let checked = tokio::task::spawn_blocking(move || {
+            let result = if is_requested {
+                Some(files.reload(current.sha256()))
+            } else {
+                files.check(current.sha256())
+            };
+            hanging.fetch_sub(1, Ordering::Relaxed);
+            (files, result)
+        });
+        let process = &self.exposition.process;
+        let result = match tokio::time::timeout(self.config.load_timeout, checked).await {
+            Err(_elapsed) => return Some(self.slow()),
+            Ok(Err(problem)) => {
+                self.hanging.fetch_sub(1, Ordering::Relaxed);
+                process.gold_load_failed();
+                error!(error = %problem, "gold set reload task failed");
+                return Some(Err(ReloadError::TaskFailed(problem.to_string())));
+            }
+            Ok(Ok((files, result))) => {
+                self.files = Some(files);
+                self.given_up = 0;
+                result
+            }
+        };
+        let Some(result) = result else {
+            // An attempt on unchanged files has the result of the previous attempt.
+            if self.failed_before.is_some() {
+                process.gold_load_failed();
+            }
+            return None;
+        };
+        Some(match result {
+            Ok(gold) => {
+                self.failed_before = None;
+                let after = gold.as_ref();
+                let after = after.map_or_else(|| before.clone(), GoldSetInfo::from);
+                let changed = gold.is_some();
+                if let Some(gold) = gold {
+                    self.install(gold);
+                }
+                Ok(Reload {
+                    changed,
+                    before,
+                    after,
+                })
+            }
+            Err(problem) => {
+                self.failed(&problem.to_string());
+                Err(ReloadError::from(problem))
+            }
+        })
+    }
+
+    /// Gives an attempt up.
+    fn slow(&mut self) -> Result<Reload, ReloadError> {
+        self.given_up = self.given_up.saturating_add(1);
+        let problem = ReloadError::Slow {
+            seconds: self.config.load_timeout.as_secs_f64(),
+        };
+        self.failed(&problem.to_string());
+        Err(problem)
+    }
+
+    fn failed(&mut self, problem: &str) {
+        self.exposition.process.gold_load_failed();
+        if self.failed_before.as_deref() != Some(problem) {
+            if self.exposition.control.gold().queries().is_empty() {
+                error!(
+                    error = problem,
+                    "gold set not loaded; the workers wait for it"
+                );
+            } else {
+                error!(
+                    error = problem,
+                    "gold set reload failed; the previous set stays in use"
+                );
+            }
+        }
+        self.failed_before = Some(problem.to_owned());
+    }
+
+    fn install(&self, gold: GoldSet) {
+        info!(
+            version = gold.version(),
+            queries = gold.queries().len(),
+            judgements = gold.judgement_count(),
+            sha256 = gold.sha256(),
+            "gold set loaded"
+        );
+        self.exposition.process.gold_loaded(&gold, wall_now());
+        self.exposition.control.set_gold(gold);
+    }
+}
