@@ -1,7 +1,7 @@
 //! Loading of the gold set: at the start, periodically and on request, each time within a limit.
 //!
 //! Files are read on a thread of their own. A read that hangs (a volume that does not answer, a named pipe
-//! without a writer) cannot be stopped: it is given up, and a later attempt reads the files anew.
+//! without a writer) cannot be stopped: its result is dropped, and a later attempt reads the files again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

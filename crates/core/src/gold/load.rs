@@ -98,7 +98,7 @@ impl Sources {
         let mut problems = Problems::default();
         let mut files = Vec::new();
         let mut paths = expand(paths, &mut problems);
-        // Files of texts that nobody named, with the judgements that they belong to.
+        // Files of texts beside judgements, with the names of these.
         let mut companions: BTreeMap<PathBuf, Arc<str>> = BTreeMap::new();
         let mut next = 0;
         while let Some(path) = paths.get(next).cloned() {
