@@ -7,11 +7,13 @@ mod promise;
 mod record;
 mod sidecar;
 mod simulation;
+mod step;
+mod units;
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 
@@ -19,10 +21,11 @@ use super::failure::Failure;
 use super::output::Format;
 use arguments::{Test, TestArguments};
 use rankgauge_core::detection::{
-    DropDetector, Hypothesis, TargetTest, against_baseline, minute_of,
+    DropClass, DropDetector, Hypothesis, Part, TargetTest, against_baseline, minute_of,
 };
 use record::{PlacedRecord, Record, Records};
 use sidecar::SidecarTest;
+use step::{Step, Summary, finished, line};
 
 /// Arguments of `backtest`.
 #[derive(Debug, Args)]
@@ -55,13 +58,23 @@ pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
             arguments.format,
         );
     }
-    if arguments.clamp && arguments.test_arguments.test == Test::Target {
+    let test = arguments.test_arguments.test;
+    if arguments.clamp && test != Test::Drop {
         return Err(Failure::Usage(anyhow!(
-            "--clamp is for --test drop: the evidence of a target is reset instead"
+            "--clamp is for --test drop: the evidence of other tests is reset instead"
+        )));
+    }
+    let is_of_units = !matches!(test, Test::Target | Test::Drop);
+    if is_of_units && arguments.events.has_files() {
+        return Err(Failure::Usage(anyhow!(
+            "--search is for --test drop or target: give the events of other tests on standard input"
         )));
     }
     let mut output = BufWriter::new(std::io::stdout().lock());
-    let done = if arguments.events.has_files() {
+    let done = if is_of_units {
+        let input = std::io::stdin().lock();
+        units::run(input, &arguments.test_arguments, &mut output)
+    } else if arguments.events.has_files() {
         let recorded = arguments.events.records(&arguments.test_arguments)?;
         replay(recorded.into_iter().map(Ok), arguments, &mut output)
     } else {
@@ -73,54 +86,15 @@ pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
     done.and(flushed)
 }
 
-/// Converts the result of a write. A closed pipe (`| head`) is not an error.
-fn finished(written: std::io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written
-            .context("the result cannot be printed")
-            .map_err(Failure::Running),
-    }
-}
-
-/// Output line after a score.
-#[derive(Clone, Copy, Serialize)]
-struct Step {
-    /// Number of scores so far, including this one.
-    n: u64,
-    log_evidence: f64,
-    /// Time of the event, in milliseconds since 1970; only for recorded events.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ts: Option<i64>,
-}
-
-/// Summary in the last output line.
+/// Keys of the summary of a drop test.
 #[derive(Serialize)]
-struct Summary {
-    test: Test,
-    scores: u64,
-    ticks: u64,
-    /// Log evidence at which the test raises an alarm.
-    threshold: f64,
-    /// Number of the score at which the evidence first reached the threshold.
-    crossed_at: Option<u64>,
-    maximum: Option<Step>,
-}
-
-impl Summary {
-    fn take(&mut self, step: &Step) {
-        if step.log_evidence >= self.threshold && self.crossed_at.is_none() {
-            self.crossed_at = Some(step.n);
-        }
-        self.take_maximum(step);
-    }
-
-    fn take_maximum(&mut self, step: &Step) {
-        let is_higher = |highest: Step| step.log_evidence > highest.log_evidence;
-        if self.maximum.is_none_or(is_higher) {
-            self.maximum = Some(*step);
-        }
-    }
+struct DropSummary {
+    #[serde(flatten)]
+    summary: Summary,
+    /// Part of the queries that the first alarm named.
+    part: Option<Part>,
+    /// Class of the drop at the end of the input.
+    class: Option<DropClass>,
 }
 
 /// State of one of the two tests, for scores without a time.
@@ -138,11 +112,11 @@ struct Searches {
 
 impl Searches {
     /// Adds a search. Returns true if the test was evaluated.
-    fn add(&mut self, ts: i64, query: &str, score: f64) -> bool {
-        let minute = minute_of(ts);
+    fn add(&mut self, search: &record::Search) -> bool {
+        let minute = minute_of(search.ts);
         let (first, newest) = self.minutes.unwrap_or((minute, minute));
         self.minutes = Some((first, newest.max(minute)));
-        self.test.add(ts, query, score)
+        self.test.add(search)
     }
 
     /// Number of minutes from the first search to the newest.
@@ -156,7 +130,7 @@ impl Evidence {
     fn of(test: Test) -> Self {
         match test {
             Test::Target => Self::Target(TargetTest::default()),
-            Test::Drop => Self::Drop(DropDetector::default()),
+            _ => Self::Drop(DropDetector::default()),
         }
     }
 
@@ -203,18 +177,11 @@ fn replay(
         f64::INFINITY
     };
     let mut evidence = Evidence::of(test_arguments.test);
-    let mut summary = Summary {
-        test: test_arguments.test,
-        scores: 0,
-        ticks: 0,
-        threshold: test_arguments.threshold(),
-        crossed_at: None,
-        maximum: None,
-    };
+    let mut summary = Summary::new(test_arguments.test, test_arguments.threshold());
     let mut searches: Option<Searches> = None;
     for recorded in recorded {
         let recorded = recorded?;
-        let is_search = matches!(recorded.record, Record::Search { .. });
+        let is_search = matches!(recorded.record, Record::Search(_));
         if is_search && summary.scores + summary.ticks > 0 && searches.is_none()
             || !is_search && searches.is_some()
         {
@@ -223,7 +190,16 @@ fn replay(
             ));
         }
         let (log_evidence, is_evaluated) = match recorded.record {
-            Record::Search { score, ts, query } => {
+            Record::Search(search) => {
+                if search.query.is_none()
+                    && test_arguments.test == Test::Drop
+                    && !test_arguments.seasonal
+                {
+                    return Err(recorded.place.wrong(
+                        "a session without a `query` is compared with its hour of the week; give \
+                         --seasonal",
+                    ));
+                }
                 if searches.is_none() {
                     let test = test_arguments.sidecar_test(&recorded.place)?;
                     let minutes = None;
@@ -232,7 +208,7 @@ fn replay(
                 let Some(searches) = &mut searches else {
                     continue;
                 };
-                let is_evaluated = searches.add(ts, &query, score);
+                let is_evaluated = searches.add(&search);
                 summary.ticks = searches.ticks();
                 (searches.test.log_evidence(), is_evaluated)
             }
@@ -272,14 +248,16 @@ fn replay(
             return Ok(());
         }
     }
-    line(output, &BTreeMap::from([("summary", summary)])).map(|_| ())
-}
-
-/// Prints a line. Returns false if the reader has closed the pipe.
-fn line(output: &mut impl Write, value: &impl Serialize) -> Result<bool, Failure> {
-    let text = serde_json::to_string(value).map_err(|error| Failure::Running(error.into()))?;
-    match writeln!(output, "{text}") {
-        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
-        written => finished(written).map(|()| true),
-    }
+    let printed = if test_arguments.test == Test::Drop {
+        let test = searches.as_ref().map(|searches| &searches.test);
+        let summary = DropSummary {
+            summary,
+            part: test.and_then(SidecarTest::part),
+            class: test.and_then(SidecarTest::class),
+        };
+        line(output, &BTreeMap::from([("summary", summary)]))
+    } else {
+        line(output, &BTreeMap::from([("summary", summary)]))
+    };
+    printed.map(|_| ())
 }

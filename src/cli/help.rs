@@ -369,7 +369,7 @@ const HEADINGS: &[(&str, &str, &str)] = &[
     ("tail", "from until_end", "Input"),
     (
         "backtest",
-        "test m epsilon alpha false_alarms series replicas clamp",
+        "test m burst epsilon warm_up_tolerance seasonal no_local assignment shares alpha false_alarms series replicas clamp",
         "Test",
     ),
     (

@@ -2,9 +2,9 @@
 
     python3 -m venv v && v/bin/pip install numpy && v/bin/python tests/detection/golden.py
 
-The reference is traffic_sim.py beside this file. Without numba it runs as plain Python, in about two minutes. Times are
+The references are traffic_sim.py and traffic_sim_3.py beside this file. Without numba it runs as plain Python, in about two minutes. Times are
 whole milliseconds and scores multiples of 0.0001, so that the file is short and exact. The test that reads it is
-crates/core/tests/it/detection/golden.rs.
+crates/core/tests/it/detection/golden.rs. `traffic_sim_3.py --check` writes vectors.jsonl.
 """
 
 import json
@@ -24,6 +24,7 @@ except ImportError:
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import traffic_sim as reference  # noqa: E402
+import traffic_sim_3 as series_reference  # noqa: E402
 
 STREAMS = [
     # name, arguments of the traffic, drop from 60 % on
@@ -72,13 +73,24 @@ def main():
                         "alarm": None if alarm < 0 else int(alarm),
                     }
                 )
-        drops = []
+        drops, series = [], []
         for window in WINDOWS:
             run = lambda n: reference.new_drop(  # noqa: E731
                 t[:n], queries[:n], x[:n], reference.F, np.array([reference.LNA]), count, 100, 0.01, window
             )
             lengths = [math.ceil(len(x) * part / PREFIXES) for part in range(1, PREFIXES + 1)]
             alarm = run(len(x))[0][0]
+            threshold = np.array([reference.LNA])
+            first, _, path, _ = series_reference.drop(t, queries, x, count, threshold, False, -1, window)
+            in_series = int(first[2, 0])
+            series.append(
+                {
+                    "window": window,
+                    "after": lengths,
+                    "log_evidence": [float(path[length - 1, 2]) for length in lengths],
+                    "alarm": None if in_series < 0 else in_series,
+                }
+            )
             drops.append(
                 {
                     "window": window,
@@ -95,6 +107,7 @@ def main():
                 "scores": units.tolist(),
                 "targets": targets,
                 "drops": drops,
+                "series": series,
             }
         )
         print(name, len(x), [it["alarm"] for it in targets], [it["alarm"] for it in drops])

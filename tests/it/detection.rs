@@ -3,8 +3,10 @@
 mod command;
 mod golden;
 mod reference;
+#[allow(dead_code, reason = "tests of the core read the drops")]
 #[path = "../../crates/core/tests/it/detection/reference_streams.rs"]
 mod reference_streams;
+mod units;
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};

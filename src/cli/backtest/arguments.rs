@@ -11,7 +11,9 @@ use super::record::Place;
 use super::sidecar::SidecarTest;
 use crate::cli::failure::Failure;
 use crate::config::parse_duration;
-use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms, Hypothesis, log_threshold};
+use rankgauge_core::detection::{
+    ALPHA, Burst, FalseAlarms, Hypothesis, SeriesRules, log_threshold,
+};
 
 /// Test to run, and its alarm threshold.
 #[derive(Debug, Args)]
@@ -29,7 +31,23 @@ pub(super) struct TestArguments {
     /// Tolerated mean drop of scores below their baselines, from 0 to 1.
     #[arg(long, value_name = "E", default_value_t = 0.01, value_parser = share)]
     pub(super) epsilon: f64,
-    /// Target test: probability of ever raising an alarm while the target is met.
+    /// Drop test: minimum tolerated drop in the warm-up, the first two days after the first
+    /// comparison (nine with --seasonal).
+    #[arg(long, value_name = "E", default_value_t = 0.02, value_parser = share)]
+    pub(super) warm_up_tolerance: f64,
+    /// Drop test: scores differ by the hour of the week, as those of user measures do.
+    #[arg(long)]
+    pub(super) seasonal: bool,
+    /// Drop test: do not look for drops in a part of the queries.
+    #[arg(long)]
+    pub(super) no_local: bool,
+    /// Experiment: the unit that the service assigns to an arm.
+    #[arg(long, value_enum, default_value_t = Assignment::User)]
+    pub(super) assignment: Assignment,
+    /// Experiment and split: declared shares of the arms, in their order.
+    #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0.5,0.5", value_parser = share)]
+    pub(super) shares: Vec<f64>,
+    /// All tests but drop: probability of ever raising an alarm while nothing is wrong.
     #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = probability)]
     pub(super) alpha: f64,
     /// Drop test: accepted false alarms per quarter, over all series and replicas.
@@ -51,6 +69,22 @@ pub(super) enum Test {
     Target,
     /// Alarm if the scores fell at any time.
     Drop,
+    /// Alarm if a variant is worse than its control.
+    Experiment,
+    /// Alarm if the units of an experiment are not split as declared.
+    Split,
+    /// Alarm if users prefer one of two interleaved rankings.
+    Interleaving,
+}
+
+/// Unit that a service assigns to an arm of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Assignment {
+    /// A user stays in an arm.
+    User,
+    /// A session stays in an arm.
+    Session,
 }
 
 impl TestArguments {
@@ -65,8 +99,10 @@ impl TestArguments {
     /// Log evidence at which the test raises an alarm.
     pub(super) fn threshold(&self) -> f64 {
         match self.test {
-            Test::Target => log_threshold(self.alpha),
             Test::Drop => self.false_alarms().log_threshold(),
+            Test::Target | Test::Experiment | Test::Split | Test::Interleaving => {
+                log_threshold(self.alpha)
+            }
         }
     }
 
@@ -82,11 +118,32 @@ impl TestArguments {
             (Test::Target, None) => Err(place.wrong(
                 "a search to test against a target; give the target with --m, for example --m 0.8",
             )),
-            (Test::Drop, _) => {
-                let ceiling = self.false_alarms().ceiling();
-                Ok(SidecarTest::drop(self.tolerance()?, ceiling, burst))
-            }
+            _ => Ok(SidecarTest::drop(SeriesRules {
+                threshold: self.threshold(),
+                tolerance: self.epsilon,
+                warm_up_tolerance: self.warm_up_tolerance,
+                repeat_window: burst.repeat_window(),
+                has_local: !self.no_local,
+                is_seasonal: self.seasonal,
+            })),
         }
+    }
+
+    /// Declared shares of the arms.
+    pub(super) fn shares(&self) -> Result<Vec<f64>, Failure> {
+        let is_split = self.shares.len() >= 2 && self.shares.iter().all(|share| *share > 0.0);
+        let sum: f64 = self.shares.iter().sum();
+        if !is_split || (sum - 1.0).abs() > 1e-6 {
+            return Err(Failure::Usage(anyhow!(
+                "--shares are at least two numbers above 0 whose sum is 1: --shares 0.5,0.5"
+            )));
+        }
+        if self.test == Test::Experiment && self.shares.len() != 2 {
+            return Err(Failure::Usage(anyhow!(
+                "--test experiment has two arms: give two numbers with --shares"
+            )));
+        }
+        Ok(self.shares.clone())
     }
 
     /// Hypothesis for scores without a baseline.

@@ -10,7 +10,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use super::arguments::TestArguments;
-use super::record::{Place, PlacedRecord, Record};
+use super::record::{self, Place, PlacedRecord, Record};
 use crate::cli::evaluate::check_component;
 use crate::cli::failure::Failure;
 use crate::cli::settings::SettingsArguments;
@@ -68,11 +68,13 @@ impl Scored {
     /// Record of the search, as the sidecar has it.
     fn record(&self, gold: &GoldSet) -> PlacedRecord {
         PlacedRecord {
-            record: Record::Search {
-                score: self.score,
+            record: Record::Search(record::Search {
                 ts: self.ts,
-                query: gold.query(self.query).key.as_str().into(),
-            },
+                score: self.score,
+                high: None,
+                judged: None,
+                query: Some(gold.query(self.query).key.as_str().into()),
+            }),
             place: self.place.clone(),
             ts: Some(self.ts),
         }

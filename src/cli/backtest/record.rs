@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use anyhow::anyhow;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
@@ -25,14 +26,7 @@ const EXPECTED: &str = r#"{"ts": 1763337600000, "query": "17", "score": 0.8}, {"
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Record {
     /// Score of a search with its query and its event time, as the sidecar has it.
-    Search {
-        /// Score, from 0 to 1.
-        score: f64,
-        /// Event time in milliseconds since 1970.
-        ts: i64,
-        /// Id of the query.
-        query: Box<str>,
-    },
+    Search(Search),
     /// Score of a search, and the baseline of its query if known.
     Score {
         /// Score, from 0 to 1.
@@ -44,34 +38,65 @@ pub(super) enum Record {
     Tick,
 }
 
+/// Scores of a search with its query and its event time.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Search {
+    /// Event time in milliseconds since 1970.
+    pub(super) ts: i64,
+    /// Score, from 0 to 1.
+    pub(super) score: f64,
+    /// Score if every unjudged result was relevant.
+    pub(super) high: Option<f64>,
+    /// Share of judged results.
+    pub(super) judged: Option<f64>,
+    /// Id of the gold query. `None` for a session without one.
+    pub(super) query: Option<Box<str>>,
+}
+
 #[derive(Deserialize)]
 struct Line {
     score: Option<f64>,
+    score_high: Option<f64>,
+    judged: Option<f64>,
     baseline: Option<f64>,
     tick: Option<bool>,
     ts: Option<Value>,
     query: Option<Value>,
+    session: Option<Value>,
 }
 
+/// Event time, and the id of the gold query if there is one.
+type TimeAndQuery = (i64, Option<Box<str>>);
+
 impl Line {
-    /// Returns the event time and the id of the query, if the line has both.
-    fn search(&self) -> Option<Result<(i64, Box<str>), &'static str>> {
-        let (ts, query) = self.ts.as_ref().zip(self.query.as_ref())?;
-        let query = match query {
-            Value::String(id) => Some(id.as_str().into()),
-            Value::Number(id) => Some(id.to_string().into()),
-            _ => None,
-        };
-        Some(match (whole_millis(ts), query) {
+    /// Returns the event time and the id of the query, if the line has a time, and a query or a
+    /// session.
+    fn search(&self) -> Option<Result<TimeAndQuery, &'static str>> {
+        let ts = self.ts.as_ref()?;
+        let query = self.query.as_ref();
+        let unit = query.or(self.session.as_ref())?;
+        Some(match (whole_millis(ts), id_of(unit)) {
             (None, _) => Err("`ts` is not a time in milliseconds since 1970"),
-            (_, None) => Err("`query` is not the id of a query: write a string or a number"),
-            (Some(ts), Some(query)) => Ok((ts, query)),
+            (_, None) if query.is_some() => {
+                Err("`query` is not the id of a query: write a string or a number")
+            }
+            (_, None) => Err("`session` is not the id of a session: write a string or a number"),
+            (Some(ts), Some(id)) => Ok((ts, query.map(|_| id))),
         })
     }
 }
 
+/// Returns an id that is a string or a number.
+pub(super) fn id_of(value: &Value) -> Option<Box<str>> {
+    match value {
+        Value::String(id) => Some(id.as_str().into()),
+        Value::Number(id) => Some(id.to_string().into()),
+        _ => None,
+    }
+}
+
 /// Returns a time in whole milliseconds. Fractions of a millisecond are dropped.
-fn whole_millis(ts: &Value) -> Option<i64> {
+pub(super) fn whole_millis(ts: &Value) -> Option<i64> {
     ts.as_i64().or_else(|| {
         let whole = ts.as_f64()?.floor();
         // Exact for every whole number that a float holds without a fraction.
@@ -114,21 +139,19 @@ impl Place {
     }
 }
 
-/// Iterator over the records of an input. It ends after the first error.
-pub(super) struct Records<R> {
+/// Lines of an input.
+pub(super) struct Lines<R> {
     input: R,
     place: Place,
     line: Vec<u8>,
-    ended: bool,
 }
 
-impl<R: BufRead> Records<R> {
+impl<R: BufRead> Lines<R> {
     pub(super) fn new(file: &str, input: R) -> Self {
         Self {
             input,
             place: Place::new(&Rc::from(file), 0),
             line: Vec::new(),
-            ended: false,
         }
     }
 
@@ -157,36 +180,79 @@ impl<R: BufRead> Records<R> {
         }
     }
 
-    fn record(&self) -> Result<Record, Failure> {
-        let wrong = |what: &str| Err(self.place.wrong(what));
-        if !self.line.trim_ascii_start().starts_with(b"{") {
-            return wrong(&format!("not a JSON object; {EXPECTED}"));
+    /// Returns the object of the next line that is not empty, with its place. `None` at the end of
+    /// the input.
+    pub(super) fn next_object<T: DeserializeOwned>(
+        &mut self,
+        expected: &str,
+    ) -> Result<Option<(Place, T)>, Failure> {
+        if !self.next_line()? {
+            return Ok(None);
         }
-        let line: Line = match serde_json::from_slice(&self.line) {
-            Ok(line) => line,
+        let wrong = |what: &str| Err(self.place.wrong(&format!("{what}; {expected}")));
+        if !self.line.trim_ascii_start().starts_with(b"{") {
+            return wrong("not a JSON object");
+        }
+        match serde_json::from_slice(&self.line) {
+            Ok(object) => Ok(Some((self.place.clone(), object))),
             Err(error) => {
                 let error = error.to_string();
                 // serde_json sees one line at a time, so its line number is always 1.
-                let what = error.split(" at line ").next().unwrap_or_default();
-                return wrong(&format!("{what}; {EXPECTED}"));
+                wrong(error.split(" at line ").next().unwrap_or_default())
             }
+        }
+    }
+}
+
+/// Iterator over the records of an input. It ends after the first error.
+pub(super) struct Records<R> {
+    lines: Lines<R>,
+    ended: bool,
+}
+
+/// Returns a number from 0 to 1. Accepts rounding errors up to [`ROUNDING_TOLERANCE`].
+fn part(place: &Place, number: f64, name: &str) -> Result<f64, Failure> {
+    let clamped = number.clamp(0.0, 1.0);
+    if (number - clamped).abs() <= ROUNDING_TOLERANCE {
+        return Ok(clamped);
+    }
+    Err(place.wrong(&format!(
+        "{name} {number} is not from 0 to 1; rescale the measure first"
+    )))
+}
+
+impl<R: BufRead> Records<R> {
+    pub(super) fn new(file: &str, input: R) -> Self {
+        Self {
+            lines: Lines::new(file, input),
+            ended: false,
+        }
+    }
+
+    fn record(place: &Place, line: &Line) -> Result<Record, Failure> {
+        let wrong = |what: &str| Err(place.wrong(what));
+        let part_of = |number: Option<f64>, name| {
+            let part = number.map(|number| part(place, number, name));
+            part.transpose()
         };
         if let (Some(score), None, None | Some(false)) = (line.score, line.baseline, line.tick)
             && let Some(search) = line.search()
         {
             return match search {
-                Ok((ts, query)) => Ok(Record::Search {
-                    score: self.part(score, "score")?,
+                Ok((ts, query)) => Ok(Record::Search(Search {
                     ts,
+                    score: part(place, score, "score")?,
+                    high: part_of(line.score_high, "score_high")?,
+                    judged: part_of(line.judged, "judged")?,
                     query,
-                }),
+                })),
                 Err(what) => wrong(&format!("{what}; {EXPECTED}")),
             };
         }
         match (line.score, line.baseline, line.tick) {
             (Some(score), baseline, None | Some(false)) => Ok(Record::Score {
-                score: self.part(score, "score")?,
-                baseline: baseline.map(|it| self.part(it, "baseline")).transpose()?,
+                score: part(place, score, "score")?,
+                baseline: part_of(baseline, "baseline")?,
             }),
             (None, None, Some(true)) => Ok(Record::Tick),
             (Some(_), _, Some(true)) => wrong("both a score and a tick; write two lines"),
@@ -195,17 +261,6 @@ impl<R: BufRead> Records<R> {
                 wrong(&format!("neither a score nor a tick; {EXPECTED}"))
             }
         }
-    }
-
-    /// Returns a number from 0 to 1. Accepts rounding errors up to [`ROUNDING_TOLERANCE`].
-    fn part(&self, number: f64, name: &str) -> Result<f64, Failure> {
-        let clamped = number.clamp(0.0, 1.0);
-        if (number - clamped).abs() <= ROUNDING_TOLERANCE {
-            return Ok(clamped);
-        }
-        Err(self.place.wrong(&format!(
-            "{name} {number} is not from 0 to 1; rescale the measure first"
-        )))
     }
 }
 
@@ -216,22 +271,22 @@ impl<R: BufRead> Iterator for Records<R> {
         if self.ended {
             return None;
         }
-        let found = match self.next_line() {
-            Ok(false) => {
+        let found = match self.lines.next_object::<Line>(EXPECTED) {
+            Ok(None) => {
                 self.ended = true;
                 return None;
             }
-            Ok(true) => self.record(),
+            Ok(Some((place, line))) => Self::record(&place, &line).map(|record| PlacedRecord {
+                ts: match &record {
+                    Record::Search(search) => Some(search.ts),
+                    Record::Score { .. } | Record::Tick => None,
+                },
+                record,
+                place,
+            }),
             Err(wrong) => Err(wrong),
         };
         self.ended = found.is_err();
-        Some(found.map(|record| PlacedRecord {
-            ts: match record {
-                Record::Search { ts, .. } => Some(ts),
-                Record::Score { .. } | Record::Tick => None,
-            },
-            record,
-            place: self.place.clone(),
-        }))
+        Some(found)
     }
 }

@@ -1,7 +1,10 @@
 //! Tests of searches with their query and time, exactly as the sidecar runs them on one series.
 
+use std::collections::HashMap;
+
+use super::record::Search;
 use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline, minute_of,
+    BlockTest, Burst, DropClass, DropSeries, Part, QueryScores, SeriesRules,
 };
 
 /// One of the two tests, with its state.
@@ -16,18 +19,71 @@ pub(super) enum SidecarTest {
         block: i64,
     },
     /// Searches against the earlier searches of their query.
-    Drop {
-        /// Baselines of the queries.
-        baselines: Baselines<Box<str>>,
-        /// State of the test.
-        test: DropTest,
-        /// Rules of the baselines.
-        rules: BaselineRules,
-        /// Tolerated drop.
-        hypothesis: Hypothesis,
-        /// Maximum evidence.
-        ceiling: f64,
-    },
+    Drop(Box<DropTests>),
+}
+
+/// Drop tests of the score, of its upper bound and of the share of judged results.
+pub(super) struct DropTests {
+    queries: HashMap<Box<str>, Scores>,
+    score: DropSeries,
+    high: DropSeries,
+    judged: DropSeries,
+    rules: SeriesRules,
+    /// True if a search had an upper bound or a share of judged results.
+    has_bounds: bool,
+    /// Part that the first alarm named.
+    part: Option<Part>,
+}
+
+/// Earlier scores of a query, by test.
+#[derive(Default)]
+struct Scores {
+    score: QueryScores,
+    high: QueryScores,
+    judged: QueryScores,
+}
+
+impl DropTests {
+    fn add(&mut self, search: &Search) -> bool {
+        let Search {
+            ts, score, query, ..
+        } = search;
+        let rules = self.rules;
+        let high_rules = SeriesRules {
+            has_local: false,
+            ..rules
+        };
+        let mut scores = query.as_ref().map(|query| {
+            if !self.queries.contains_key(query) {
+                self.queries.insert(query.clone(), Scores::default());
+            }
+            self.queries.get_mut(query)
+        });
+        let mut scores = scores.as_mut().and_then(Option::as_mut);
+        self.has_bounds |= search.high.is_some() || search.judged.is_some();
+        let of = scores.as_deref_mut().map(|it| &mut it.high);
+        let high = search.high.unwrap_or(*score);
+        self.high.add(*ts, of, high, &high_rules);
+        if let Some(judged) = search.judged {
+            let of = scores.as_deref_mut().map(|it| &mut it.judged);
+            self.judged.add(*ts, of, judged, &rules);
+        }
+        let of = scores.map(|it| &mut it.score);
+        let is_compared = self.score.add(*ts, of, *score, &rules);
+        if is_compared && self.part.is_none() && self.has_alarm(&self.score) {
+            self.part = Some(self.score.part());
+        }
+        is_compared
+    }
+
+    fn has_alarm(&self, test: &DropSeries) -> bool {
+        test.log_evidence() >= self.rules.threshold
+    }
+
+    fn class(&self) -> Option<DropClass> {
+        (self.has_bounds && self.has_alarm(&self.score))
+            .then(|| DropClass::of(self.has_alarm(&self.high), self.has_alarm(&self.judged)))
+    }
 }
 
 impl SidecarTest {
@@ -40,36 +96,25 @@ impl SidecarTest {
         }
     }
 
-    /// Test for a drop of more than `hypothesis` tolerates.
-    pub(super) fn drop(hypothesis: Hypothesis, ceiling: f64, burst: Burst) -> Self {
-        Self::Drop {
-            baselines: Baselines::default(),
-            test: DropTest::default(),
-            rules: BaselineRules::of_query(burst),
-            hypothesis,
-            ceiling,
-        }
+    /// Test for a drop.
+    pub(super) fn drop(rules: SeriesRules) -> Self {
+        Self::Drop(Box::new(DropTests {
+            queries: HashMap::new(),
+            score: DropSeries::default(),
+            high: DropSeries::default(),
+            judged: DropSeries::default(),
+            rules,
+            has_bounds: false,
+            part: None,
+        }))
     }
 
     /// Adds a search. Returns true if the test was evaluated: a block was closed, or the search was
     /// compared. Only then, it can raise an alarm.
-    pub(super) fn add(&mut self, ts: i64, query: &str, score: f64) -> bool {
+    pub(super) fn add(&mut self, search: &Search) -> bool {
         match self {
-            Self::Target { test, block, .. } => test.add(ts, score, *block),
-            Self::Drop {
-                baselines,
-                test,
-                rules,
-                hypothesis,
-                ceiling,
-            } => {
-                let minute = minute_of(ts);
-                let key = |query: &str| query.into();
-                let baseline = baselines.add(query, key, (score, minute), *rules);
-                let difference = baseline.map(|baseline| against_baseline(score, baseline));
-                test.add(minute, difference, *hypothesis, *ceiling);
-                difference.is_some()
-            }
+            Self::Target { test, block, .. } => test.add(search.ts, search.score, *block),
+            Self::Drop(tests) => tests.add(search),
         }
     }
 
@@ -77,7 +122,24 @@ impl SidecarTest {
     pub(super) fn log_evidence(&self) -> f64 {
         match self {
             Self::Target { test, m, .. } => test.log_evidence(*m),
-            Self::Drop { test, .. } => test.log_evidence(),
+            Self::Drop(tests) => tests.score.log_evidence(),
+        }
+    }
+
+    /// Part of the queries that the first alarm of the drop test named.
+    pub(super) fn part(&self) -> Option<Part> {
+        match self {
+            Self::Target { .. } => None,
+            Self::Drop(tests) => tests.part,
+        }
+    }
+
+    /// Class of the drop after the last search. `None` without an alarm, and for searches without
+    /// bounds of unjudged results.
+    pub(super) fn class(&self) -> Option<DropClass> {
+        match self {
+            Self::Target { .. } => None,
+            Self::Drop(tests) => tests.class(),
         }
     }
 }

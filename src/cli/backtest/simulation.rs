@@ -138,7 +138,7 @@ fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
         let PlacedRecord { record, place, .. } = record?;
         let (score, baseline) = match record {
             Record::Score { score, baseline } => (score, baseline),
-            Record::Search { score, .. } => (score, None),
+            Record::Search(search) => (search.score, None),
             Record::Tick => continue,
         };
         if *with_baseline.get_or_insert(baseline.is_some()) != baseline.is_some() {
@@ -173,6 +173,9 @@ fn test_of(test_arguments: &TestArguments, per_query: bool) -> Result<simulator:
                 "--simulate --test target needs the target, --m 0.8"
             ))),
         },
+        (Test::Experiment | Test::Split | Test::Interleaving, _) => Err(Failure::Usage(anyhow!(
+            "--simulate is for --test drop or target"
+        ))),
         (Test::Drop, true) => Ok(simulator::Test::DropPerQuery { epsilon, threshold }),
         (Test::Drop, false) => Ok(simulator::Test::Drop {
             hypothesis: test_arguments.mean(),
@@ -208,7 +211,7 @@ fn text(report: &Report) -> String {
             (Method::Sequential, Test::Target) => {
                 format!("target, ln E >= {:.3}", report.threshold)
             }
-            (Method::Sequential, Test::Drop) => format!("drop, ln E >= {:.3}", report.threshold),
+            (Method::Sequential, _) => format!("drop, ln E >= {:.3}", report.threshold),
             (Method::FixedThreshold, _) => "avg over 5m below for 5m".to_owned(),
             (Method::PeekingZTest, _) => "z-test of the last hour, 5 %".to_owned(),
         };

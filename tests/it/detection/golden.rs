@@ -1,4 +1,5 @@
-//! Equality of the command with the reference implementation, `tests/detection/traffic_sim.py`.
+//! Equality of the command with the reference implementation, `tests/detection/traffic_sim.py`
+//! and `traffic_sim_3.py`.
 
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ fn backtest_runs_both_tests_as_the_reference_does() {
             assert_eq!(summary["crossed_at"].as_u64(), number, "{name}");
             assert_eq!(summary["scores"], searches.len(), "{name}");
         }
-        for expected in &golden.drops {
+        for expected in &golden.series {
             let burst = format!("{}m", expected.window);
             let (evidence, summary) = backtested(&["--burst", &burst], &searches);
             let name = format!("{} --burst {burst}", golden.name);

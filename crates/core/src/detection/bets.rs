@@ -106,3 +106,8 @@ pub(super) fn log_sum(logs: &[f64]) -> f64 {
     let rest: f64 = logs.iter().map(|log| (log - highest).exp()).sum();
     highest + rest.ln()
 }
+
+/// Largest stake with which a loss of `loss` costs at most 0.9 of the wealth.
+pub(super) fn largest_bet(loss: f64) -> f64 {
+    0.9 / loss.max(0.01)
+}

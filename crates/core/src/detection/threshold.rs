@@ -13,7 +13,7 @@ pub const SPLIT_ALPHA: f64 = 0.001;
 
 /// Margin of the drop detector's ceiling above its threshold. It is large enough for every alarm
 /// and small enough for the evidence to decrease soon after the end of a drop.
-const CEILING_MARGIN: f64 = 3.0;
+pub(super) const CEILING_MARGIN: f64 = 3.0;
 
 /// Returns ln(1/alpha): under the null hypothesis, the log evidence reaches it with probability
 /// `alpha` at most. Infinite for an alpha of 0 or less, so no alarm is raised.

@@ -13,6 +13,8 @@ pub(crate) struct Golden {
     scores: Vec<u32>,
     pub(crate) targets: Vec<GoldenTarget>,
     pub(crate) drops: Vec<GoldenDrop>,
+    /// The same streams in the drop test with a local part and a learned tolerance.
+    pub(crate) series: Vec<GoldenDrop>,
 }
 
 #[derive(Deserialize)]

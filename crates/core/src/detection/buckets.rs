@@ -1,0 +1,205 @@
+//! Anytime-valid comparison of a variant with its control, over buckets of units.
+//!
+//! Searches of one user or session depend on each other, and a bot sends thousands of them. Units
+//! are hashed into 1,024 buckets an arm, and the buckets are the observations. A bucket counts a
+//! limited number of searches an hour. The evidence is the e-value of a normal mixture (Robbins
+//! 1970, "Statistical methods related to the law of the iterated logarithm"), asymptotic in the
+//! number of buckets.
+
+use std::f64::consts::LN_2;
+
+use serde::{Deserialize, Serialize};
+
+use super::unit::{BUCKETS, Unit};
+
+/// Minimum number of buckets in use in each arm.
+const MIN_BUCKETS: u32 = 100;
+
+/// Minimum limit of a bucket, in searches an hour.
+const MIN_LIMIT: u64 = 20;
+
+/// Limit of a bucket in units of the mean of the previous hour.
+const LIMIT_FACTOR: u64 = 4;
+
+/// Variance of the prior of a difference.
+const PRIOR_VARIANCE: f64 = 0.02 * 0.02;
+
+/// Sums of one bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Bucket {
+    sum: f64,
+    count: f64,
+}
+
+/// Scores of an arm, by bucket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BucketArm {
+    buckets: Vec<Bucket>,
+}
+
+impl Default for BucketArm {
+    fn default() -> Self {
+        let number = usize::try_from(BUCKETS).unwrap_or_default();
+        Self {
+            buckets: vec![Bucket::default(); number],
+        }
+    }
+}
+
+/// Mean of an arm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ArmMean {
+    /// Mean of the counted searches.
+    mean: f64,
+    /// Variance of the mean.
+    variance: f64,
+}
+
+impl BucketArm {
+    /// Adds the score of a search. A score that is not finite is ignored.
+    pub fn add(&mut self, unit: Unit, score: f64) {
+        if let Some(bucket) = self.buckets.get_mut(unit.bucket())
+            && score.is_finite()
+        {
+            bucket.sum += score;
+            bucket.count += 1.0;
+        }
+    }
+
+    /// Adds the searches of another part of the traffic.
+    pub fn merge(&mut self, other: &Self) {
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            mine.sum += theirs.sum;
+            mine.count += theirs.count;
+        }
+    }
+
+    /// Mean of the arm and its variance. `None` with fewer than 100 buckets in use.
+    fn mean(&self) -> Option<ArmMean> {
+        let used = || self.buckets.iter().filter(|bucket| bucket.count > 0.0);
+        let (mut sum, mut count, mut squares, mut number) = (0.0, 0.0, 0.0, 0_u32);
+        for bucket in used() {
+            number += 1;
+            sum += bucket.sum;
+            count += bucket.count;
+            squares += bucket.count * bucket.count;
+        }
+        if number < MIN_BUCKETS {
+            return None;
+        }
+        let mean = sum / count;
+        let residual = |bucket: &Bucket| bucket.sum - mean * bucket.count;
+        let residuals: f64 = used().map(|bucket| residual(bucket).powi(2)).sum();
+        let number = f64::from(number);
+        let variance = number / (number - 1.0) * residuals + 0.25 * squares / number;
+        Some(ArmMean {
+            mean,
+            variance: variance / (count * count),
+        })
+    }
+}
+
+/// Difference between a variant and its control, over buckets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ArmDifference {
+    /// Mean of the variant minus mean of the control.
+    pub difference: f64,
+    /// Variance of the difference.
+    pub variance: f64,
+}
+
+impl ArmDifference {
+    /// Difference of two arms. `None` if one of them has fewer than 100 buckets in use.
+    pub fn of(variant: &BucketArm, control: &BucketArm) -> Option<Self> {
+        let (variant, control) = (variant.mean()?, control.mean()?);
+        Some(Self {
+            difference: variant.mean - control.mean,
+            variance: control.variance + variant.variance,
+        })
+    }
+
+    fn base(&self) -> f64 {
+        0.5 * (self.variance / (self.variance + PRIOR_VARIANCE)).ln()
+    }
+
+    fn gain(&self) -> f64 {
+        0.5 * self.difference * self.difference / self.variance * PRIOR_VARIANCE
+            / (self.variance + PRIOR_VARIANCE)
+    }
+
+    /// Log evidence (ln) that the arms are not equal.
+    pub fn log_evidence(&self) -> f64 {
+        self.base() + self.gain()
+    }
+
+    /// Log evidence (ln) that the variant is worse.
+    pub fn log_evidence_worse(&self, is_lower_better: bool) -> f64 {
+        let is_worse = if is_lower_better {
+            self.difference > 0.0
+        } else {
+            self.difference < 0.0
+        };
+        LN_2 + self.base() + if is_worse { self.gain() } else { 0.0 }
+    }
+
+    /// Interval that contains the difference at every time, with probability 1 - `alpha`.
+    pub fn interval(&self, alpha: f64) -> [f64; 2] {
+        let (variance, prior) = (self.variance, PRIOR_VARIANCE);
+        let evidence = ((variance + prior) / variance).ln() + 2.0 * (1.0 / alpha).ln();
+        let half_width = (variance * (variance + prior) / prior * evidence).sqrt();
+        [self.difference - half_width, self.difference + half_width]
+    }
+}
+
+/// Limit of the searches that a bucket counts in an hour.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HourlyLimit {
+    /// Searches in the hour, by arm and bucket.
+    counts: Vec<Vec<u32>>,
+    hour: Option<i64>,
+    /// Searches of all arms in the hour, counted or not.
+    searches: u64,
+    limit: u64,
+}
+
+impl HourlyLimit {
+    /// Limit for an experiment with a number of arms.
+    pub fn new(arms: usize) -> Self {
+        let number = usize::try_from(BUCKETS).unwrap_or_default();
+        Self {
+            counts: vec![vec![0; number]; arms],
+            hour: None,
+            searches: 0,
+            limit: MIN_LIMIT,
+        }
+    }
+
+    /// Adds a search of an arm in an hour of event time. Returns true if it counts. A late search
+    /// belongs to the newest hour.
+    pub fn is_counted(&mut self, hour: i64, arm: usize, unit: Unit) -> bool {
+        match self.hour {
+            None => self.hour = Some(hour),
+            Some(newest) if hour > newest => {
+                let arms = u64::try_from(self.counts.len()).unwrap_or(1);
+                let mean = LIMIT_FACTOR.saturating_mul(self.searches) / (BUCKETS * arms.max(1));
+                self.limit = mean.max(MIN_LIMIT);
+                self.hour = Some(hour);
+                self.searches = 0;
+                for counts in &mut self.counts {
+                    counts.fill(0);
+                }
+            }
+            Some(_) => {}
+        }
+        self.searches += 1;
+        let counts = self.counts.get_mut(arm);
+        let Some(count) = counts.and_then(|counts| counts.get_mut(unit.bucket())) else {
+            return false;
+        };
+        let is_counted = u64::from(*count) < self.limit;
+        if is_counted {
+            *count += 1;
+        }
+        is_counted
+    }
+}
