@@ -194,6 +194,16 @@ pub enum Problem {
         other: Grade,
         first: Place,
     },
+    #[error(
+        "{place}: its judgements are of the kind {kind}, but {other} at {first}; never merge kinds: \
+         load one of them"
+    )]
+    MixedKinds {
+        place: Place,
+        kind: String,
+        other: String,
+        first: Place,
+    },
 }
 
 fn prefix(path: &str) -> String {
@@ -266,7 +276,8 @@ impl Problem {
             | Self::DuplicateText { place, .. }
             | Self::TotalRelevant { place, .. }
             | Self::BeyondScale { place, .. }
-            | Self::Disagreement { place, .. } => Some(place.clone()),
+            | Self::Disagreement { place, .. }
+            | Self::MixedKinds { place, .. } => Some(place.clone()),
         }
     }
 
@@ -311,7 +322,7 @@ impl Problem {
             Self::DuplicateText { .. } => "shared_text",
             Self::TotalRelevant { .. } => "total_relevant",
             Self::BeyondScale { .. } => "beyond_scale",
-            Self::Disagreement { .. } => "files_disagree",
+            Self::Disagreement { .. } | Self::MixedKinds { .. } => "files_disagree",
         }
     }
 

@@ -67,6 +67,8 @@ pub struct SetMetadata {
     pub version: Option<String>,
     /// Creation time, as written.
     pub created_at: Option<String>,
+    /// Origin of the judgements: `clicks`. `None` for people.
+    pub kind: Option<String>,
     /// Lowest grade that counts as relevant.
     pub relevance_level: Option<Grade>,
     /// Highest grade of the scale.

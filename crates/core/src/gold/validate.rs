@@ -64,6 +64,7 @@ pub(super) fn assemble(
         stated: SetMetadata {
             version: stated_version,
             created_at,
+            kind: one_kind(&drafts, problems),
             relevance_level: stated_level,
             scale_max: stated_scale,
         },
@@ -117,6 +118,22 @@ fn agreed(
         }
     }
     first.map(|(value, _)| value)
+}
+
+/// Returns the origin of the judgements; files of different origins are a problem.
+fn one_kind(drafts: &[Draft], problems: &mut Problems) -> Option<String> {
+    let mut with_queries = drafts.iter().filter(|draft| !draft.queries.is_empty());
+    let first = with_queries.next()?;
+    for draft in with_queries.filter(|draft| draft.kind != first.kind) {
+        let name = |draft: &Draft| draft.kind.clone().unwrap_or_else(|| "human".to_owned());
+        problems.push(Problem::MixedKinds {
+            place: draft.place.clone(),
+            kind: name(draft),
+            other: name(first),
+            first: first.place.clone(),
+        });
+    }
+    first.kind.clone()
 }
 
 /// Returns a value if all files that state it agree.

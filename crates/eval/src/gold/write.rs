@@ -129,6 +129,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     let stated = set.metadata();
     let settings = [
         ("version", stated.version.is_some()),
+        ("kind", stated.kind.is_some()),
         ("created_at", stated.created_at.is_some()),
         ("relevance_level", stated.relevance_level.is_some()),
         ("scale_max", stated.scale_max.is_some()),

@@ -33,6 +33,7 @@ use crate::gold::query::JudgementDetail;
 struct NativeSet<'a> {
     version: Option<StringOrInteger>,
     created_at: Option<StringOrInteger>,
+    kind: Option<StringOrInteger>,
     relevance_level: Option<Grade>,
     scale_max: Option<Grade>,
     #[serde(borrow)]
@@ -118,6 +119,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
     }
     draft.version = set.version.map(|version| version.0);
     draft.created_at = set.created_at.map(|time| time.0);
+    draft.kind = set.kind.map(|kind| kind.0);
     draft.relevance_level = set.relevance_level;
     draft.scale_max = set.scale_max;
     Some(draft)

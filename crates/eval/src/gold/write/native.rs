@@ -25,6 +25,9 @@ impl Serialize for NativeSet<'_> {
         if let Some(version) = &stated.version {
             map.serialize_entry("version", version)?;
         }
+        if let Some(kind) = &stated.kind {
+            map.serialize_entry("kind", kind)?;
+        }
         if let Some(created_at) = &stated.created_at {
             map.serialize_entry("created_at", created_at)?;
         }
