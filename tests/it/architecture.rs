@@ -177,6 +177,16 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "the tools of gold sets read sets, and only gold::load reads files",
     ),
     (
+        "eval::clicks",
+        &[],
+        "grades from clicks are a function of events, independent of their source",
+    ),
+    (
+        "eval::labelling",
+        &["eval::text_layout"],
+        "an estimate is a function of a frame and of labels, independent of their source",
+    ),
+    (
         "eval::proposal",
         &["eval::gold"],
         "a proposal is a function of judgements and events, independent of their source",

@@ -4,6 +4,7 @@
 //! [`rankgauge_core`] and collects the rest: [`evaluate`] has its scores, [`compare`] tests the differences between them, [`gate`] checks both against
 //! the conditions of a build, and [`report`] writes the results. [`operations`] has the latency and
 //! the cost of a run, [`behaviour`] its user feedback, and [`sweep`] its best score threshold.
+//! [`clicks`] grades documents from clicks, and [`labelling`] estimates quality from few labels.
 //! [`proposal`] finds documents to judge in recorded traffic, [`template`] writes queries. [`gold`]
 //! reviews, compares and converts gold sets. Only [`run::RunReader`] opens files.
 //!
@@ -43,10 +44,12 @@
 //! ```
 
 pub mod behaviour;
+pub mod clicks;
 pub mod compare;
 pub mod evaluate;
 pub mod gate;
 pub mod gold;
+pub mod labelling;
 pub mod operations;
 pub mod pass;
 pub mod proposal;

@@ -1,9 +1,11 @@
 //! Tests of the evaluation of files, in one binary that is linked once.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panics")]
 
+mod clicks;
 mod compare;
 mod gate;
 mod gold;
+mod labelling;
 mod operations;
 mod reports;
 mod runs;

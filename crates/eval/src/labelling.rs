@@ -1,0 +1,21 @@
+//! Quality of all traffic from few labels: a probability sample of (query, document), and estimates
+//! with intervals from its labels.
+//!
+//! [`frame`] collects the rows that can be drawn, [`draw`] puts them in the order of the sample, and
+//! [`report`] estimates the measure from the labels of a prefix. The module uses no files and no
+//! clock, and random decisions are hashes of ids: equal inputs give equal bytes.
+
+pub mod draw;
+pub mod frame;
+mod interval;
+pub mod measure;
+
+mod order;
+pub mod report;
+
+mod sequence;
+pub mod sheet;
+
+pub use interval::any_time;
+pub use order::{clock, order_of, uniform};
+pub use sequence::{Control, Estimate, Rows, Step, estimate, sequence, two_phase};

@@ -1,0 +1,66 @@
+//! Click models, against values of the reference implementation.
+
+use rankgauge_eval::clicks::{Cell, Harvest, exposure, fit, non_decreasing, propensities};
+
+fn assert_near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+}
+
+fn cells() -> Vec<Cell> {
+    let rows = [
+        (0, 0, 100.0, 40.0),
+        (0, 1, 100.0, 22.0),
+        (1, 0, 50.0, 10.0),
+        (1, 1, 80.0, 9.0),
+        (2, 0, 60.0, 30.0),
+        (2, 2, 90.0, 11.0),
+    ];
+    let cell = |(pair, context, shown, clicked)| Cell {
+        pair,
+        context,
+        shown,
+        clicked,
+    };
+    rows.map(cell).to_vec()
+}
+
+#[test]
+fn the_position_based_model_has_the_values_of_the_reference() {
+    let cells = cells();
+    let mut harvest = Harvest::default();
+    for pair in cells.chunk_by(|a, b| a.pair == b.pair) {
+        harvest.add(pair);
+    }
+    let ratios: Vec<_> = harvest.ratios().into_iter().collect();
+    let [((0, 1), ratio)] = ratios.as_slice() else {
+        panic!("{ratios:?}");
+    };
+    assert_near(
+        &[ratio.log, ratio.variance],
+        &[0.592_503_655, 0.039_407_071],
+    );
+
+    let alone = fit(&cells, 3, 3, None);
+    assert_near(&alone.examination, &[1.0, 0.550_709_196, 0.268_272_290]);
+    let harvested = propensities(&harvest, &alone.examination);
+    assert_near(&harvested.by_rank, &[1.0, 0.552_397_096, 0.268_272_290]);
+    assert_near(&harvested.standard_error, &[0.0, 0.172_672_118, 0.35]);
+    assert_near(&harvested.harvested, &[1.0, 0.756_606_855, 0.0]);
+
+    let model = fit(&cells, 3, 3, Some(&harvested.by_rank));
+    let attractiveness = [0.395_405_284, 0.203_684_375, 0.478_991_883];
+    assert_near(&model.attractiveness, &attractiveness);
+    let exposures = [155.239_709_626, 94.191_767_701, 84.144_506_118];
+    assert_near(&exposure(&cells, 3, &harvested.by_rank), &exposures);
+}
+
+#[test]
+fn an_increasing_fit_pools_values_that_decrease() {
+    assert_near(
+        &non_decreasing(&[1.0, 3.0, 2.0, 4.0]),
+        &[1.0, 2.5, 2.5, 4.0],
+    );
+}

@@ -1,0 +1,246 @@
+//! Estimates from labels, against values of the reference implementation.
+
+use rankgauge_eval::labelling::{
+    Control, Rows, any_time, clock, estimate, order_of, sequence, two_phase, uniform,
+};
+
+const SIZES: [f64; 8] = [0.2, 0.2, 0.15, 0.15, 0.1, 0.1, 0.05, 0.05];
+const PREDICTIONS: [f64; 8] = [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0];
+const GAINS: [f64; 8] = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0, 0.0];
+const ROWS: Rows<'_> = Rows {
+    coefficient: &SIZES,
+    prediction: &PREDICTIONS,
+    size: &SIZES,
+};
+const ORDER: [usize; 8] = [5, 0, 2, 7, 1, 3, 6, 4];
+
+fn labels(number: usize) -> Vec<f64> {
+    ORDER[..number].iter().map(|row| GAINS[*row]).collect()
+}
+
+fn assert_near(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    for (found, expected) in found.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+    }
+}
+
+#[test]
+fn the_order_depends_on_the_seed_and_the_ids_only() {
+    assert_near(
+        &[
+            uniform(7, "q1", "d1"),
+            uniform(7, "용도지역", "법률_제17조"),
+        ],
+        &[0.198_581_065_798_464, 0.534_779_604_507_207],
+    );
+    let documents = SIZES.iter().enumerate();
+    let clocks = documents.map(|(at, size)| clock(uniform(7, "q", &format!("d{at}")), *size));
+    assert_eq!(order_of(&clocks.collect::<Vec<f64>>()), ORDER);
+}
+
+#[test]
+fn estimates_have_the_values_of_the_reference() {
+    let expected = [
+        (
+            Control::Nothing,
+            [1.0, 1.0, 1.0, 0.45, 0.45],
+            [0.653_041_787, 0.133_607_064],
+        ),
+        (
+            Control::Mean,
+            [1.0, 1.0, 1.0, 0.45, 0.45],
+            [0.653_041_787, 0.133_607_064],
+        ),
+        (
+            Control::Regression,
+            [1.0, 1.0, 1.0, 0.458_418_521, 0.476_476_578],
+            [0.664_589_51, 0.128_915_743],
+        ),
+    ];
+    for (control, z, [value, standard_error]) in expected {
+        let steps = sequence(ROWS, &ORDER, &labels(5), control);
+        assert_near(&steps.iter().map(|step| step.z).collect::<Vec<f64>>(), &z);
+        let found = estimate(&steps).unwrap();
+        assert_near(
+            &[found.value, found.standard_error],
+            &[value, standard_error],
+        );
+        if control == Control::Regression {
+            let interval = any_time(&steps, (0.0, 1.0), 5);
+            let ends = [0.435, 0.9765];
+            for (found, expected) in interval.iter().zip(ends) {
+                assert!((found - expected).abs() <= 5.1e-4, "{found} {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_judge_of_the_first_rows_gives_an_estimate_in_two_phases() {
+    let judge: Vec<f64> = ORDER[..6].iter().map(|row| PREDICTIONS[*row]).collect();
+    let found = two_phase(ROWS, &ORDER, &judge, &labels(3)).unwrap();
+    assert_near(&[found.value, found.standard_error], &[1.0, 0.0]);
+}
+
+mod files {
+    use std::fmt::Write as _;
+
+    use rankgauge_eval::labelling::draw::{Draw, Focus, draw};
+    use rankgauge_eval::labelling::frame;
+    use rankgauge_eval::labelling::report::{Judge, report};
+    use rankgauge_eval::labelling::sheet;
+
+    /// Gain of a document of the frame.
+    fn gain(document: usize) -> f64 {
+        f64::from(u8::from(!document.is_multiple_of(3)))
+    }
+
+    /// 300 documents; B shows the first 150 more, A the others.
+    fn sample(seed: u64) -> Draw {
+        let mut text = "query\tdocument\ta_A\ta_B\n".to_owned();
+        for document in 0..300 {
+            let (a, b) = if document < 150 { (1, 2) } else { (2, 1) };
+            let row = format!("q{}\td{document}\t{a}\t{b}", document / 5);
+            writeln!(text, "{row}").unwrap();
+        }
+        let mut frame = frame::parse(&text, &[]).unwrap();
+        for row in &mut frame.rows {
+            for level in &mut row.levels {
+                *level /= 450.0;
+            }
+            row.difference /= 450.0;
+        }
+        draw(frame, ("P@5".into(), 3.0), Focus::Both, seed, 100).unwrap()
+    }
+
+    fn grade(draw: &Draw, row: usize) -> f64 {
+        let document = draw.rows[row].document.trim_start_matches('d');
+        gain(document.parse().unwrap())
+    }
+
+    /// Sheet whose first rows are labelled.
+    fn filled(draw: &Draw, labels: usize) -> String {
+        let sheet = sheet::write(draw).unwrap();
+        let rows = sheet.lines().enumerate().map(|(line, text)| {
+            if (1..=labels).contains(&line) {
+                format!("{text}{}", grade(draw, line - 1))
+            } else {
+                text.to_owned()
+            }
+        });
+        rows.collect::<Vec<String>>().join("\n")
+    }
+
+    #[test]
+    fn intervals_of_labels_contain_the_truth() {
+        let mut covered = [0, 0];
+        for seed in 0..40 {
+            let draw = sample(seed);
+            let labels = sheet::labels(&draw, &filled(&draw, 100)).unwrap();
+            let found = report(&draw, &"P@5".parse().unwrap(), &labels, None).unwrap();
+            assert_eq!(found.estimates.len(), 3);
+            for (target, estimate) in draw.targets.iter().zip(&found.estimates) {
+                let rows = draw.rows.iter().enumerate();
+                let truth: f64 = rows
+                    .map(|(at, row)| {
+                        target.coefficient(&row.levels, row.difference) * grade(&draw, at)
+                    })
+                    .sum();
+                let holds = |[low, high]: [f64; 2]| usize::from(low <= truth && truth <= high);
+                covered[0] += holds(estimate.once);
+                covered[1] += holds(estimate.any_time);
+            }
+        }
+        // Of 120 intervals; the seeds are fixed.
+        assert!(covered[0] >= 108 && covered[1] >= 114, "{covered:?}");
+    }
+
+    #[test]
+    fn a_perfect_judge_of_all_rows_leaves_no_doubt_and_a_constant_one_changes_nothing() {
+        let draw = sample(1);
+        let labels = sheet::labels(&draw, &filled(&draw, 60)).unwrap();
+        let scores = |score: &dyn Fn(usize) -> f64| {
+            let rows = draw.rows.iter().enumerate();
+            let lines = rows.map(|(at, row)| {
+                format!(
+                    r#"{{"query":"{}","document":"{}","score":{},"judge":"m@1"}}"#,
+                    row.query,
+                    row.document,
+                    score(at)
+                )
+            });
+            let text = lines.collect::<Vec<String>>().join("\n");
+            Judge::parse(&draw, 60, &text).unwrap()
+        };
+        let width = |judge: Option<&Judge>| {
+            let found = report(&draw, &"P@5".parse().unwrap(), &labels, judge).unwrap();
+            let [low, high] = found.estimates[0].once;
+            (high - low, found.judge)
+        };
+        let perfect = scores(&|at| grade(&draw, at));
+        let (judged, judge) = width(Some(&perfect));
+        let (without, _) = width(None);
+        assert!(judged < 0.6 * without, "{judged} {without}");
+        let judge = judge.unwrap();
+        assert_eq!((judge.id.as_str(), judge.kappa), ("m@1", Some(1.0)));
+        let (constant, _) = width(Some(&scores(&|_| 0.4)));
+        assert!((constant - without).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sheets_that_do_not_fit_name_the_row() {
+        let draw = sample(7);
+        let sheet = filled(&draw, 5);
+        let error = |text: &str| sheet::labels(&draw, text).unwrap_err().to_string();
+        let lines: Vec<&str> = sheet.lines().collect();
+        let with = |at: usize, line: &str| {
+            let mut lines = lines.clone();
+            lines[at] = line;
+            lines.join("\n")
+        };
+        let unlabelled = lines[3].trim_end_matches(|c: char| c.is_ascii_digit());
+        assert!(error(&with(3, unlabelled)).contains("row 3 has no label, but row 4 has one"));
+        assert!(error(&with(2, "2,q1,other,,1")).contains("row 2 is (`q1`, `other`)"));
+        assert!(error(&with(2, lines[1])).contains("row 1 is in the sheet twice"));
+        let high = format!("{unlabelled}9");
+        assert!(error(&with(3, &high)).contains("row 3: `grade` is `9`"));
+        assert!(error(&filled(&sample(8), 5)).contains("belongs to another sample"));
+
+        let unknown = r#"{"query":"q0","document":"x","score":1}"#;
+        let error = Judge::parse(&draw, 5, unknown).unwrap_err().to_string();
+        assert!(
+            error.contains("line 1: the document `x` of the query `q0` is no row"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn skipped_rows_count_as_both_ends() {
+        let draw = sample(3);
+        let sheet = filled(&draw, 50);
+        let mut lines: Vec<String> = sheet.lines().map(str::to_owned).collect();
+        let row = lines[10].trim_end_matches(|c: char| c.is_ascii_digit());
+        lines[10] = format!("{row}skip");
+        let measure = "P@5".parse().unwrap();
+        let of = |text: &str| {
+            let labels = sheet::labels(&draw, text).unwrap();
+            report(&draw, &measure, &labels, None).unwrap().estimates
+        };
+        let (labelled, skipped) = (of(&sheet), of(&lines.join("\n")));
+        for (labelled, skipped) in labelled.iter().zip(&skipped) {
+            assert_eq!(skipped.skipped, 1);
+            assert!(skipped.once[0] <= labelled.once[0] && labelled.once[1] <= skipped.once[1]);
+        }
+    }
+
+    #[test]
+    fn frames_with_wrong_rows_name_the_line() {
+        let error = |text: &str| frame::parse(text, &[]).unwrap_err().to_string();
+        assert!(error("query\tdoc\ta_A\n").contains("line 1: the columns"));
+        assert!(error("query\tdocument\ta_A\nq\td\n").contains("line 2: 2 fields"));
+        assert!(error("query\tdocument\ta_A\nq\td\t-1\n").contains("line 2: `a_A` is `-1`"));
+        let repeated = "query\tdocument\ta_A\nq\td\t1\nq\td\t1\n";
+        assert!(error(repeated).contains("is in line 2 already"));
+    }
+}
