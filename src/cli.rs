@@ -19,6 +19,7 @@ mod gold;
 mod help;
 mod init;
 mod input;
+mod label;
 mod layout;
 mod logging;
 mod man;
@@ -63,6 +64,7 @@ pub fn run(arguments: Arguments) -> Result<(), Failure> {
             compare::run(arguments)
         }
         Command::Gold(command) => gold::run(&command),
+        Command::Label(command) => label::run(&command),
         Command::Evaluate(arguments) => {
             start_threads();
             evaluate::run(arguments)

@@ -5,7 +5,7 @@ use clap::{FromArgMatches as _, Parser, Subcommand};
 use super::settings::SettingsArguments;
 use super::{
     backtest, check, checkpoint, compare, completions, config, ctl, evaluate, gold, help, init,
-    man, probe, replay, tail, version,
+    label, man, probe, replay, tail, version,
 };
 #[cfg(feature = "demo")]
 use super::{demo, produce};
@@ -67,6 +67,9 @@ pub(super) enum Command {
     /// Check, convert, summarise, compare and extend gold sets.
     #[command(subcommand)]
     Gold(gold::GoldCommand),
+    /// Estimate the quality of all traffic from few labels.
+    #[command(subcommand)]
+    Label(label::LabelCommand),
     /// Judge run files against a gold set as trec_eval does, and report the scores.
     Evaluate(evaluate::Evaluate),
     /// Print the completion script of a shell.

@@ -6,9 +6,10 @@ mod adopt;
 mod convert;
 mod diff;
 mod expand;
+mod from_clicks;
 mod input;
 mod kappa;
-mod output;
+pub(super) mod output;
 mod propose;
 mod sample;
 mod stats;
@@ -35,6 +36,8 @@ pub(super) enum GoldCommand {
     Diff(diff::Diff),
     /// List unjudged documents that users clicked or rated: candidates for the gold set.
     Propose(propose::Propose),
+    /// Grade documents from the clicks of users, and check the grades.
+    FromClicks(from_clicks::FromClicks),
     /// Add the grades of a filled annotation sheet to a gold set.
     Adopt(adopt::Adopt),
     /// Draw a sample of the judgements for a further annotator, or compute the error rate from the
@@ -52,6 +55,7 @@ pub(super) fn run(command: &GoldCommand) -> Result<(), Failure> {
         GoldCommand::Expand(arguments) => expand::run(arguments),
         GoldCommand::Diff(arguments) => diff::run(arguments),
         GoldCommand::Propose(arguments) => propose::run(arguments),
+        GoldCommand::FromClicks(arguments) => from_clicks::run(arguments),
         GoldCommand::Adopt(arguments) => adopt::run(arguments),
         GoldCommand::Sample(arguments) => sample::run(arguments),
     }

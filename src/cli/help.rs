@@ -284,11 +284,43 @@ rankgauge gold propose --gold gold.json --search search.jsonl --feedback feedbac
 rankgauge gold propose --templates templates.txt --edges edges.csv --documents documents.csv --sheet sheet.csv",
     ),
     help(
+        "gold from-clicks",
+        "docs/no-gold-set.md",
+        "\
+# Grade documents from recorded clicks, with the checks of the grades
+rankgauge gold from-clicks --search search.jsonl --feedback feedback.jsonl --output clicks.json
+# Grade from the topics of the configuration, checked against human judgements
+rankgauge gold from-clicks --config rankgauge.yaml --last 90d --human gold.json --output clicks.json",
+    ),
+    help(
         "gold adopt",
         "docs/gold.md",
         "\
 # Add the grades of a filled sheet
 rankgauge gold adopt --gold gold.json --sheet sheet.csv --output new.json",
+    ),
+    help(
+        "label",
+        "docs/no-gold-set.md",
+        "\
+# Draw 400 rows for annotators
+rankgauge label draw --frame frame.tsv --output draw.json --sheet sheet.csv",
+    ),
+    help(
+        "label draw",
+        "docs/no-gold-set.md",
+        "\
+# Draw 400 rows for the difference of two variants
+rankgauge label draw --search search.jsonl --variant A --variant B --focus difference --rows 400 --output draw.json --sheet sheet.csv
+# Draw from a frame of a warehouse
+rankgauge label draw --frame frame.tsv --measure P@5 --output draw.json --sheet sheet.csv",
+    ),
+    help(
+        "label estimate",
+        "docs/no-gold-set.md",
+        "\
+# Estimate from the filled sheet, and fail unless B is at most 0.02 worse
+rankgauge label estimate --draw draw.json --sheet sheet.csv --require 'difference(P@5)>-0.02'",
     ),
     help(
         "evaluate",

@@ -1,6 +1,7 @@
 //! The `gold` commands.
 
 mod commands;
+mod from_clicks;
 mod propose;
 mod sample;
 mod templates;

@@ -15,13 +15,13 @@ use crate::cli::failure::Failure;
 
 /// File to write.
 #[derive(Debug)]
-pub(super) struct Output {
-    pub(super) path: PathBuf,
-    pub(super) content: String,
+pub(in crate::cli) struct Output {
+    pub(in crate::cli) path: PathBuf,
+    pub(in crate::cli) content: String,
 }
 
 /// Writes all `outputs` or none. Overwrites existing files only with `force`.
-pub(super) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
+pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
     for output in outputs {
         check_writable(Some(&output.path))?;
         if !force && output.path.symlink_metadata().is_ok() {

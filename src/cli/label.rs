@@ -1,0 +1,27 @@
+//! `label` commands: quality of all traffic from few labels.
+
+mod draw;
+mod estimate;
+mod files;
+
+use clap::Subcommand;
+
+use super::failure::Failure;
+
+/// Subcommand of `label`.
+#[derive(Debug, Subcommand)]
+pub(super) enum LabelCommand {
+    /// Draw pairs of query and document to label, so that the labels estimate the quality of all
+    /// traffic.
+    Draw(draw::DrawArguments),
+    /// Estimate a measure and the difference of two variants from the labels of a sample.
+    Estimate(estimate::EstimateArguments),
+}
+
+/// Runs a command.
+pub(super) fn run(command: &LabelCommand) -> Result<(), Failure> {
+    match command {
+        LabelCommand::Draw(arguments) => draw::run(arguments),
+        LabelCommand::Estimate(arguments) => estimate::run(arguments),
+    }
+}
