@@ -330,8 +330,9 @@ fn value_or_list(shape: &Shape) -> Value {
 
 /// A scalar as a YAML parser reads it.
 fn typed(text: &str) -> Value {
-    let number: Option<Value> = serde_json::from_str(text).ok().filter(Value::is_number);
-    number.unwrap_or_else(|| text.into())
+    let value: Option<Value> = serde_json::from_str(text).ok();
+    let value = value.filter(|value| value.is_number() || value.is_boolean());
+    value.unwrap_or_else(|| text.into())
 }
 
 fn scalar(shape: &Shape) -> Value {
@@ -356,12 +357,10 @@ fn scalar(shape: &Shape) -> Value {
         }
         Shape::Duration(..) => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"}),
         Shape::Words(words) => {
-            let numbers = words
-                .iter()
-                .map(|word| typed(word))
-                .filter(Value::is_number);
+            let others = words.iter().map(|word| typed(word));
+            let others = others.filter(|value| !value.is_string());
             let texts = words.iter().map(|word| Value::from(*word));
-            json!({"enum": texts.chain(numbers).collect::<Vec<_>>()})
+            json!({"enum": texts.chain(others).collect::<Vec<_>>()})
         }
         // A YAML parser takes some texts for numbers and truth values.
         _ => json!({"type": ["string", "number", "boolean"]}),
