@@ -7,6 +7,7 @@
 
 pub mod draw;
 pub mod frame;
+pub mod html;
 mod interval;
 pub mod measure;
 

@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::files::{read, wrong};
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
-use crate::cli::output::OutputFormat;
+use crate::cli::output::print;
 use rankgauge_eval::labelling::draw::Draw;
+use rankgauge_eval::labelling::html;
 use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::report::{Judge, Kind, LabelEstimate, LabelReport, report};
 use rankgauge_eval::labelling::sheet;
@@ -32,8 +33,20 @@ pub(in crate::cli) struct EstimateArguments {
     /// `level(P@5,A)>=0.5`; may be repeated. Exit code 3 if it is missed.
     #[arg(long, value_name = "CONDITION")]
     require: Vec<Condition>,
-    #[command(flatten)]
-    output_format: OutputFormat,
+    /// Output format.
+    #[arg(long, value_enum, default_value_t = EstimateFormat::Text)]
+    format: EstimateFormat,
+}
+
+/// Output format of estimates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum EstimateFormat {
+    /// Human-readable text.
+    Text,
+    /// JSON for programs.
+    Json,
+    /// HTML page in one file.
+    Html,
 }
 
 /// Condition on an estimate.
@@ -145,7 +158,15 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
             )));
         }
     }
-    arguments.output_format.print(|| text(&report), &report)?;
+    let output = match arguments.format {
+        EstimateFormat::Text => text(&report),
+        EstimateFormat::Html => html::page(&report),
+        EstimateFormat::Json => {
+            let json = serde_json::to_string_pretty(&report);
+            json.map_err(|error| Failure::Running(error.into()))? + "\n"
+        }
+    };
+    print(&output).map_err(Failure::Running)?;
     let missed = arguments.require.iter().filter(|condition| {
         let mut estimates = report.estimates.iter();
         !estimates.all(|it| !condition.is_about(it) || condition.holds(it))
