@@ -250,6 +250,11 @@ fn labels_of_a_sample_estimate_all_searches() {
     assert_eq!(estimates[2]["against"], "A");
     assert_eq!(report["judge"], Value::Null);
 
+    let page = estimate.replace("--format json", "--format html");
+    let page = rankgauge(folder.path(), &page).stdout;
+    let page = String::from_utf8(page).unwrap();
+    assert!(page.contains("<td>P@5 of B - A</td>"), "{page}");
+
     let missed = format!("{estimate} --require difference(P@5)>0.9");
     assert_eq!(rankgauge(folder.path(), &missed).status.code(), Some(3));
     let met = format!("{estimate} --require difference(P@5)>-0.9");
