@@ -657,9 +657,9 @@ fn a_gold_file_that_hangs_delays_neither_the_listeners_nor_later_good_files() {
     );
 
     // A good file in its place is loaded, although the first read still hangs.
-    let good = folder.path().join("good");
-    fs::write(&good, "q 0 d 1\n").expect("a file");
-    fs::rename(&good, &gold).expect("the pipe is replaced");
+    let replacement = folder.path().join("good");
+    fs::write(&replacement, "q 0 d 1\n").expect("a file");
+    fs::rename(&replacement, &gold).expect("the pipe is replaced");
     wait_until(SOON, "the gold set is loaded", || {
         let ready = metrics("/readyz").body;
         (!ready.starts_with(b"the gold set")).then_some(())
@@ -670,8 +670,8 @@ fn a_gold_file_that_hangs_delays_neither_the_listeners_nor_later_good_files() {
     pipe(&gold);
     json_of(&ask(&sidecar, "POST", "/-/reload", ""), 422);
     assert_eq!(get(&sidecar, "/api/v1/status")["gold"]["judgements"], 1);
-    fs::write(&good, "q 0 d 1\nq 0 e 1\n").expect("a file");
-    fs::rename(&good, &gold).expect("the pipe is replaced");
+    fs::write(&replacement, "q 0 d 1\nq 0 e 1\n").expect("a file");
+    fs::rename(&replacement, &gold).expect("the pipe is replaced");
     wait_until(SOON, "the new gold set is loaded", || {
         (get(&sidecar, "/api/v1/status")["gold"]["judgements"] == 2).then_some(())
     });
