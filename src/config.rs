@@ -200,7 +200,8 @@ fn reader(tree: Tree, problems: Vec<Problem>) -> Reader {
 }
 
 fn read(reader: &mut Reader) -> Config {
-    let mut engine = engine::read(reader);
+    let kafka = kafka::read(reader);
+    let mut engine = engine::read(reader, kafka.has_feedback());
     let workers = reader.get(&keys::WORKERS);
     let elements = reader.sections(&keys::TARGETS);
     let targets = judging::targets(reader, &elements, &engine.measures);
@@ -222,7 +223,7 @@ fn read(reader: &mut Reader) -> Config {
         );
     }
     Config {
-        kafka: kafka::read(reader),
+        kafka,
         formats: formats::read(reader),
         workers,
         commit_undecodable: reader.get(&keys::COMMIT_UNDECODABLE),

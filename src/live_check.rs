@@ -61,7 +61,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
     }
     let mut by_kind: [Option<TopicSample>; 2] = [None, None];
     let mut since = None;
-    for kind in Kind::ALL {
+    for &kind in kafka.kinds() {
         let Some(count) = partitions[kind.index()] else {
             continue;
         };
@@ -98,11 +98,18 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
 fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> [Option<usize>; 2] {
     let kafka = &config.kafka;
     let mut counts = [None, None];
-    for kind in Kind::ALL {
+    for &kind in kafka.kinds() {
         match reader.partitions(kafka.topic(kind)) {
             Ok(count) => counts[kind.index()] = Some(count),
             Err(problem) => findings.push(unavailable(&problem, "as many partitions as the other")),
         }
+    }
+    if let (Some(searches), false) = (counts[0], kafka.has_feedback()) {
+        let text = format!(
+            "{} has {searches} partitions; there is no feedback topic",
+            kafka.search_topic
+        );
+        findings.push(Finding::ok("topics", text));
     }
     if let [Some(searches), Some(feedback)] = counts {
         let (search_topic, feedback_topic) = (&kafka.search_topic, &kafka.feedback_topic);

@@ -13,8 +13,9 @@ use rankgauge_core::engine::settings::{Detection, SYNTHETIC, SeriesLimits, Setti
 use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, UserMeasure};
 
-pub(super) fn read(reader: &mut Reader) -> Settings {
-    let measures = judging::measures(reader);
+/// Reads the settings. Without feedback, default measures that need it are left out.
+pub(super) fn read(reader: &mut Reader, has_feedback: bool) -> Settings {
+    let measures = judging::measures(reader, has_feedback);
     let mut slices = judging::slices(reader);
     let experiments = feedback::experiments(reader, &mut slices, &measures);
     // Synthetic searches are always a slice. Without any, it has no series.

@@ -10,9 +10,26 @@ use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::{Component, Difference, Eligibility, Rules, SearchMember, TextMatch};
 use rankgauge_serve::target::Target;
 
-pub(super) fn measures(reader: &mut Reader) -> Vec<Measure> {
+pub(super) fn measures(reader: &mut Reader, has_feedback: bool) -> Vec<Measure> {
     let measures = reader.set(&keys::COMPUTED, |it| it.value.to_string());
-    measures.into_iter().map(|it| it.value).collect()
+    let mut measures: Vec<Measure> = measures.into_iter().map(|it| it.value).collect();
+    let is_possible = |measure: &Measure| match measure {
+        Measure::User(measure) => has_feedback || !measure.needs_feedback(),
+        Measure::Ranked(_)
+        | Measure::Component(_)
+        | Measure::Diversity(_)
+        | Measure::Routing(_) => true,
+    };
+    if reader.is_written(&keys::COMPUTED.path) {
+        for measure in measures.iter().filter(|it| !is_possible(it)) {
+            reader.problem(
+                &keys::COMPUTED.path,
+                format!("{measure} needs feedback, and kafka.feedback_topic is none; remove it"),
+            );
+        }
+    }
+    measures.retain(is_possible);
+    measures
 }
 
 pub(super) fn slices(reader: &mut Reader) -> Vec<String> {

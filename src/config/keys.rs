@@ -94,7 +94,8 @@ keys! {
     /// (or session_id) as key: a search and its feedback must reach the same worker.
     SEARCH_TOPIC: Checked<String> = "kafka.search_topic", checked(values::topic),
         default "search.log";
-    /// Topic of feedback events.
+    /// Topic of feedback events, or none for a system without feedback. Measures that need feedback are
+    /// then not computed.
     FEEDBACK_TOPIC: Checked<String> = "kafka.feedback_topic", checked(values::topic),
         default "search.feedback";
     /// Record format of the search topic: native (docs/events.md), ubi (User Behavior Insights, as written

@@ -119,8 +119,14 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
     lines.push((
         "kafka",
         format!(
-            "{}, group {}, topics {} and {}, starting at {start}",
-            kafka.brokers, kafka.group_id, kafka.search_topic, kafka.feedback_topic
+            "{}, group {}, {}, starting at {start}",
+            kafka.brokers,
+            kafka.group_id,
+            if kafka.has_feedback() {
+                format!("topics {} and {}", kafka.search_topic, kafka.feedback_topic)
+            } else {
+                format!("topic {} without feedback", kafka.search_topic)
+            }
         ),
     ));
     let formats = &config.formats;

@@ -74,6 +74,14 @@ impl Member for EngineMember {
                 partition,
                 records: u64::try_from(left).unwrap_or(0),
             });
+            if !self.context.kafka().has_feedback() {
+                // A topic that does not exist is idle: it must not hold the watermark back.
+                self.engine.apply(Input::Lag {
+                    kind: Kind::Feedback,
+                    partition,
+                    records: 0,
+                });
+            }
         }
     }
 

@@ -31,6 +31,7 @@ mod stream;
 mod topics;
 mod transactions;
 mod undecodable;
+mod without_feedback;
 mod workers;
 
 use std::collections::BTreeMap;

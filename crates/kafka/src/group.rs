@@ -232,7 +232,8 @@ impl<M: Member> Consumer<M> {
     /// [`Error::Subscribe`].
     pub fn subscribe(&self) -> Result<(), Error> {
         let settings = &self.membership().settings;
-        let topics = Kind::ALL.map(|kind| settings.topic(kind));
+        let topics = settings.kinds().iter().map(|kind| settings.topic(*kind));
+        let topics: Vec<&str> = topics.collect();
         let subscribed = self.inner.subscribe(&topics);
         subscribed.map_err(|error| Error::Subscribe(settings.text_of(&error)))
     }

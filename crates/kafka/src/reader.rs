@@ -272,8 +272,13 @@ impl<'a> Reader<'a> {
     pub fn read_both(&self, order: [Kind; 2], from: From, take: Take<'_>) -> Result<(), Error> {
         // The ranges of both topics are fixed before any read. Otherwise the second range would end
         // later, and its last events would be read without those of the first topic.
-        let ranges = order.map(|kind| self.ranges(kind, from));
-        for (kind, ranges) in order.into_iter().zip(ranges) {
+        let order = order
+            .iter()
+            .filter(|kind| self.settings.kinds().contains(kind));
+        let ranges: Vec<_> = order
+            .map(|kind| (*kind, self.ranges(*kind, from)))
+            .collect();
+        for (kind, ranges) in ranges {
             if !self.read(kind, ranges?, take)? {
                 break;
             }
@@ -287,7 +292,7 @@ impl<'a> Reader<'a> {
     /// If the topics cannot be read.
     pub fn follow(&self, from: From, take: Take<'_>) -> Result<(), Error> {
         let mut starts = TopicPartitionList::new();
-        for kind in Kind::ALL {
+        for &kind in self.settings.kinds() {
             let name = self.settings.topic(kind);
             for (partition, range) in self.ranges(kind, from)? {
                 starts

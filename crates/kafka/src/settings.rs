@@ -14,6 +14,9 @@ use rankgauge_core::event::Kind;
 use crate::Error;
 use crate::error::property_problem;
 
+/// Value of a topic that is not read.
+pub const NO_TOPIC: &str = "none";
+
 /// Kafka cluster and topics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -23,7 +26,7 @@ pub struct Settings {
     pub group_id: String,
     /// Topic of search events.
     pub search_topic: String,
-    /// Topic of feedback events; never the search topic.
+    /// Topic of feedback events, never the search topic; [`NO_TOPIC`] without feedback.
     pub feedback_topic: String,
     /// Topic for records that cannot be decoded; without it they are only counted.
     pub dead_letter_topic: Option<String>,
@@ -211,6 +214,20 @@ impl Settings {
             Kind::Search => &self.search_topic,
             Kind::Feedback => &self.feedback_topic,
         }
+    }
+
+    /// Kinds of events that are read.
+    pub fn kinds(&self) -> &'static [Kind] {
+        if self.has_feedback() {
+            &Kind::ALL
+        } else {
+            &[Kind::Search]
+        }
+    }
+
+    /// Returns true if there is a feedback topic.
+    pub fn has_feedback(&self) -> bool {
+        self.feedback_topic != NO_TOPIC
     }
 
     /// Kind of events in `topic`, which must be one of the two topics.

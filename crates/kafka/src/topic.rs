@@ -41,6 +41,9 @@ pub(crate) fn matching_partitions<C: ClientContext>(
     wait: Duration,
 ) -> Result<usize, Error> {
     let search = partitions(client, settings, &settings.search_topic, wait)?;
+    if !settings.has_feedback() {
+        return Ok(search);
+    }
     let feedback = partitions(client, settings, &settings.feedback_topic, wait)?;
     settings.equal_partitions([search, feedback])
 }

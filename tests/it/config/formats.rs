@@ -192,3 +192,26 @@ fn the_opentelemetry_example_is_a_valid_configuration() {
         [DocumentSource::Id, metadata]
     );
 }
+
+#[test]
+fn a_feedback_topic_is_optional_and_measures_that_need_it_go_with_it() {
+    let config = load(&["kafka: {feedback_topic: none}"], &[], &[]).expect("valid");
+    assert!(!config.kafka.has_feedback());
+    let measures = config.engine.measures.iter().map(ToString::to_string);
+    let measures: Vec<String> = measures.collect();
+    assert!(
+        measures.contains(&"Reformulated".to_owned()),
+        "{measures:?}"
+    );
+    assert!(measures.contains(&"ZeroResult".to_owned()), "{measures:?}");
+    assert!(!measures.contains(&"CTR".to_owned()), "{measures:?}");
+    let summary = config.summary();
+    assert!(
+        summary.contains("topic search.log without feedback"),
+        "{summary}"
+    );
+    assert_problem(
+        "kafka: {feedback_topic: none}\nmeasures: [RR, CTR]",
+        "0.yaml:2: measures: CTR needs feedback, and kafka.feedback_topic is none; remove it",
+    );
+}

@@ -287,6 +287,11 @@ impl UserMeasure {
         matches!(self, Self::Reformulated { .. })
     }
 
+    /// Returns true if the measure follows from feedback, and not from searches alone.
+    pub fn needs_feedback(&self) -> bool {
+        !matches!(self, Self::Reformulated { .. } | Self::ZeroResult)
+    }
+
     /// Seconds after a search, or after a click on it, for which the measure needs feedback.
     pub fn horizon(&self) -> Option<u32> {
         match self {
