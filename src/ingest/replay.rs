@@ -33,9 +33,9 @@ pub enum ReplayError {
 /// Numbers of replayed records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Records {
-    /// Records that the engine accepted.
+    /// Records of which the engine accepted at least one event, or that have none.
     pub accepted: u64,
-    /// Records that cannot be used.
+    /// Records of which no event can be used.
     pub rejected: u64,
 }
 
@@ -203,10 +203,10 @@ pub fn replay(
                 "record rejected"
             );
         }
-        if rejected.is_empty() {
-            counts.accepted += 1;
-        } else {
+        if rejected.iter().any(|(_, rejected)| rejected.is_whole) {
             counts.rejected += 1;
+        } else {
+            counts.accepted += 1;
         }
         source.advance(engine, formats)?;
     }

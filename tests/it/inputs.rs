@@ -402,6 +402,45 @@ fn replay_prints_samples_in_three_formats_and_warns_about_wrong_files() {
 }
 
 #[test]
+fn replay_counts_a_record_of_spans_as_invalid_only_as_a_whole() {
+    let folder = folder();
+    let span = |number: u8, attribute: &str| {
+        format!(
+            r#"{{"traceId":"{number:032x}","spanId":"{number:016x}","name":"r","startTimeUnixNano":"1763337600000000000","endTimeUnixNano":"1763337600040000000","attributes":[{{"key":"openinference.span.kind","value":{{"stringValue":"RETRIEVER"}}}},{{"key":"input.value","value":{{"stringValue":"q1"}}}},{{"key":"retrieval.documents.0.document.{attribute}","value":{{"stringValue":"d1"}}}}]}}"#
+        )
+    };
+    let record = |spans: [String; 2]| {
+        let spans = spans.join(",");
+        format!(r#"{{"resourceSpans":[{{"scopeSpans":[{{"spans":[{spans}]}}]}}]}}"#)
+    };
+    let warnings = |records: &[String]| {
+        fs::write(folder.path().join("search.jsonl"), records.join("\n")).expect("a file");
+        let output = rankgauge(
+            folder.path(),
+            &[
+                "replay",
+                "--set",
+                "gold.paths=gold.qrels",
+                "--set",
+                "kafka.search_format=otlp_json",
+                "--set",
+                "measures=RR",
+                "--search",
+                "search.jsonl",
+            ],
+            "",
+        );
+        said(&output)
+    };
+    let partly = record([span(1, "id"), span(2, "content")]);
+    let wholly = record([span(3, "content"), span(4, "content")]);
+    let said = warnings(&[partly.clone(), partly.clone()]);
+    assert!(!said.contains("records are invalid"), "{said}");
+    let said = warnings(&[wholly.clone(), partly, wholly]);
+    assert!(said.contains("invalid=2 records=3"), "{said}");
+}
+
+#[test]
 fn replay_finalises_what_is_pending_at_the_end_unless_told_otherwise() {
     let folder = folder();
     let search = r#"{"query_id":"s","ts":1,"query_key":"q1","results":[{"id":"d1"}]}"#;

@@ -17,6 +17,8 @@ pub struct RejectedRecord {
     pub at: Position,
     /// Rejection of the record, or of the first rejected one of its events.
     pub rejection: Rejection,
+    /// True if none of its events was accepted.
+    pub is_whole: bool,
     /// True if the record was read before, by this engine or a previous owner of its partition.
     pub is_read_again: bool,
 }
@@ -124,11 +126,19 @@ fn apply_several(
 ) -> Option<RejectedRecord> {
     let (kind, at) = (record.kind, record.at);
     let acceptance = engine.acceptance();
-    let mut first = None;
+    let mut first: Option<RejectedRecord> = None;
+    let mut is_whole = true;
     let mut apply = |input: RecordInput<'_>| {
+        let is_event = matches!(
+            input,
+            RecordInput::Search { .. } | RecordInput::Feedback { .. }
+        );
+        let mut is_rejected = false;
         report(engine.apply_group(&[input]), consume, |_, rejected| {
+            is_rejected = true;
             first.get_or_insert(rejected);
         });
+        is_whole &= is_rejected || !is_event;
     };
     apply(RecordInput::Start { kind, at });
     let mut has_events = false;
@@ -166,7 +176,10 @@ fn apply_several(
         RecordCounts::default()
     });
     apply(RecordInput::End { outcome, counts });
-    first
+    first.map(|rejected| RejectedRecord {
+        is_whole,
+        ..rejected
+    })
 }
 
 /// Passes the events of a group of inputs to `consume`, and the rejected ones with their index to
@@ -202,6 +215,7 @@ fn report(
                 kind,
                 at,
                 rejection: rejection.clone(),
+                is_whole: true,
                 is_read_again,
             };
             reject(index, rejected);
