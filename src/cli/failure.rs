@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rankgauge_eval::text_layout::escape_lines;
+
 /// Failure of a command.
 #[derive(Debug)]
 pub enum Failure {
@@ -24,7 +26,8 @@ impl fmt::Display for Failure {
                         text = format!("{text}: {cause}");
                     }
                 }
-                formatter.write_str(&text)
+                // Names of files and runs, and what files contain, are not trusted.
+                formatter.write_str(&escape_lines(&text))
             }
         }
     }

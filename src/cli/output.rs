@@ -13,6 +13,7 @@ use tempfile::NamedTempFile;
 
 use super::failure::Failure;
 use rankgauge_eval::report;
+use rankgauge_eval::text_layout::escape_lines;
 
 /// Mode of new files before the umask, as for other commands.
 const MODE: u32 = 0o666;
@@ -124,7 +125,8 @@ pub(super) fn warn(warning: &str) {
     // A warning that cannot be printed is dropped.
     drop(writeln!(
         std::io::stderr().lock(),
-        "rankgauge: warning: {warning}"
+        "rankgauge: warning: {}",
+        escape_lines(warning)
     ));
 }
 

@@ -496,3 +496,27 @@ fn the_action_passes_every_input_to_its_script() {
         assert!(script.contains(&variable), "{variable}");
     }
 }
+
+#[test]
+fn a_name_of_a_run_writes_no_workflow_command_to_standard_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let name = "x\n::error::injected\u{1b}[31m.run";
+    fs::write(folder.path().join("gold.qrels"), "q 0 a 1\n").expect("a file");
+    fs::write(folder.path().join(name), "q Q0 b 1 1 t\n").expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder.path())
+        .args(["evaluate", "--gold", "gold.qrels", "--run", name])
+        .args(["--measures", "P@1", "--require", "P@1>=0.9"])
+        .args(["--format", "github"])
+        .output()
+        .expect("the binary starts");
+    assert_exit(&output, 3);
+    let said = text(&output.stderr);
+    assert!(said.contains("injected"), "{said}");
+    assert!(!said.contains('\u{1b}'), "{said}");
+    assert!(
+        said.lines()
+            .all(|line| !line.trim_start().starts_with("::")),
+        "{said}"
+    );
+}

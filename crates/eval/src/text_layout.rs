@@ -173,3 +173,19 @@ pub fn escape_controls(text: &str) -> String {
     }
     escaped
 }
+
+/// Makes a text of several lines safe for a terminal and for the log of a CI system. Line breaks
+/// stay, but for those before a workflow command (`::name` or `##[name]`), and all other control
+/// characters are written as escapes, as by [`escape_controls`].
+pub fn escape_lines(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (index, line) in text.split('\n').enumerate() {
+        let start = line.trim_start();
+        let is_command = start.starts_with("::") || start.starts_with("##[");
+        if index > 0 {
+            escaped.push_str(if is_command { "\\n" } else { "\n" });
+        }
+        escaped.push_str(&escape_controls(line));
+    }
+    escaped
+}
