@@ -22,13 +22,14 @@ pub mod source;
 mod startup;
 mod undecodable;
 
+use std::fmt::Debug;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tracing::{debug, info, warn};
 
-use rankgauge_core::decode::EventRef;
+use rankgauge_core::decode::{Encoded, Envelope, EventRef};
 use rankgauge_core::engine::effects::PendingEffects;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
@@ -37,6 +38,7 @@ use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records::{self, RejectedRecord};
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
+use rankgauge_kafka::envelope::MessageEnvelope;
 use rankgauge_kafka::group::{Consumer, Message, Polled};
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
@@ -425,7 +427,7 @@ fn position(record: &impl Message) -> Position {
 
 /// Feeds records to the engine, and its effects to the query statistics and the dead-letter topic.
 /// Returns the rejected records.
-fn process<M: Message>(
+fn process<M: Message + Debug>(
     consumer: &Consumer<EngineMember>,
     context: &WorkerContext,
     (recent_sessions, undecodable): (&mut RecentSessions, &mut Undecodable),
@@ -433,13 +435,21 @@ fn process<M: Message>(
     messages: &[M],
 ) -> Vec<RejectedRecord> {
     let mut member = consumer.member();
-    let encoded = messages.iter().map(|message| {
-        let payload = message.payload().unwrap_or_default();
-        (consumer.kind_of(message), position(message), payload)
+    let formats = &context.config.formats;
+    // Only mappings read the parts around a payload.
+    let is_mapped = formats.mapped.iter().any(Option::is_some);
+    let envelopes = messages.iter().filter(|_| is_mapped).map(MessageEnvelope);
+    let envelopes: Vec<MessageEnvelope<'_, M>> = envelopes.collect();
+    let encoded = messages.iter().enumerate().map(|(index, message)| {
+        let record = Encoded {
+            payload: message.payload().unwrap_or_default(),
+            envelope: envelopes.get(index).map(|it| -> &dyn Envelope { it }),
+        };
+        (consumer.kind_of(message), position(message), record)
     });
     let sessions = &context.published.sessions;
     recent_sessions.record(sessions, false);
-    let (formats, stats) = (&context.config.formats, context.query_stats());
+    let stats = context.query_stats();
     let rejected =
         records::apply(
             &mut member.engine,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use rankgauge_core::decode::{EventRef, Formats};
+use rankgauge_core::decode::{Encoded, EventRef, Formats};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::{Acceptance, Action, Feedback, Kind, Reason, Rejection, Search};
 use rankgauge_core::gold::GoldSet;
@@ -26,7 +26,7 @@ pub struct Line {
     pub kind: &'static str,
     /// `judged`, `unjudged`, `duplicate` or `invalid`; for feedback `joined` (its search was read
     /// before), `waiting` (not read yet), `duplicate` or `invalid`. `skipped` for a record of spans
-    /// without an event.
+    /// without an event, `ignored` for a record that the mapping of its format does not select.
     pub outcome: &'static str,
     /// Topic or file.
     pub source: String,
@@ -155,11 +155,12 @@ impl<'a> Describer<'a> {
         &mut self,
         kind: Kind,
         place: RecordPlace<'_>,
-        payload: &[u8],
+        record: Encoded<'_>,
         now: WallTime,
         emit: &mut dyn FnMut(&Line),
     ) {
         let formats = self.formats;
+        let payload = record.payload;
         let acceptance = Acceptance {
             limits: self.settings.record_limits,
             has_gold_texts: self.gold.has_texts(),
@@ -175,7 +176,7 @@ impl<'a> Describer<'a> {
                 ..line
             });
         };
-        let decoded = formats.events(kind, payload, &acceptance, &mut |event| {
+        let decoded = formats.events(kind, record, &acceptance, &mut |event| {
             place_and_emit(match event {
                 Ok(EventRef::Search(search)) => self.search(search, now),
                 Ok(EventRef::Feedback(feedback)) => self.feedback(feedback, now),
@@ -184,9 +185,13 @@ impl<'a> Describer<'a> {
         });
         match decoded {
             Err(rejection) => place_and_emit(rejected(payload, &rejection)),
-            Ok(_) if is_empty => emit(&Line {
+            Ok(counts) if is_empty => emit(&Line {
                 kind: kind.name(),
-                outcome: "skipped",
+                outcome: if counts.ignored > 0 {
+                    "ignored"
+                } else {
+                    "skipped"
+                },
                 source: place.source.to_owned(),
                 partition: place.partition,
                 offset: place.offset,

@@ -135,7 +135,7 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
             }
             left = left.saturating_sub(1);
         };
-        describer.describe(record.kind, place, record.payload, wall_now(), &mut print);
+        describer.describe(record.kind, place, (&record).into(), wall_now(), &mut print);
         left > 0 && failed.is_none()
     };
     if is_from_files {

@@ -81,6 +81,8 @@ pub enum Shape {
     Sections,
     /// Sections by names that the user chooses.
     NamedSections,
+    /// Section of any form; the module of its section checks it.
+    Free,
 }
 
 impl Shape {
@@ -97,7 +99,8 @@ impl Shape {
             | Self::Names(_)
             | Self::Section
             | Self::Sections
-            | Self::NamedSections => false,
+            | Self::NamedSections
+            | Self::Free => false,
         }
     }
 }

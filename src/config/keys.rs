@@ -17,7 +17,8 @@ use super::key::{
 };
 use super::log_settings::LogFormat;
 use super::values;
-use rankgauge_core::decode::Format;
+use rankgauge_core::decode::framing::{Compression, Framing};
+use rankgauge_core::decode::mapped::Encoding;
 use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction, Session, SpanKind};
 use rankgauge_core::decode::ubi::Meaning;
 use rankgauge_core::engine::money::Money;
@@ -99,13 +100,12 @@ keys! {
     FEEDBACK_TOPIC: Checked<String> = "kafka.feedback_topic", checked(values::topic),
         default "search.feedback";
     /// Record format of the search topic: native (docs/events.md), ubi (User Behavior Insights, as written
-    /// by OpenSearch and Elasticsearch), or otlp_proto or otlp_json (OpenTelemetry traces, as written by
-    /// the Collector's Kafka exporter: docs/connect/opentelemetry.md).
-    SEARCH_FORMAT: Checked<Format> = "kafka.search_format", checked(values::record_format),
-        default "native";
+    /// by OpenSearch and Elasticsearch), otlp_proto or otlp_json (OpenTelemetry traces, as written by the
+    /// Collector's Kafka exporter: docs/connect/opentelemetry.md), or a name of the section formats
+    /// (records of your own: docs/connect/own-records.md).
+    SEARCH_FORMAT: Checked<String> = "kafka.search_format", TEXT, default "native";
     /// Record format of the feedback topic, as above.
-    FEEDBACK_FORMAT: Checked<Format> = "kafka.feedback_format", checked(values::record_format),
-        default "native";
+    FEEDBACK_FORMAT: Checked<String> = "kafka.feedback_format", TEXT, default "native";
     /// Dead-letter topic. Records that cannot be decoded are sent to it unchanged, with headers for
     /// reason, detail, topic, partition and offset. Without it they are only counted. It has to exist.
     DEAD_LETTER_TOPIC: Checked<String> = "kafka.dead_letter_topic", checked(values::topic),
@@ -129,6 +129,20 @@ keys! {
     PROPERTIES: Names<Checked<String>> = "kafka.properties", Names(TEXT), default "",
         example "security.protocol: SASL_SSL", example "sasl.mechanism: SCRAM-SHA-512",
         example "sasl.username: rankgauge", example "ssl.ca.location: /etc/kafka/ca.pem";
+
+    /// Formats of your own, by names that kafka.search_format and kafka.feedback_format use:
+    /// docs/connect/own-records.md.
+    FORMATS: Group = "formats", Group(Shape::NamedSections);
+    /// Encoding of the records.
+    ENCODING: Word<Encoding> = "formats.NAME.encoding", Word(&Encoding::NAMES), default "json";
+    /// Framing of the encoding: none, or confluent (a zero byte and the id of a schema in a registry).
+    FRAMING: Word<Framing> = "formats.NAME.framing", Word(&Framing::NAMES), default "none";
+    /// Compression of the payloads by the producer. Compression by Kafka needs no setting.
+    COMPRESSION: Word<Compression> = "formats.NAME.compression", Word(&Compression::NAMES),
+        default "none";
+    /// Sources of the fields of search and feedback events: pointers into a record, its key, its headers,
+    /// its timestamp, or constants.
+    MAPPING: Group = "formats.NAME.mapping", Group(Shape::Free);
 
     /// Choices that User Behavior Insights leaves open. Used only if a format above is ubi.
     UBI: Group = "ubi", Group(Shape::Section);

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use super::key::{Entry, Group, Key, List, NAME, NamedLists, Names, Scalar, Shape};
 use super::layers::{DOTTED_KEY, NEAR_PREFIX, Node, PREFIX, Tree, child_path, is_below};
 use super::problem::{Place, Problem};
+use rankgauge_core::decode::mapped::Term;
 
 /// Minimum similarity of two keys, from 0 to 1, for one to be suggested for the other.
 const NEAR: f64 = 0.7;
@@ -243,6 +244,26 @@ impl Reader {
         lists.collect()
     }
 
+    /// The section of any form at `path`; `None` if it is absent or invalid.
+    pub(super) fn term(&self, path: &str) -> Option<Term> {
+        Some(match self.tree.nodes.get(path)? {
+            Node::Section(keys) => {
+                let keys = keys.iter().filter_map(|key| {
+                    let term = self.term(&child_path(path, key))?;
+                    Some((key.clone(), term))
+                });
+                Term::Section(keys.collect())
+            }
+            Node::List(length) => {
+                let elements = (0..*length).filter_map(|it| self.term(&format!("{path}[{it}]")));
+                Term::List(elements.collect())
+            }
+            Node::Text(text) => Term::Text(text.clone()),
+            Node::Nothing => Term::Nothing,
+            Node::Invalid => return None,
+        })
+    }
+
     /// Keys of the section at `path`, sorted.
     fn chosen(&self, path: &str) -> Vec<String> {
         match self.tree.nodes.get(path) {
@@ -340,7 +361,8 @@ impl Reader {
                     .iter()
                     .for_each(|name| self.check(&child_path(path, name), &pattern));
             }
-            (_, Some(Shape::Names(_) | Shape::NamedSections)) => {
+            (Node::Section(_), Some(Shape::Free)) => return,
+            (_, Some(Shape::Names(_) | Shape::NamedSections | Shape::Free)) => {
                 "a section of keys with values is expected".to_owned()
             }
             // A shell passes an empty text for an empty list.

@@ -8,7 +8,9 @@ use std::time::Duration;
 use super::Config;
 use super::units::{format_bytes, format_duration as span};
 use rankgauge_core::decode::Format;
+use rankgauge_core::decode::mapped::Mapped;
 use rankgauge_core::engine::settings::SYNTHETIC;
+use rankgauge_core::event::Kind;
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_kafka::settings::Start;
 
@@ -140,6 +142,18 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
                 formats.ubi.ordinal_base
             ),
         ));
+    }
+    let own = |kind: Kind| {
+        let mapped = formats.mapped[kind.index()].as_deref();
+        mapped.map_or(formats.of(kind).name(), Mapped::name)
+    };
+    if formats.mapped.iter().any(Option::is_some) {
+        let text = format!(
+            "searches {}, feedback {}",
+            own(Kind::Search),
+            own(Kind::Feedback)
+        );
+        lines.push(("formats", text));
     }
     if formats.search.is_otlp() {
         let kinds: Vec<&str> = formats

@@ -47,15 +47,22 @@ const OTHER_ENCODINGS: [&str; 5] = [
     "raw",
 ];
 
-/// Record format of a topic.
-pub(super) fn record_format(text: &str) -> Result<Format, String> {
+/// Reserved record format of a topic. `known` are the names of the other formats.
+pub(super) fn record_format(text: &str, known: &[String]) -> Result<Format, String> {
     let remedy = if OTHER_ENCODINGS.contains(&text) {
         "; set traces.encoding of the Kafka exporter to otlp_proto or otlp_json"
     } else {
         ""
     };
-    let problem = |problem| format!("{problem}{remedy}");
-    one_of(text, &Format::NAMES).map_err(problem)
+    let reserved = Format::NAMES.into_iter();
+    if let Some((_, format)) = reserved.clone().find(|(name, _)| *name == text) {
+        return Ok(format);
+    }
+    let names: Vec<&str> = reserved
+        .map(|(name, _)| name)
+        .chain(known.iter().map(String::as_str))
+        .collect();
+    Err(format!("is none of {}{remedy}", names.join(", ")))
 }
 
 /// Meaning of a UBI action.

@@ -87,7 +87,7 @@ pub fn from_kafka(
 
 /// Decodes one record and passes it to `take`.
 fn decode(record: RawRecord<'_>, wire: Wire<'_>, take: &mut dyn FnMut(Record<'_>)) {
-    let RawRecord { kind, payload, .. } = record;
+    let kind = record.kind;
     let reject = |take: &mut dyn FnMut(Record<'_>), why: Rejection| {
         let place = record.to_string();
         debug!(place, error = why.to_string(), "record rejected");
@@ -99,7 +99,7 @@ fn decode(record: RawRecord<'_>, wire: Wire<'_>, take: &mut dyn FnMut(Record<'_>
     };
     let decoded = wire
         .formats
-        .events(kind, payload, &acceptance, &mut |event| match event {
+        .events(kind, &record, &acceptance, &mut |event| match event {
             Ok(EventRef::Search(search)) => take(Record::Search(search)),
             Ok(EventRef::Feedback(feedback)) => take(Record::Feedback(feedback)),
             Err(why) => reject(take, why),

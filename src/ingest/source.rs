@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::replay::{open_lines, read_line};
+use rankgauge_core::decode::{Encoded, Envelope};
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::reader::{From, Reader};
@@ -24,6 +25,17 @@ pub struct RawRecord<'a> {
     pub offset: i64,
     /// Payload.
     pub payload: &'a [u8],
+    /// Parts around the payload; `None` for a line.
+    pub envelope: Option<&'a dyn Envelope>,
+}
+
+impl<'a> std::convert::From<&RawRecord<'a>> for Encoded<'a> {
+    fn from(record: &RawRecord<'a>) -> Self {
+        Self {
+            payload: record.payload,
+            envelope: record.envelope,
+        }
+    }
 }
 
 impl fmt::Display for RawRecord<'_> {
@@ -94,6 +106,7 @@ fn lines(kind: Kind, path: &Path, record_bytes: usize, take: Take<'_>) -> io::Re
             partition: None,
             offset: number,
             payload: &line,
+            envelope: None,
         };
         if !take(record) {
             return Ok(false);
@@ -131,6 +144,7 @@ pub fn from_kafka(
             partition: Some(record.partition),
             offset: record.offset,
             payload: record.payload,
+            envelope: Some(record.envelope),
         })
     };
     reader.connect()?;

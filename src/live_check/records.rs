@@ -98,10 +98,9 @@ impl Sample {
         for kind in Kind::ALL {
             let sample = samples[kind.index()].as_ref();
             for record in sample.iter().flat_map(|sample| &sample.records) {
-                let payload = &record.payload;
                 let counts = config
                     .formats
-                    .events(kind, payload, &acceptance, &mut |event| {
+                    .events(kind, record, &acceptance, &mut |event| {
                         let ts = event.map(|event| match event {
                             EventRef::Search(event) => {
                                 let search = search(config, gold, record, event);

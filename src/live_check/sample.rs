@@ -1,5 +1,6 @@
 //! Bounded sample of the newest records of a topic.
 
+use rankgauge_core::decode::{Encoded, Envelope};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::Error;
@@ -19,6 +20,39 @@ pub(super) struct SampledRecord {
     pub(super) timestamp: Option<i64>,
     /// Payload; empty for a tombstone.
     pub(super) payload: Vec<u8>,
+    /// Headers.
+    pub(super) headers: Vec<(String, Vec<u8>)>,
+}
+
+impl Envelope for SampledRecord {
+    fn key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
+    fn timestamp(&self) -> Option<EventTime> {
+        self.timestamp.map(EventTime)
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        let mut headers = self.headers.iter().rev();
+        let found = headers.find(|(known, _)| known == name);
+        found.map(|(_, value)| value.as_slice())
+    }
+
+    fn for_each_header(&self, visit: &mut dyn FnMut(&str, &[u8])) {
+        for (name, value) in &self.headers {
+            visit(name, value);
+        }
+    }
+}
+
+impl<'a> std::convert::From<&'a SampledRecord> for Encoded<'a> {
+    fn from(record: &'a SampledRecord) -> Self {
+        Self {
+            payload: &record.payload,
+            envelope: Some(record),
+        }
+    }
 }
 
 /// Sample of one topic.
@@ -56,12 +90,18 @@ pub(super) fn read(
     let (mut records, mut bytes) = (Vec::new(), 0);
     let is_complete = reader.read(kind, ranges, &mut |record| {
         bytes += record.payload.len() + record.key.map_or(0, <[u8]>::len);
+        let mut headers = Vec::new();
+        record.envelope.for_each_header(&mut |name, value| {
+            bytes += name.len() + value.len();
+            headers.push((name.to_owned(), value.to_vec()));
+        });
         records.push(SampledRecord {
             partition: record.partition,
             offset: record.offset,
             key: record.key.map(<[u8]>::to_vec),
             timestamp: record.timestamp,
             payload: record.payload.to_vec(),
+            headers,
         });
         bytes <= MAX_BYTES
     })?;

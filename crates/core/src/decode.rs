@@ -3,14 +3,19 @@
 //! One module per wire format. The decoders know nothing of Kafka: a record is a byte slice.
 
 mod action;
+pub mod framing;
 mod json;
+pub mod mapped;
 pub mod native;
 pub mod otlp;
 pub mod ubi;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::event::{Acceptance, Feedback, Kind, Limits, RecordCounts, Rejection, Search};
+use crate::event::{Acceptance, Feedback, Kind, Limits, Reason, RecordCounts, Rejection, Search};
+use crate::time::EventTime;
+use mapped::Mapped;
 
 pub use action::ActionName;
 
@@ -25,10 +30,12 @@ pub enum Format {
     OtlpProto,
     /// OpenTelemetry traces in JSON.
     OtlpJson,
+    /// A format of the configuration, with a mapping.
+    Mapped,
 }
 
 impl Format {
-    /// Every format with its name in the configuration.
+    /// Every format with a reserved name in the configuration.
     pub const NAMES: [(&str, Self); 4] = [
         ("native", Self::Native),
         ("ubi", Self::Ubi),
@@ -43,13 +50,14 @@ impl Format {
             Self::Ubi => "ubi",
             Self::OtlpProto => "otlp_proto",
             Self::OtlpJson => "otlp_json",
+            Self::Mapped => "mapped",
         }
     }
 
     /// Returns true for the encodings of OpenTelemetry, whose records hold any number of events.
     pub fn is_otlp(self) -> bool {
         match self {
-            Self::Native | Self::Ubi => false,
+            Self::Native | Self::Ubi | Self::Mapped => false,
             Self::OtlpProto | Self::OtlpJson => true,
         }
     }
@@ -66,6 +74,58 @@ pub struct Formats {
     pub ubi: ubi::Dialect,
     /// Mapping of spans; used only if either format is OTLP.
     pub otlp: otlp::Mapping,
+    /// Mappings of the search topic and of the feedback topic.
+    pub mapped: [Option<Arc<Mapped>>; 2],
+}
+
+/// Parts of a record around its payload.
+pub trait Envelope: std::fmt::Debug {
+    /// Key.
+    fn key(&self) -> Option<&[u8]>;
+
+    /// Time that Kafka states: of the producer or of the broker.
+    fn timestamp(&self) -> Option<EventTime>;
+
+    /// Value of the last header of this name.
+    fn header(&self, name: &str) -> Option<&[u8]>;
+
+    /// Passes name and value of each header to `visit`.
+    fn for_each_header(&self, visit: &mut dyn FnMut(&str, &[u8]));
+}
+
+/// Record before it is decoded.
+#[derive(Clone, Copy, Debug)]
+pub struct Encoded<'a> {
+    /// Payload; empty for a tombstone.
+    pub payload: &'a [u8],
+    /// Parts around the payload; `None` for a line of a file.
+    pub envelope: Option<&'a dyn Envelope>,
+}
+
+impl<'a> From<&'a [u8]> for Encoded<'a> {
+    fn from(payload: &'a [u8]) -> Self {
+        Self {
+            payload,
+            envelope: None,
+        }
+    }
+}
+
+impl<'a> From<&'a Vec<u8>> for Encoded<'a> {
+    fn from(payload: &'a Vec<u8>) -> Self {
+        Self::from(payload.as_slice())
+    }
+}
+
+/// Content of a record.
+#[derive(Clone, Debug)]
+pub enum Decoded<'a> {
+    /// Its only event.
+    Event(Event<'a>),
+    /// The mapping of the format does not select it.
+    Ignored,
+    /// It can hold any number of events: see [`Formats::events`].
+    Several,
 }
 
 /// Event of a record that holds no other.
@@ -105,6 +165,7 @@ impl Formats {
             actions: BTreeMap::new(),
         },
         otlp: otlp::Mapping::EMPTY,
+        mapped: [None, None],
     };
 
     /// Formats of files whose lines are records: messages of Protocol Buffers are no lines, and their
@@ -118,6 +179,10 @@ impl Formats {
         Self {
             search: of_lines(self.search),
             feedback: of_lines(self.feedback),
+            mapped: self
+                .mapped
+                .clone()
+                .map(|mapped| mapped.map(|it| Arc::new(it.of_lines()))),
             ..self.clone()
         }
     }
@@ -130,14 +195,19 @@ impl Formats {
         }
     }
 
-    /// Decodes a record of a format whose records are single events; `None` for other formats.
+    /// Decodes a record as far as it is a single event.
+    ///
+    /// # Errors
+    /// The record cannot be decoded.
     pub fn event<'a>(
-        &self,
+        &'a self,
         kind: Kind,
-        payload: &'a [u8],
+        record: impl Into<Encoded<'a>>,
         limits: &Limits,
-    ) -> Option<Result<Event<'a>, Rejection>> {
-        Some(match (self.of(kind), kind) {
+    ) -> Result<Decoded<'a>, Rejection> {
+        let record = record.into();
+        let payload = record.payload;
+        let event = match (self.of(kind), kind) {
             (Format::Native, Kind::Search) => native::search(payload, limits).map(Event::Search),
             (Format::Native, Kind::Feedback) => {
                 native::feedback(payload, limits).map(Event::Feedback)
@@ -146,8 +216,20 @@ impl Formats {
             (Format::Ubi, Kind::Feedback) => {
                 ubi::feedback(payload, limits, &self.ubi).map(Event::Feedback)
             }
-            (Format::OtlpProto | Format::OtlpJson, _) => return None,
-        })
+            (Format::OtlpProto | Format::OtlpJson, _) => return Ok(Decoded::Several),
+            (Format::Mapped, _) => {
+                let decoded = self.mapped(kind)?.event(kind, record, limits);
+                return decoded.map_err(|rejection| framing::explained(payload, rejection));
+            }
+        };
+        event
+            .map(Decoded::Event)
+            .map_err(|rejection| framing::explained(payload, rejection))
+    }
+
+    fn mapped(&self, kind: Kind) -> Result<&Mapped, Rejection> {
+        let mapped = self.mapped[kind.index()].as_deref();
+        mapped.ok_or_else(|| Rejection::new(Reason::BadValue, "the format has no mapping"))
     }
 
     /// Decodes a record, and passes its events to `visit`, in their order. An invalid event among
@@ -155,19 +237,37 @@ impl Formats {
     ///
     /// # Errors
     /// The record cannot be decoded. Nothing is visited then.
-    pub fn events(
+    pub fn events<'a>(
         &self,
         kind: Kind,
-        payload: &[u8],
+        record: impl Into<Encoded<'a>>,
+        acceptance: &Acceptance,
+        visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
+    ) -> Result<RecordCounts, Rejection> {
+        let record = record.into();
+        self.decode(kind, record, acceptance, visit)
+            .map_err(|rejection| framing::explained(record.payload, rejection))
+    }
+
+    fn decode(
+        &self,
+        kind: Kind,
+        record: Encoded<'_>,
         acceptance: &Acceptance,
         visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
     ) -> Result<RecordCounts, Rejection> {
         let mut counts = RecordCounts::default();
+        let payload = record.payload;
         match (self.of(kind), kind) {
             (Format::Native | Format::Ubi, _) => {
-                if let Some(event) = self.event(kind, payload, &acceptance.limits) {
-                    visit(Ok(event?.as_ref()));
+                if let Decoded::Event(event) = self.event(kind, record, &acceptance.limits)? {
+                    visit(Ok(event.as_ref()));
                 }
+            }
+            (Format::Mapped, _) => {
+                counts = self
+                    .mapped(kind)?
+                    .events(kind, record, &acceptance.limits, visit)?;
             }
             (format, Kind::Search) => {
                 let decode = match format {

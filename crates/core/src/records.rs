@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use crate::decode::{Event, EventRef, Formats};
+use crate::decode::{Decoded, Encoded, Event, EventRef, Formats};
 use crate::engine::effects::{GroupEffects, JudgedSearch, RecordEffect};
 use crate::engine::id::{SearchIds, Target};
 use crate::engine::{Engine, MAX_GROUP, Position, RecordInput};
@@ -29,37 +29,46 @@ pub struct RejectedRecord {
 /// was judged and counted for the first time.
 ///
 /// Returns the rejected records with their places in `records`. They are counted.
-pub fn apply<'a>(
+pub fn apply<'a, R: Into<Encoded<'a>>>(
     engine: &mut Engine,
-    formats: &Formats,
-    records: impl IntoIterator<Item = (Kind, Position, &'a [u8])>,
+    formats: &'a Formats,
+    records: impl IntoIterator<Item = (Kind, Position, R)>,
     mut consume: impl FnMut(Position, EventRef<'_>, Option<JudgedSearch<'_>>),
 ) -> Vec<(usize, RejectedRecord)> {
     let limits = engine.acceptance().limits;
-    let decoded = records.into_iter().map(|(kind, at, payload)| Record {
-        kind,
-        at,
-        content: match formats.event(kind, payload, &limits) {
-            Some(Ok(Event::Search(event))) => {
+    let decoded = records.into_iter().map(|(kind, at, record)| {
+        let record = record.into();
+        let content = match formats.event(kind, record, &limits) {
+            Ok(Decoded::Event(Event::Search(event))) => {
                 let ids = SearchIds::of(&event);
                 Content::Search(event, ids)
             }
-            Some(Ok(Event::Feedback(event))) => {
+            Ok(Decoded::Event(Event::Feedback(event))) => {
                 let target = Target::of(&event);
                 Content::Feedback(event, target)
             }
-            Some(Err(rejection)) => Content::Rejected(rejection),
-            None => Content::Several(payload),
-        },
+            Ok(Decoded::Ignored) => Content::Ignored,
+            Ok(Decoded::Several) => Content::Several(record),
+            Err(rejection) => Content::Rejected(rejection),
+        };
+        Record { kind, at, content }
     });
     let decoded: Vec<Record<'_>> = decoded.collect();
     let mut all_rejected = Vec::new();
     let mut place = 0;
     for group in decoded.chunk_by(|a, b| a.input().is_some() && b.input().is_some()) {
-        if let [record] = group
-            && let Content::Several(payload) = record.content
+        if let [
+            record @ Record {
+                content: Content::Ignored,
+                ..
+            },
+        ] = group
         {
-            let rejected = apply_several(engine, formats, record, payload, &mut consume);
+            apply_ignored(engine, record);
+        } else if let [record] = group
+            && let Content::Several(encoded) = record.content
+        {
+            let rejected = apply_several(engine, formats, record, encoded, &mut consume);
             all_rejected.extend(rejected.map(|rejected| (place, rejected)));
         } else {
             let inputs = group.iter().filter_map(Record::input);
@@ -87,7 +96,9 @@ enum Content<'a> {
     Rejected(Rejection),
     /// Record of a format whose records hold any number of events. They are decoded when they are
     /// applied.
-    Several(&'a [u8]),
+    Several(Encoded<'a>),
+    /// Record that the mapping of its format does not select.
+    Ignored,
 }
 
 impl Record<'_> {
@@ -110,8 +121,19 @@ impl Record<'_> {
                 at,
                 rejection,
             },
-            Content::Several(_) => return None,
+            Content::Several(_) | Content::Ignored => return None,
         })
+    }
+}
+
+fn apply_ignored(engine: &mut Engine, record: &Record<'_>) {
+    let (kind, at) = (record.kind, record.at);
+    let end = RecordInput::End {
+        outcome: RecordOutcome::Ignored,
+        counts: RecordCounts::default(),
+    };
+    for input in [RecordInput::Start { kind, at }, end] {
+        engine.apply_group(&[input]);
     }
 }
 
@@ -121,7 +143,7 @@ fn apply_several(
     engine: &mut Engine,
     formats: &Formats,
     record: &Record<'_>,
-    payload: &[u8],
+    encoded: Encoded<'_>,
     consume: &mut impl FnMut(Position, EventRef<'_>, Option<JudgedSearch<'_>>),
 ) -> Option<RejectedRecord> {
     let (kind, at) = (record.kind, record.at);
@@ -142,7 +164,7 @@ fn apply_several(
     };
     apply(RecordInput::Start { kind, at });
     let mut has_events = false;
-    let decoded = formats.events(kind, payload, &acceptance, &mut |event| {
+    let decoded = formats.events(kind, encoded, &acceptance, &mut |event| {
         has_events = true;
         match event {
             Ok(EventRef::Search(event)) => apply(RecordInput::Search {
@@ -164,6 +186,7 @@ fn apply_several(
     });
     let outcome = match &decoded {
         Ok(_) if has_events => RecordOutcome::Used,
+        Ok(counts) if counts.ignored > 0 => RecordOutcome::Ignored,
         Ok(_) => RecordOutcome::WithoutEvents,
         Err(_) => RecordOutcome::Invalid,
     };

@@ -22,6 +22,7 @@
 pub mod commit_metadata;
 pub mod connection;
 pub mod dead_letters;
+pub mod envelope;
 mod error;
 pub mod group;
 pub mod positions;

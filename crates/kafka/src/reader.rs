@@ -15,9 +15,11 @@ use rdkafka::message::BorrowedMessage;
 use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, info};
 
+use rankgauge_core::decode::Envelope;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
+use crate::envelope::MessageEnvelope;
 use crate::standalone::{CONNECT_TIMEOUT, StandaloneContext, connect};
 use crate::{Error, Settings, topic};
 
@@ -63,6 +65,8 @@ pub struct Record<'a> {
     pub timestamp: Option<i64>,
     /// Payload; empty for a tombstone.
     pub payload: &'a [u8],
+    /// Parts around the payload.
+    pub envelope: &'a dyn Envelope,
 }
 
 /// Receiver of records. It returns false to stop the read.
@@ -235,7 +239,8 @@ impl<'a> Reader<'a> {
                     last_progress = Instant::now();
                     range.start = next;
                     let (is_wanted, is_last) = (next <= range.end, next >= range.end);
-                    if is_wanted && !take(record(kind, &message)) {
+                    let parts = MessageEnvelope(&message);
+                    if is_wanted && !take(record(kind, &message, &parts)) {
                         return Ok(false);
                     }
                     is_last.then_some(partition)
@@ -304,7 +309,11 @@ impl<'a> Reader<'a> {
         self.assign(name, &starts)?;
         while !(self.should_stop)() {
             if let Polled::Record(message) = self.poll(name)?
-                && !take(record(self.settings.kind_of(message.topic()), &message))
+                && !take(record(
+                    self.settings.kind_of(message.topic()),
+                    &message,
+                    &MessageEnvelope(&message),
+                ))
             {
                 break;
             }
@@ -362,7 +371,11 @@ impl<'a> Reader<'a> {
     }
 }
 
-fn record<'a>(kind: Kind, message: &'a BorrowedMessage<'_>) -> Record<'a> {
+fn record<'a>(
+    kind: Kind,
+    message: &'a BorrowedMessage<'_>,
+    envelope: &'a dyn Envelope,
+) -> Record<'a> {
     Record {
         kind,
         partition: message.partition(),
@@ -370,6 +383,7 @@ fn record<'a>(kind: Kind, message: &'a BorrowedMessage<'_>) -> Record<'a> {
         key: message.key(),
         timestamp: message.timestamp().to_millis(),
         payload: message.payload().unwrap_or_default(),
+        envelope,
     }
 }
 

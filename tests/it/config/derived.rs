@@ -150,7 +150,8 @@ fn range(shape: &Shape) -> String {
         | Shape::Text
         | Shape::Section
         | Shape::Sections
-        | Shape::NamedSections => String::new(),
+        | Shape::NamedSections
+        | Shape::Free => String::new(),
     }
 }
 
@@ -290,6 +291,7 @@ fn node(path: &str, keys: &[Entry]) -> Value {
             let section = object(&format!("{path}.{NAME}"), keys);
             json!({"type": "object", "additionalProperties": section})
         }
+        Shape::Free => json!({"type": "object"}),
         Shape::Names(value) => {
             json!({"type": "object", "additionalProperties": value_or_list(value)})
         }

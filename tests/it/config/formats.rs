@@ -16,7 +16,9 @@ fn records_are_native_events_by_default() {
         feedback,
         ubi,
         otlp,
+        mapped,
     } = formats;
+    assert_eq!(mapped, [None, None]);
     assert_eq!((search, feedback), (Format::Native, Format::Native));
     assert_eq!(ubi, Dialect::default());
     assert_eq!(ubi.ordinal_base, 1);

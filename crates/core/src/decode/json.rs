@@ -42,6 +42,20 @@ fn parse_text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Rejection> {
 
 /// Returns the text of a record, which can be an object.
 fn text_of<'a>(payload: &'a [u8], limits: &Limits) -> Result<&'a str, Rejection> {
+    let text = text_of_any(payload, limits)?;
+    // A derived `Deserialize` accepts an array as the fields of a structure, in order. No event has
+    // that form.
+    if text.trim_start().starts_with('[') {
+        return Err(Rejection::new(
+            Reason::WrongType,
+            "an array; an object is expected",
+        ));
+    }
+    Ok(text)
+}
+
+/// Returns the text of a record.
+pub(super) fn text_of_any<'a>(payload: &'a [u8], limits: &Limits) -> Result<&'a str, Rejection> {
     if payload.is_empty() {
         return Err(Rejection::new(Reason::Empty, "the record has no payload"));
     }
@@ -67,15 +81,19 @@ fn text_of<'a>(payload: &'a [u8], limits: &Limits) -> Result<&'a str, Rejection>
                 Rejection::new(Reason::NotUtf8, error)
             }
         })?;
-    // A derived `Deserialize` accepts an array as the fields of a structure, in order. No event has
-    // that form.
-    if text.trim_start().starts_with('[') {
-        return Err(Rejection::new(
-            Reason::WrongType,
-            "an array; an object is expected",
-        ));
-    }
     Ok(text)
+}
+
+/// Rejection of a text that is no JSON.
+#[cold]
+pub(super) fn not_json(text: &str, error: &serde_json::Error) -> Rejection {
+    if text::is_utf16(text.as_bytes()) {
+        return utf16();
+    }
+    let message = error
+        .to_string()
+        .replace(" at line 1 column ", " at column ");
+    Rejection::new(Reason::NotJson, message)
 }
 
 #[cold]

@@ -25,7 +25,17 @@ const MAX_STEPS: u32 = 1_000;
 /// # Errors
 /// A [`Rejection`] that names the field.
 pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>, Rejection> {
-    let mut search: Box<Search<'_>> = parse_fast(payload, limits, fast::search)?;
+    checked_search(parse_fast(payload, limits, fast::search)?, limits)
+}
+
+/// Checks the fields of a search, and puts its results into served order.
+///
+/// # Errors
+/// A [`Rejection`] that names the field.
+pub(super) fn checked_search<'a>(
+    mut search: Box<Search<'a>>,
+    limits: &Limits,
+) -> Result<Box<Search<'a>>, Rejection> {
     check_id("query_id", &search.query_id)?;
     check_time(search.ts)?;
     if search.query.is_none() && search.query_key.is_none() {
@@ -88,7 +98,14 @@ pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>,
 /// # Errors
 /// A [`Rejection`] that names the field.
 pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, Rejection> {
-    let wire: FeedbackWire<'_> = parse_fast(payload, limits, fast::feedback)?;
+    checked_feedback(parse_fast(payload, limits, fast::feedback)?)
+}
+
+/// Checks the fields of a feedback event.
+///
+/// # Errors
+/// A [`Rejection`] that names the field.
+pub(super) fn checked_feedback(wire: FeedbackWire<'_>) -> Result<Feedback<'_>, Rejection> {
     check_id("event_id", &wire.event_id)?;
     check_time(wire.ts)?;
     if let Some(query_id) = &wire.query_id {
@@ -125,46 +142,46 @@ pub fn feedback<'a>(payload: &'a [u8], limits: &Limits) -> Result<Feedback<'a>, 
 }
 
 #[derive(Default, Deserialize)]
-struct FeedbackWire<'a> {
+pub(super) struct FeedbackWire<'a> {
     #[serde(borrow)]
-    event_id: Id<'a>,
+    pub(super) event_id: Id<'a>,
     #[serde(deserialize_with = "crate::event::read::deserialize_time")]
-    ts: EventTime,
+    pub(super) ts: EventTime,
     #[serde(rename = "type")]
-    action: ActionName,
+    pub(super) action: ActionName,
     #[serde(borrow, default)]
-    query_id: Option<Id<'a>>,
+    pub(super) query_id: Option<Id<'a>>,
     #[serde(borrow, default)]
-    session_id: Option<Id<'a>>,
+    pub(super) session_id: Option<Id<'a>>,
     #[serde(borrow, default)]
-    object_id: Option<Id<'a>>,
+    pub(super) object_id: Option<Id<'a>>,
     #[serde(default)]
-    position: Option<u32>,
+    pub(super) position: Option<u32>,
     #[serde(default)]
-    value: Option<FeedbackValue>,
+    pub(super) value: Option<FeedbackValue>,
     #[serde(default)]
-    min: Option<f64>,
+    pub(super) min: Option<f64>,
     #[serde(default)]
-    max: Option<f64>,
+    pub(super) max: Option<f64>,
     #[serde(default)]
-    dwell_ms: Option<f64>,
+    pub(super) dwell_ms: Option<f64>,
     #[serde(borrow, default)]
-    name: Option<Text<'a>>,
+    pub(super) name: Option<Text<'a>>,
     // Known fields that no metric uses. They are parsed so that a wrong type is reported.
     #[serde(borrow, default)]
-    comment: Option<Text<'a>>,
+    pub(super) comment: Option<Text<'a>>,
     #[serde(borrow, default)]
-    client_id: Option<Id<'a>>,
+    pub(super) client_id: Option<Id<'a>>,
     #[serde(borrow, default)]
-    user_id: Option<Id<'a>>,
+    pub(super) user_id: Option<Id<'a>>,
     #[serde(borrow, default)]
-    trace_id: Option<Id<'a>>,
+    pub(super) trace_id: Option<Id<'a>>,
     #[serde(borrow, default)]
-    application: Option<Text<'a>>,
+    pub(super) application: Option<Text<'a>>,
     #[serde(borrow, default)]
-    labels: Option<Attributes<'a>>,
+    pub(super) labels: Option<Attributes<'a>>,
     #[serde(borrow, default, deserialize_with = "crate::event::read::attributes")]
-    attrs: Option<Attributes<'a>>,
+    pub(super) attrs: Option<Attributes<'a>>,
 }
 
 /// Returns the session of an event. An empty id means that there is none.

@@ -439,7 +439,7 @@ fn session<'a>(
 
 /// Derives the id of an event that has none: 128 bits of the SHA-256 of its identifying fields, so
 /// that a duplicate of the event is recognised.
-fn derived_id(parts: &[Option<&str>]) -> Id<'static> {
+pub(super) fn derived_id(parts: &[Option<&str>]) -> Id<'static> {
     let mut hash = Sha256::new();
     for part in parts {
         // Lengths are hashed too, because different lists of parts must not yield the same bytes.

@@ -129,7 +129,7 @@ pub(super) fn is_set<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool,
 }
 
 /// Text that stands for a value of another type.
-const OTHER: &str = "__other__";
+pub(crate) const OTHER: &str = "__other__";
 
 /// A text, or null. [`OTHER`] stands for a value of any other type.
 pub(super) fn text_or_other<'de: 'a, 'a, D: Deserializer<'de>>(

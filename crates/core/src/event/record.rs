@@ -11,11 +11,13 @@ pub enum RecordOutcome {
     WithoutEvents,
     /// It cannot be decoded.
     Invalid,
+    /// The mapping of its format selects none of its events.
+    Ignored,
 }
 
 impl RecordOutcome {
     /// Label values, by position of the outcome.
-    pub const NAMES: [&'static str; 3] = ["used", "without_events", "invalid"];
+    pub const NAMES: [&'static str; 4] = ["used", "without_events", "invalid", "ignored"];
 }
 
 /// Outcome of a span of an OpenTelemetry record.
@@ -100,6 +102,8 @@ pub struct RecordCounts {
     pub spans: SpanCounts,
     /// Evaluations of the feedback topic.
     pub evaluations: EvaluationCounts,
+    /// Events that the mapping of the format does not select.
+    pub ignored: u64,
 }
 
 impl Index<SpanOutcome> for SpanCounts {

@@ -96,15 +96,16 @@ impl Reason {
                  Protocol Buffers are otlp_proto"
             }
             Self::NotJson => {
-                "send JSON, one event a record, without the framing of a schema registry; or set \
-                 kafka.search_format or kafka.feedback_format"
+                "send JSON, one event a record, without the framing of a schema registry; or map the \
+                 records in the section formats (docs/connect/own-records.md)"
             }
             Self::NotProtobuf => {
                 "send ExportTraceServiceRequest messages (traces.encoding: otlp_proto), or set \
                  kafka.search_format or kafka.feedback_format"
             }
             Self::MissingField | Self::WrongType | Self::BadValue => {
-                "correct the producer by schemas/ and docs/events.md, or set kafka.search_format or kafka.feedback_format"
+                "correct the producer by schemas/ and docs/events.md, or map its records in the section \
+                 formats (docs/connect/own-records.md)"
             }
             Self::TooManyResults => {
                 "send only the served results, or raise limits.results_per_search"

@@ -2,6 +2,7 @@
 //! input makes the decoder panic.
 
 mod hostile;
+mod mapped;
 mod parser;
 mod refusals;
 mod ubi;

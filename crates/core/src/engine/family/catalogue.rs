@@ -435,7 +435,8 @@ families! {
         "records_total",
         &[exposed("topic"), exposed("outcome")],
         "Records received, by outcome: used, with at least one event; without_events, such as \
-         spans without a search; invalid, cannot be decoded.",
+         spans without a search; invalid, cannot be decoded; ignored, not selected by the mapping \
+         of its format.",
     );
     SPANS = counter(
         "spans_total",

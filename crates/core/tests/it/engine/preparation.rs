@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::decode::{Event, Formats};
+use rankgauge_core::decode::{self, Event, Formats};
 use rankgauge_core::engine::id::{SearchIds, Target};
 use rankgauge_core::engine::{Input, Position, RecordInput};
 use rankgauge_core::event::Kind;
@@ -71,6 +71,7 @@ fn outcome_of(records: &[Record], groups: &[Group], is_together: bool) -> Sample
     let mut changes = 0;
     let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
     let limits = engine.acceptance().limits;
+    let formats = Formats::NATIVE;
     let mut rest = records;
     for group in groups.iter().cycle() {
         if rest.is_empty() {
@@ -86,8 +87,10 @@ fn outcome_of(records: &[Record], groups: &[Group], is_together: bool) -> Sample
             };
             *offset += 1;
             let payload = record.payload.as_bytes();
-            let event = Formats::NATIVE.event(record.kind, payload, &limits)?;
-            Some(Decoded(at, event.ok()?))
+            match formats.event(record.kind, payload, &limits) {
+                Ok(decode::Decoded::Event(event)) => Some(Decoded(at, event)),
+                _ => None,
+            }
         });
         let decoded: Vec<_> = decoded.collect();
         if group.changes_gold {

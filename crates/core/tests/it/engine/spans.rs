@@ -249,7 +249,7 @@ impl Reader {
 /// Counts that the records lead to: records by outcome, spans by outcome, and events.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Expected {
-    records: [u64; 3],
+    records: [u64; 4],
     spans: [u64; 5],
     events: u64,
 }

@@ -1,0 +1,504 @@
+//! Events from the values that were found in a record.
+
+use std::borrow::Cow;
+
+use serde::de::IntoDeserializer;
+
+use super::plan::{
+    CostField, FeedbackField, FieldSources, HitField, NamedSources, Plan, RowPlan, SearchField,
+    Sources, StageField, TimeUnit, UsageField,
+};
+use super::scalar::Scalar;
+use super::trie::Found;
+use crate::decode::action::{ActionName, FeedbackValue};
+use crate::decode::native::{self, FeedbackWire};
+use crate::decode::ubi::{Meaning, derived_id};
+use crate::decode::{Event, json};
+use crate::event::read::{OTHER, TIME_IN_SECONDS, deserialize_time};
+use crate::event::{
+    Attributes, Cost, Experiment, Hit, HitDetails, Id, Kind, Limits, Reason, Rejection, Score,
+    Search, Stage, Text, Usage, Value,
+};
+use crate::time::EventTime;
+
+/// Times before this one, in milliseconds, are those of another unit: no event is from early 1970.
+const EARLIEST: i64 = 10_000_000_000;
+
+/// Values of an event or of an element, and the sources of its fields.
+struct Values<'s, 'a> {
+    fields: &'a FieldSources,
+    slots: &'s [Scalar<'a>],
+}
+
+fn wrong(sources: &Sources, expected: &str, found: &Scalar<'_>) -> Rejection {
+    Rejection::new(
+        Reason::WrongType,
+        format_args!(
+            "{}: {expected} is expected, it is {}",
+            sources.text,
+            found.kind()
+        ),
+    )
+}
+
+fn out_of_range(sources: &Sources) -> Rejection {
+    Rejection::new(
+        Reason::BadValue,
+        format_args!("{}: the number is out of range", sources.text),
+    )
+}
+
+fn absent(sources: &Sources) -> Rejection {
+    Rejection::new(
+        Reason::MissingField,
+        format_args!("{} is missing", sources.text),
+    )
+}
+
+impl<'a> Values<'_, 'a> {
+    fn sources(&self, field: usize) -> Option<&'a Sources> {
+        self.fields.get(field)?.as_ref()
+    }
+
+    /// Value of a field with its sources; `None` if it is absent.
+    fn get(&self, field: usize) -> Option<(&'a Sources, Scalar<'a>)> {
+        let sources = self.sources(field)?;
+        let value = sources.value(self.slots);
+        (value != Scalar::Absent).then_some((sources, value))
+    }
+
+    fn of<T>(
+        &self,
+        field: usize,
+        expected: &str,
+        convert: impl FnOnce(&Scalar<'a>) -> Option<T>,
+    ) -> Result<Option<T>, Rejection> {
+        let Some((sources, value)) = self.get(field) else {
+            return Ok(None);
+        };
+        let converted = convert(&value);
+        converted.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)))
+    }
+
+    fn id(&self, field: usize) -> Result<Option<Id<'a>>, Rejection> {
+        self.of(field, "text or a whole number", Scalar::id)
+    }
+
+    fn text(&self, field: usize) -> Result<Option<Text<'a>>, Rejection> {
+        self.of(field, "text", |value| value.text().map(Text))
+    }
+
+    fn number(&self, field: usize) -> Result<Option<f64>, Rejection> {
+        self.of(field, "a number", Scalar::number)
+    }
+
+    fn whole<T: TryFrom<i64>>(&self, field: usize) -> Result<Option<T>, Rejection> {
+        let Some(number) = self.of(field, "a whole number", Scalar::whole)? else {
+            return Ok(None);
+        };
+        let sources = self.sources(field);
+        T::try_from(number)
+            .map(Some)
+            .map_err(|_| sources.map_or_else(|| json::bad("", ""), out_of_range))
+    }
+
+    /// Position that counts from `base`, as one that counts from 1.
+    fn position(&self, field: usize, base: u32) -> Result<Option<u32>, Rejection> {
+        let Some(position) = self.whole::<u32>(field)? else {
+            return Ok(None);
+        };
+        if position < base {
+            let sources = self.sources(field);
+            return Err(sources.map_or_else(|| json::bad("", ""), out_of_range));
+        }
+        Ok(position.checked_add(1 - base))
+    }
+
+    fn list<T>(
+        &self,
+        field: usize,
+        expected: &str,
+        convert: impl Fn(&Scalar<'a>) -> Option<T>,
+    ) -> Result<Option<Vec<T>>, Rejection> {
+        let Some((sources, value)) = self.get(field) else {
+            return Ok(None);
+        };
+        let all = match &value {
+            Scalar::List(values) => values.iter().map(convert).collect(),
+            // A single value is a list of one.
+            value => convert(value).map(|value| vec![value]),
+        };
+        all.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)))
+    }
+
+    fn texts(&self, field: usize) -> Result<Option<Vec<Text<'a>>>, Rejection> {
+        self.list(field, "a list of texts", |value| value.text().map(Text))
+    }
+
+    fn ids(&self, field: usize) -> Result<Option<Vec<Id<'a>>>, Rejection> {
+        self.list(field, "a list of ids", Scalar::id)
+    }
+
+    fn required<T>(&self, field: usize, value: Option<T>) -> Result<T, Rejection> {
+        value.ok_or_else(|| {
+            self.sources(field)
+                .map_or_else(|| json::missing(""), absent)
+        })
+    }
+
+    fn time(&self, field: usize, unit: Option<TimeUnit>) -> Result<EventTime, Rejection> {
+        let (sources, value) = self.required(field, self.get(field))?;
+        time(&value, unit).map_err(|(reason, problem)| {
+            Rejection::new(reason, format_args!("{}: {problem}", sources.text))
+        })
+    }
+}
+
+fn time(value: &Scalar<'_>, unit: Option<TimeUnit>) -> Result<EventTime, (Reason, String)> {
+    let is_type = |expected: &str| {
+        let text = format!("{expected} is expected, it is {}", value.kind());
+        (Reason::WrongType, text)
+    };
+    let whole = || value.whole().ok_or_else(|| is_type("a whole number"));
+    let millis = match (unit, value) {
+        (_, Scalar::Time(time)) => return Ok(*time),
+        (None | Some(TimeUnit::Rfc3339), Scalar::Text(text)) => {
+            let time: Result<_, serde::de::value::Error> =
+                deserialize_time((&**text).into_deserializer());
+            return time.map_err(|error| (Reason::BadValue, error.to_string()));
+        }
+        (Some(TimeUnit::Rfc3339), _) => return Err(is_type("RFC 3339 text")),
+        (None | Some(TimeUnit::Millis), _) => Some(whole()?),
+        (Some(TimeUnit::Seconds), _) => {
+            if let Some(seconds) = value.whole() {
+                seconds.checked_mul(1_000)
+            } else {
+                let seconds = value.number().ok_or_else(|| is_type("a number"))?;
+                // Milliseconds of a time with a fraction, as text: no cast of floating-point numbers.
+                format!("{:.0}", seconds * 1_000.0).parse().ok()
+            }
+        }
+        (Some(TimeUnit::Micros), _) => Some(whole()?.div_euclid(1_000)),
+        (Some(TimeUnit::Nanos), _) => Some(whole()?.div_euclid(1_000_000)),
+    };
+    let millis = millis.ok_or_else(|| (Reason::BadValue, "the time is out of range".to_owned()))?;
+    if (0..EARLIEST).contains(&millis) {
+        let (reason, text) = match unit {
+            None | Some(TimeUnit::Millis) if millis >= 100_000_000 => (
+                Reason::TimeInSeconds,
+                format!("{TIME_IN_SECONDS}; set `time: seconds` in the mapping"),
+            ),
+            _ => (
+                Reason::BadValue,
+                "a time of 1970; set `time` in the mapping to the unit of the records".to_owned(),
+            ),
+        };
+        return Err((reason, text));
+    }
+    Ok(EventTime(millis))
+}
+
+/// Sources of a result.
+#[derive(Clone, Debug)]
+pub(super) struct HitPlan {
+    pub(super) fields: FieldSources,
+    pub(super) attributes: NamedSources,
+    pub(super) position_base: u32,
+}
+
+impl HitPlan {
+    /// Result of an element of a list.
+    pub(super) fn hit<'a>(&'a self, slots: &[Scalar<'a>]) -> Result<Hit<'a>, Rejection> {
+        use HitField as F;
+        let it = Values {
+            fields: &self.fields,
+            slots,
+        };
+        let id = it.required(F::Id as usize, it.id(F::Id as usize)?)?;
+        let mut hit = Hit::of_document(id);
+        hit.rank = it.position(F::Rank as usize, self.position_base)?;
+        hit.score = it.number(F::Score as usize)?.map(Score::from);
+        let others = self.fields.get(F::Group as usize..).unwrap_or_default();
+        if self.attributes.is_empty() && others.iter().all(Option::is_none) {
+            return Ok(hit);
+        }
+        Ok(hit.with_details(HitDetails {
+            group_id: it.id(F::Group as usize)?,
+            stages: it.texts(F::Stages as usize)?,
+            team: it.text(F::Team as usize)?,
+            text: it.text(F::Text as usize)?,
+            hops: it.whole(F::Hops as usize)?,
+            depth: it.whole(F::Depth as usize)?,
+            path: None,
+            attrs: attributes(&self.attributes, slots),
+        }))
+    }
+}
+
+/// Attributes with the names that the user chose. Absent ones are left out.
+fn attributes<'a>(named: &'a NamedSources, slots: &[Scalar<'a>]) -> Option<Attributes<'a>> {
+    if named.is_empty() {
+        return None;
+    }
+    let entries = named.iter().filter_map(|(name, sources)| {
+        let value = sources.value(slots).value()?;
+        Some((Text(Cow::Borrowed(name.as_str())), value))
+    });
+    Some(Attributes(entries.collect()))
+}
+
+impl Plan {
+    /// Event of the values of a record; `None` if the mapping does not select it.
+    pub(super) fn build<'a>(
+        &'a self,
+        found: Found<'a>,
+        limits: &Limits,
+    ) -> Result<Option<Event<'a>>, Rejection> {
+        let is_selected = self.when.iter().all(|(sources, wanted)| {
+            let value = sources.value(&found.slots);
+            wanted.iter().any(|wanted| match wanted {
+                Some(text) => value.is(text),
+                None => value == Scalar::Absent,
+            })
+        });
+        if !is_selected {
+            return Ok(None);
+        }
+        let event = match self.kind {
+            Kind::Search => self
+                .search(found)
+                .and_then(|search| native::checked_search(search, limits))
+                .map(Event::Search),
+            Kind::Feedback => self
+                .feedback(&found)
+                .and_then(native::checked_feedback)
+                .map(Event::Feedback),
+        };
+        event.map(Some).map_err(|rejection| self.located(rejection))
+    }
+
+    /// Adds the sources of the field that a check of native events names.
+    #[cold]
+    fn located(&self, rejection: Rejection) -> Rejection {
+        let mut fields = self.names().iter().zip(&self.fields);
+        let field = fields.find_map(|(name, sources)| {
+            let sources = sources.as_ref()?;
+            let detail = &rejection.detail;
+            let is_named = detail
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.starts_with(':'))
+                || detail.contains(&format!("`{name}`"));
+            is_named.then_some((*name, sources))
+        });
+        match field {
+            Some((name, sources)) => Rejection::new(
+                rejection.reason,
+                format_args!(
+                    "{} ({name} is mapped to {})",
+                    rejection.detail, sources.text
+                ),
+            ),
+            None => rejection,
+        }
+    }
+
+    fn search<'a>(&'a self, mut found: Found<'a>) -> Result<Box<Search<'a>>, Rejection> {
+        use SearchField as F;
+        let results = found.hits.take().ok_or_else(|| {
+            let list = self.hits.as_deref().unwrap_or_default();
+            Rejection::new(
+                Reason::MissingField,
+                format_args!("{list} is missing; a search without results has an empty list"),
+            )
+        })?;
+        let slots = &*found.slots;
+        let it = Values {
+            fields: &self.fields,
+            slots,
+        };
+        let mut search = Box::new(Search {
+            query_id: it.required(F::QueryId as usize, it.id(F::QueryId as usize)?)?,
+            ts: it.time(F::Ts as usize, self.time)?,
+            query: it.text(F::Query as usize)?,
+            query_key: it.id(F::QueryKey as usize)?,
+            synthetic: it.of(F::Synthetic as usize, "a boolean", Scalar::truth)?,
+            results,
+            latency_ms: it.number(F::LatencyMs as usize)?,
+            routing: it.texts(F::Routing as usize)?,
+            domain: it.text(F::Domain as usize)?,
+            merged_from: it.ids(F::MergedFrom as usize)?,
+            context: it.ids(F::Context as usize)?,
+            variant: it.text(F::Variant as usize)?,
+            session_id: it.id(F::SessionId as usize)?,
+            client_id: it.id(F::ClientId as usize)?,
+            user_id: it.id(F::UserId as usize)?,
+            trace_id: it.id(F::TraceId as usize)?,
+            application: it.text(F::Application as usize)?,
+            total_hits: it.whole(F::TotalHits as usize)?,
+            page: it.whole(F::Page as usize)?,
+            page_size: it.whole(F::PageSize as usize)?,
+            is_filtered: it
+                .get(F::Filters as usize)
+                .is_some_and(|(_, value)| value.is_set()),
+            sort: it.get(F::Sort as usize).map(|(_, value)| match value {
+                Scalar::Text(text) => Text(text),
+                _ => Text(Cow::Borrowed(OTHER)),
+            }),
+            error_type: it.text(F::ErrorType as usize)?,
+            labels: attributes(&self.labels, slots),
+            attrs: attributes(&self.attrs, slots),
+            ..Search::default()
+        });
+        if let Some(id) = it.id(F::Experiment as usize)? {
+            search.experiment = Some(Experiment {
+                id: Some(id),
+                variant: search.variant.clone(),
+            });
+        }
+        if !self.fired.is_empty() {
+            search.fired = Some(self.fired(slots)?);
+        }
+        if let Some(fields) = &self.cost {
+            let it = Values { fields, slots };
+            search.cost = cost(
+                &it,
+                CostField::Amount as usize,
+                CostField::Currency as usize,
+            )?;
+        }
+        if let Some(plan) = &self.stages {
+            search.stages = Some(rows(plan, &found.rows, stage)?);
+        }
+        if let Some(plan) = &self.usage {
+            search.usage = Some(rows(plan, &found.rows, usage)?);
+        }
+        Ok(search)
+    }
+
+    fn fired<'a>(&'a self, slots: &[Scalar<'a>]) -> Result<Attributes<'a>, Rejection> {
+        let mut fired = Vec::with_capacity(self.fired.len());
+        for (name, sources) in &self.fired {
+            let value = sources.value(slots);
+            if value == Scalar::Absent {
+                continue;
+            }
+            let truth = value
+                .truth()
+                .ok_or_else(|| wrong(sources, "a boolean", &value))?;
+            fired.push((Text(Cow::Borrowed(name.as_str())), Value::Bool(truth)));
+        }
+        Ok(Attributes(fired))
+    }
+
+    fn feedback<'a>(&'a self, found: &Found<'a>) -> Result<FeedbackWire<'a>, Rejection> {
+        use FeedbackField as F;
+        let it = Values {
+            fields: &self.fields,
+            slots: &found.slots,
+        };
+        let ts = it.time(F::Ts as usize, self.time)?;
+        let name = it.required(F::Type as usize, it.text(F::Type as usize)?)?;
+        let value = match it.get(F::Value as usize) {
+            None => None,
+            Some((sources, value)) => Some(match (value.truth(), value.number()) {
+                (Some(truth), _) => FeedbackValue::Bool(truth),
+                (None, Some(number)) => FeedbackValue::Number(number),
+                (None, None) => return Err(wrong(sources, "a number or a boolean", &value)),
+            }),
+        };
+        let (action, value) = match self.actions.get(&*name) {
+            Some(Meaning::Type(action)) => (*action, value),
+            Some(Meaning::Thumb { up }) => (ActionName::Thumbs, Some(FeedbackValue::Bool(*up))),
+            None => (
+                ActionName::named(&name).unwrap_or(ActionName::Custom),
+                value,
+            ),
+        };
+        let query_id = it.id(F::QueryId as usize)?;
+        let session_id = it.id(F::SessionId as usize)?;
+        let object_id = it.id(F::ObjectId as usize)?;
+        let position = it.position(F::Position as usize, self.position_base)?;
+        let event_id = match it.id(F::EventId as usize)? {
+            Some(event_id) => event_id,
+            None if it.sources(F::EventId as usize).is_some() => {
+                return it.required(F::EventId as usize, None);
+            }
+            // Formats without ids: equal events are the same event.
+            None => derived_id(&[
+                session_id.as_deref(),
+                query_id.as_deref(),
+                Some(&*name),
+                Some(&*ts.0.to_string()),
+                object_id.as_deref(),
+                position.map(|position| position.to_string()).as_deref(),
+            ]),
+        };
+        Ok(FeedbackWire {
+            event_id,
+            ts,
+            action,
+            query_id,
+            session_id,
+            object_id,
+            position,
+            value,
+            min: it.number(F::Min as usize)?,
+            max: it.number(F::Max as usize)?,
+            dwell_ms: it.number(F::DwellMs as usize)?,
+            name: Some(it.text(F::Name as usize)?.unwrap_or(name)),
+            ..FeedbackWire::default()
+        })
+    }
+}
+
+/// Elements of a list of objects.
+fn rows<'a, T>(
+    plan: &'a RowPlan,
+    rows: &[Vec<Found<'a>>],
+    convert: impl Fn(&Values<'_, 'a>) -> Result<T, Rejection>,
+) -> Result<Vec<T>, Rejection> {
+    let rows = rows.get(plan.list).map(Vec::as_slice).unwrap_or_default();
+    let converted = rows.iter().map(|row| {
+        convert(&Values {
+            fields: &plan.fields,
+            slots: &row.slots,
+        })
+    });
+    converted.collect()
+}
+
+fn stage<'a>(it: &Values<'_, 'a>) -> Result<Stage<'a>, Rejection> {
+    use StageField as F;
+    Ok(Stage {
+        name: it.required(F::Name as usize, it.text(F::Name as usize)?)?,
+        latency_ms: it.number(F::LatencyMs as usize)?,
+        hits: it.whole(F::Hits as usize)?,
+        error: it.text(F::Error as usize)?,
+    })
+}
+
+fn usage<'a>(it: &Values<'_, 'a>) -> Result<Usage<'a>, Rejection> {
+    use UsageField as F;
+    Ok(Usage {
+        operation: it.text(F::Operation as usize)?,
+        provider: it.text(F::Provider as usize)?,
+        model: it.text(F::Model as usize)?,
+        input_tokens: it.whole(F::InputTokens as usize)?,
+        output_tokens: it.whole(F::OutputTokens as usize)?,
+        cache_read_input_tokens: it.whole(F::CacheReadInputTokens as usize)?,
+        reasoning_output_tokens: it.whole(F::ReasoningOutputTokens as usize)?,
+        cost: cost(it, F::Cost as usize, F::Currency as usize)?,
+    })
+}
+
+fn cost<'a>(
+    it: &Values<'_, 'a>,
+    amount: usize,
+    currency: usize,
+) -> Result<Option<Cost<'a>>, Rejection> {
+    let Some(amount) = it.number(amount)? else {
+        return Ok(None);
+    };
+    let currency = it.text(currency)?;
+    Ok(Some(Cost { amount, currency }))
+}

@@ -1,0 +1,475 @@
+//! Trie of the pointers of a mapping, along which a record is read.
+//!
+//! A value at a pointer goes to its slot; the elements of a list are read along a trie of their own.
+//! Everything else in a record is skipped.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use smallvec::SmallVec;
+
+use super::build::HitPlan;
+use super::scalar::{EMPTY_OBJECT, Scalar};
+use crate::event::{Hit, Limits, Reason, Rejection};
+use crate::time::EventTime;
+
+/// Maximum number of scalars of a list at a pointer. No event field has more.
+const MAX_SCALARS: usize = 10_000;
+
+/// Node of a trie.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    children: Vec<(Box<str>, Node)>,
+    /// Slot of the value.
+    slot: Option<usize>,
+    /// List whose elements are read.
+    list: Option<usize>,
+    /// Values that select a record; the rest of any other record is not read.
+    wanted: Option<Vec<String>>,
+}
+
+impl Node {
+    /// Returns the node at a pointer, which it adds if necessary.
+    pub(super) fn at<'n>(&'n mut self, segments: &[String]) -> &'n mut Self {
+        let Some((first, rest)) = segments.split_first() else {
+            return self;
+        };
+        let place = self.children.iter().position(|(name, _)| **name == **first);
+        let place = place.unwrap_or_else(|| {
+            let name = first.clone().into_boxed_str();
+            self.children.push((name, Self::default()));
+            self.children.len() - 1
+        });
+        self.children[place].1.at(rest)
+    }
+
+    /// Sets the slot of the value.
+    pub(super) fn set_slot(&mut self, slot: usize) {
+        self.slot = Some(slot);
+    }
+
+    /// Sets the list whose elements are read.
+    pub(super) fn set_list(&mut self, list: usize) {
+        self.list = Some(list);
+    }
+
+    /// Sets the values that select a record.
+    pub(super) fn set_wanted(&mut self, values: Vec<String>) {
+        self.wanted = Some(values);
+    }
+
+    fn child(&self, name: &str) -> Option<&Self> {
+        let mut children = self.children.iter();
+        children
+            .find(|(known, _)| known.len() == name.len() && **known == *name)
+            .map(|(_, child)| child)
+    }
+
+    fn element(&self, index: usize) -> Option<&Self> {
+        let mut children = self.children.iter();
+        children
+            .find(|(name, _)| name.parse() == Ok(index))
+            .map(|(_, child)| child)
+    }
+}
+
+/// List whose elements are read.
+#[derive(Clone, Debug)]
+pub(super) struct List {
+    /// Pointer, for rejections.
+    pub(super) pointer: String,
+    /// Trie of an element.
+    pub(super) root: Node,
+    /// Pointers of the slots of an element.
+    pub(super) slots: Vec<String>,
+    /// Lists of an element, if it is an event.
+    pub(super) lists: Vec<List>,
+    /// Results of a search; other elements are kept as they were found.
+    pub(super) hits: Option<HitPlan>,
+}
+
+/// Values that were found in a record, or in an element of a list.
+#[derive(Debug, Default)]
+pub(super) struct Found<'a> {
+    /// Values by slot.
+    pub(super) slots: SmallVec<[Scalar<'a>; 16]>,
+    /// Results of the search; `None` without a list.
+    pub(super) hits: Option<Vec<Hit<'a>>>,
+    /// Elements of each other list.
+    pub(super) rows: Vec<Vec<Found<'a>>>,
+    /// End of the read before the end of the record.
+    pub(super) stop: Option<Stop>,
+}
+
+impl Found<'_> {
+    /// Nothing yet, of this number of slots and lists.
+    pub(super) fn new(slots: usize, lists: usize) -> Self {
+        let mut found = Self::default();
+        found.slots.resize(slots, Scalar::Absent);
+        if lists > 0 {
+            found.rows.resize_with(lists, Vec::new);
+        }
+        found
+    }
+
+    fn clear(&mut self) {
+        for slot in &mut self.slots {
+            *slot = Scalar::Absent;
+        }
+    }
+}
+
+/// Cause of the end of a read.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The mapping does not select the record.
+    Ignored,
+    /// A value cannot be used.
+    Rejected(Rejection),
+}
+
+/// Walk through a value along a node.
+pub(super) struct Walk<'f, 'a> {
+    pub(super) node: &'a Node,
+    pub(super) lists: &'a [List],
+    pub(super) found: &'f mut Found<'a>,
+    pub(super) limits: &'f Limits,
+}
+
+impl<'a> Walk<'_, 'a> {
+    fn capture<E: Error>(self, value: Scalar<'a>) -> Result<(), E> {
+        if let Some(wanted) = &self.node.wanted
+            && !wanted.iter().any(|wanted| value.is(wanted))
+        {
+            self.found.stop = Some(Stop::Ignored);
+            return Err(E::custom(""));
+        }
+        if let Some(slot) = self.node.slot
+            && let Some(slot) = self.found.slots.get_mut(slot)
+        {
+            *slot = value;
+        }
+        if let Some(list) = self.node.list.and_then(|list| self.lists.get(list))
+            && self.node.slot.is_none()
+        {
+            // A value in place of a list. Null is the same as none.
+            return Err(reject(
+                self.found,
+                Reason::WrongType,
+                format_args!("{}: a list is expected", list.pointer),
+            ));
+        }
+        Ok(())
+    }
+
+    fn elements<'de: 'a, A: SeqAccess<'de>>(
+        self,
+        list: &'a List,
+        index: usize,
+        mut seq: A,
+    ) -> Result<(), A::Error> {
+        let found = self.found;
+        let Some(plan) = &list.hits else {
+            let limit = self.limits.results_per_search;
+            loop {
+                let mut element = Found::new(list.slots.len(), list.lists.len());
+                let walk = Walk {
+                    node: &list.root,
+                    lists: &list.lists,
+                    found: &mut element,
+                    limits: self.limits,
+                };
+                let next = seq.next_element_seed(walk);
+                if let Some(stop) = element.stop.take() {
+                    found.stop = Some(stop);
+                }
+                if next?.is_none() {
+                    return Ok(());
+                }
+                let Some(rows) = found.rows.get_mut(index) else {
+                    return Ok(());
+                };
+                if rows.len() >= limit {
+                    return Err(too_many(found, list, limit));
+                }
+                rows.push(element);
+            }
+        };
+        // Several pointers can name the list: the first one with elements applies.
+        let mut hits = match found.hits.take() {
+            Some(hits) if !hits.is_empty() => {
+                found.hits = Some(hits);
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                return Ok(());
+            }
+            Some(hits) => hits,
+            None => Vec::new(),
+        };
+        let limit = self.limits.results_per_search;
+        let mut element = Found::new(list.slots.len(), 0);
+        loop {
+            let walk = Walk {
+                node: &list.root,
+                lists: &[],
+                found: &mut element,
+                limits: self.limits,
+            };
+            let next = seq.next_element_seed(walk);
+            if let Some(stop) = element.stop.take() {
+                found.stop = Some(stop);
+            }
+            if next?.is_none() {
+                break;
+            }
+            if hits.len() >= limit {
+                return Err(too_many(found, list, limit));
+            }
+            if hits.capacity() == 0 {
+                // A page of results, as the decoder of native events reserves.
+                hits.reserve(12);
+            }
+            match plan.hit(&element.slots) {
+                Ok(hit) => hits.push(hit),
+                Err(rejection) => {
+                    let place = format!("{}/{}", list.pointer, hits.len());
+                    found.stop = Some(Stop::Rejected(rejection.placed_at(&place)));
+                    return Err(A::Error::custom(""));
+                }
+            }
+            element.clear();
+        }
+        found.hits = Some(hits);
+        Ok(())
+    }
+}
+
+fn too_many<E: Error>(found: &mut Found<'_>, list: &List, limit: usize) -> E {
+    reject(
+        found,
+        Reason::TooManyResults,
+        format_args!(
+            "{}: more than {limit} elements, limits.results_per_search is {limit}",
+            list.pointer
+        ),
+    )
+}
+
+fn reject<E: Error>(found: &mut Found<'_>, reason: Reason, detail: fmt::Arguments<'_>) -> E {
+    found.stop = Some(Stop::Rejected(Rejection::new(reason, detail)));
+    E::custom("")
+}
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for Walk<'_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for Walk<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
+        self.capture(Scalar::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.capture(Scalar::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<(), E> {
+        self.capture(Scalar::Bool(truth))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        self.capture(Scalar::Int(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        self.capture(Scalar::Uint(number))
+    }
+
+    /// Times of encodings that state their unit, in milliseconds.
+    fn visit_i128<E: Error>(self, millis: i128) -> Result<(), E> {
+        let time = i64::try_from(millis).map(|millis| Scalar::Time(EventTime(millis)));
+        self.capture(time.unwrap_or(Scalar::Other("a time out of range")))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        self.capture(Scalar::Float(number))
+    }
+
+    fn visit_bytes<E: Error>(self, _: &[u8]) -> Result<(), E> {
+        self.capture(Scalar::Other("bytes"))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        if self.node.list.is_some() {
+            return Ok(());
+        }
+        self.capture(Scalar::Absent)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        let node = self.node;
+        if let Some((index, list)) = node
+            .list
+            .and_then(|index| Some((index, self.lists.get(index)?)))
+        {
+            return self.elements(list, index, seq);
+        }
+        let (lists, limits) = (self.lists, self.limits);
+        let mut values = Vec::new();
+        let mut index = 0;
+        loop {
+            let next = match node.element(index) {
+                Some(child) => seq.next_element_seed(Walk {
+                    node: child,
+                    lists,
+                    found: &mut *self.found,
+                    limits,
+                })?,
+                None if node.slot.is_some() => seq.next_element_seed(OfList(&mut values))?,
+                None => seq.next_element::<IgnoredAny>()?.map(|_| ()),
+            };
+            if next.is_none() {
+                break;
+            }
+            index += 1;
+        }
+        if node.slot.is_some() {
+            return self.capture(Scalar::List(values));
+        }
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let node = self.node;
+        let (lists, limits) = (self.lists, self.limits);
+        let mut kind = EMPTY_OBJECT;
+        while let Some(child) = map.next_key_seed(Name(node))? {
+            kind = "an object";
+            match child {
+                Some(child) => map.next_value_seed(Walk {
+                    node: child,
+                    lists,
+                    found: &mut *self.found,
+                    limits,
+                })?,
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        if node.slot.is_some() || node.list.is_some() {
+            return self.capture(Scalar::Other(kind));
+        }
+        Ok(())
+    }
+}
+
+/// Name of a member, as the child of a node.
+struct Name<'p>(&'p Node);
+
+impl<'de, 'p> DeserializeSeed<'de> for Name<'p> {
+    type Value = Option<&'p Node>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'p> Visitor<'_> for Name<'p> {
+    type Value = Option<&'p Node>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.child(name))
+    }
+}
+
+/// Element of a list of scalars.
+struct OfList<'f, 'a>(&'f mut Vec<Scalar<'a>>);
+
+impl<'a> OfList<'_, 'a> {
+    fn push<E: Error>(self, value: Scalar<'a>) -> Result<(), E> {
+        if self.0.len() >= MAX_SCALARS {
+            return Err(E::custom(format_args!(
+                "a list of more than {MAX_SCALARS} values"
+            )));
+        }
+        self.0.push(value);
+        Ok(())
+    }
+}
+
+impl<'de: 'a, 'a> DeserializeSeed<'de> for OfList<'_, 'a> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de: 'a, 'a> Visitor<'de> for OfList<'_, 'a> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
+        self.push(Scalar::Text(Cow::Borrowed(text)))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+        self.push(Scalar::Text(Cow::Owned(text.to_owned())))
+    }
+
+    fn visit_bool<E: Error>(self, truth: bool) -> Result<(), E> {
+        self.push(Scalar::Bool(truth))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        self.push(Scalar::Int(number))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        self.push(Scalar::Uint(number))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        self.push(Scalar::Float(number))
+    }
+
+    fn visit_i128<E: Error>(self, _: i128) -> Result<(), E> {
+        self.push(Scalar::Other("a time"))
+    }
+
+    fn visit_bytes<E: Error>(self, _: &[u8]) -> Result<(), E> {
+        self.push(Scalar::Other("bytes"))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        self.push(Scalar::Other("null"))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        self.push(Scalar::Other("a list"))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        self.push(Scalar::Other("an object"))
+    }
+}
