@@ -35,6 +35,7 @@ mod lifecycle;
 mod listener;
 mod live;
 mod logging;
+mod mappings;
 mod operations;
 mod otel;
 mod pace;

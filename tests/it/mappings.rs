@@ -1,0 +1,377 @@
+//! Mappings in `examples/mappings`, with records as the tools document them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rankgauge::config;
+use rankgauge_core::decode::{Encoded, Envelope, EventRef, Formats};
+use rankgauge_core::event::{Acceptance, Action, Kind};
+use rankgauge_core::time::EventTime;
+use rankgauge_serve::clock::wall_now;
+use serde_json::{Value, json};
+
+use crate::harness::kafka::{broker, unique_name};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::wait_until;
+use crate::repository;
+
+/// Time limit of a sidecar to read its topics.
+const LIMIT: Duration = Duration::from_mins(1);
+
+fn formats(name: &str) -> Formats {
+    let file: PathBuf = repository(&format!("examples/mappings/{name}.yaml"));
+    let config = config::load(&[file], std::iter::empty(), &[]);
+    config.expect("a valid mapping").formats
+}
+
+/// Event in one line: ids, time, text or action, results or object and position.
+fn events<'a>(formats: &Formats, kind: Kind, record: impl Into<Encoded<'a>>) -> Vec<String> {
+    let acceptance = Acceptance {
+        limits: config::Config::default().engine.record_limits,
+        has_gold_texts: false,
+    };
+    let mut events = Vec::new();
+    let decoded = formats.events(kind, record, &acceptance, &mut |event| {
+        events.push(match event.expect("a valid event") {
+            EventRef::Search(search) => {
+                let results = search.results.iter().map(|hit| hit.id.to_string());
+                format!(
+                    "{} {} {} [{}] in {}",
+                    &*search.query_id,
+                    search.ts.0,
+                    search.query.as_deref().unwrap_or_default(),
+                    results.collect::<Vec<_>>().join(","),
+                    search.session_id.as_deref().unwrap_or_default(),
+                )
+            }
+            EventRef::Feedback(event) => format!(
+                "{} {} {} {}@{} in {}",
+                event.query_id.as_deref().unwrap_or_default(),
+                event.ts.0,
+                Action::NAMES[event.action.index()],
+                event.object_id.as_deref().unwrap_or_default(),
+                event.position.unwrap_or_default(),
+                event.session_id.as_deref().unwrap_or_default(),
+            ),
+        });
+    });
+    decoded.expect("a record that is decoded");
+    events
+}
+
+fn assert_events(name: &str, kind: Kind, record: &str, expected: &[&str]) {
+    assert_eq!(
+        events(&formats(name), kind, record.as_bytes()),
+        expected,
+        "{name}"
+    );
+}
+
+#[test]
+fn segment_track_calls_are_events() {
+    let searched = r#"{"anonymousId": "23adfd82", "context": {"ip": "108.0.78.21"},
+        "event": "Products Searched", "messageId": "ajs-1", "type": "track",
+        "properties": {"query": "blue roses", "results": ["507f", "505b"]},
+        "receivedAt": "2015-02-23T22:28:55.387Z", "timestamp": "2015-02-23T22:28:55.111Z",
+        "userId": "AiUGstSDIg", "originalTimestamp": "2015-02-23T22:28:55.111Z", "version": "1.1"}"#;
+    let expected = ["ajs-1 1424730535111 blue roses [507f,505b] in 23adfd82"];
+    assert_events("segment", Kind::Search, searched, &expected);
+    let clicked = r#"{"anonymousId": "23adfd82", "event": "Product Clicked", "messageId": "ajs-2",
+        "type": "track", "timestamp": "2015-02-23T22:28:58.000Z", "properties": {
+        "product_id": "507f", "sku": "G-32", "category": "Games", "name": "Monopoly", "price": 18.99,
+        "position": 1, "query_id": "ajs-1"}}"#;
+    let expected = ["ajs-1 1424730538000 click 507f@1 in 23adfd82"];
+    assert_events("segment", Kind::Feedback, clicked, &expected);
+    let ordered = r#"{"anonymousId": "23adfd82", "event": "Order Completed", "messageId": "ajs-3",
+        "type": "track", "timestamp": "2015-02-23T22:30:00.000Z", "properties": {"query_id": "ajs-1",
+        "order_id": "50314b8e", "total": 27.5, "products": [{"product_id": "507f", "price": 19}]}}"#;
+    let expected = ["ajs-1 1424730600000 conversion 507f@0 in 23adfd82"];
+    assert_events("segment", Kind::Feedback, ordered, &expected);
+    let identify = r#"{"type": "identify", "userId": "AiUGstSDIg", "traits": {"plan": "pro"}}"#;
+    assert_events("segment", Kind::Feedback, identify, &[]);
+    assert_events("segment", Kind::Search, clicked, &[]);
+}
+
+#[test]
+fn structured_cloud_events_are_events() {
+    let search = r#"{"specversion": "1.0", "type": "com.shop.search.v2", "source": "/search",
+        "subject": "session-9", "id": "A234-1234-1234", "time": "2018-04-05T17:31:00Z",
+        "datacontenttype": "application/json", "data": {"q": "zoning", "skus": ["a", "b"]}}"#;
+    let expected = ["A234-1234-1234 1522949460000 zoning [a,b] in session-9"];
+    assert_events("cloudevents", Kind::Search, search, &expected);
+    let click = r#"{"specversion": "1.0", "type": "com.shop.click.v1", "source": "/shop",
+        "subject": "session-9", "id": "c1", "time": "2018-04-05T17:31:05Z",
+        "data": {"search_id": "A234-1234-1234", "sku": "b"}}"#;
+    let expected = ["A234-1234-1234 1522949465000 click b@0 in session-9"];
+    assert_events("cloudevents", Kind::Feedback, click, &expected);
+}
+
+#[derive(Debug)]
+struct Headers(&'static [(&'static str, &'static str)]);
+
+impl Envelope for Headers {
+    fn key(&self) -> Option<&[u8]> {
+        Some(b"session-9")
+    }
+
+    fn timestamp(&self) -> Option<EventTime> {
+        None
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| value.as_bytes())
+    }
+
+    fn for_each_header(&self, visit: &mut dyn FnMut(&str, &[u8])) {
+        for (name, value) in self.0 {
+            visit(name, value.as_bytes());
+        }
+    }
+}
+
+#[test]
+fn binary_cloud_events_are_events() {
+    let headers = Headers(&[
+        ("ce_specversion", "1.0"),
+        ("ce_type", "com.shop.search.v2"),
+        ("ce_source", "/search"),
+        ("ce_id", "A234-1234-1234"),
+        ("ce_time", "2018-04-05T17:31:00Z"),
+        ("content-type", "application/json"),
+    ]);
+    let record = Encoded {
+        payload: br#"{"q": "zoning", "skus": ["a", "b"]}"#,
+        envelope: Some(&headers),
+    };
+    let found = events(&formats("cloudevents-binary"), Kind::Search, record);
+    assert_eq!(
+        found,
+        ["A234-1234-1234 1522949460000 zoning [a,b] in session-9"]
+    );
+    let found = events(&formats("cloudevents-binary"), Kind::Feedback, record);
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn rows_of_debezium_are_events() {
+    let row = |op: &str| {
+        r#"{"schema": {"type": "struct", "optional": false, "fields": []}, "payload": {
+        "before": null, "after": {"id": 1004, "at": 1465491411815123, "q": "zoning",
+        "session_id": "s9", "ids": ["a", "b"]}, "source": {"version": "3.0.0.Final",
+        "connector": "postgresql", "name": "shop", "ts_ms": 1465491411815, "db": "shop",
+        "schema": "public", "table": "searches", "txId": 555, "lsn": 24023128}, "op": "OP",
+        "ts_ms": 1465491411819}}"#
+            .replace("OP", op)
+    };
+    let expected = ["1004 1465491411815 zoning [a,b] in s9"];
+    assert_events("debezium", Kind::Search, &row("c"), &expected);
+    assert_events("debezium", Kind::Search, &row("d"), &[]);
+    let click = r#"{"payload": {"before": null, "after": {"id": 7, "at": 1465491412000000,
+        "action": "click", "search_id": 1004, "product_id": 5, "position": 0}, "op": "c"}}"#;
+    let expected = ["1004 1465491412000 click 5@1 in "];
+    assert_events("debezium", Kind::Feedback, click, &expected);
+}
+
+#[test]
+fn records_of_connect_are_events() {
+    let search = r#"{"schema": {"type": "struct", "fields": [{"type": "string", "optional": false,
+        "field": "search_id"}], "optional": false, "name": "search"}, "payload": {"search_id": "s1",
+        "created_at": 1501834166000, "term": "zoning", "session_id": "s9",
+        "results": [{"sku": "a", "score": 1.5}, {"sku": "b", "score": 1}]}}"#;
+    let expected = ["s1 1501834166000 zoning [a,b] in s9"];
+    assert_events("connect", Kind::Search, search, &expected);
+    let click = r#"{"schema": null, "payload": {"event_id": "e1", "created_at": 1501834167000,
+        "event_type": "click", "search_id": "s1", "sku": "b", "position": 2}}"#;
+    let expected = ["s1 1501834167000 click b@2 in "];
+    assert_events("connect", Kind::Feedback, click, &expected);
+}
+
+#[test]
+fn requests_of_algolia_insights_are_events() {
+    let request = r#"{"events": [
+        {"eventType": "click", "eventName": "Product Clicked", "index": "products",
+         "userToken": "user-123456", "timestamp": 1641290601962, "objectIDs": ["9780545139700"],
+         "queryID": "43b15df305339e827f0ac0bdc5ebcaa7", "positions": [7]},
+        {"eventType": "conversion", "eventName": "Product Purchased", "index": "products",
+         "userToken": "user-123456", "timestamp": 1641290602000, "objectIDs": ["9780439785969"],
+         "queryID": "43b15df305339e827f0ac0bdc5ebcaa7"}]}"#;
+    let expected = [
+        "43b15df305339e827f0ac0bdc5ebcaa7 1641290601962 click 9780545139700@7 in user-123456",
+        "43b15df305339e827f0ac0bdc5ebcaa7 1641290602000 conversion 9780439785969@0 in user-123456",
+    ];
+    assert_events("algolia-insights", Kind::Feedback, request, &expected);
+}
+
+#[test]
+fn requests_of_the_measurement_protocol_are_events() {
+    let request = r#"{"client_id": "x.1", "timestamp_micros": "1641290601962000", "events": [
+        {"name": "view_item_list", "params": {"query_id": "s1", "search_term": "zoning",
+         "session_id": 1641, "items": [{"item_id": "SKU_1", "index": 0, "item_category": "a"},
+         {"item_id": "SKU_2", "index": 1}]}},
+        {"name": "page_view", "params": {}},
+        {"name": "select_item", "params": {"query_id": "s1", "session_id": 1641,
+         "items": [{"item_id": "SKU_2", "index": 1}]}}]}"#;
+    let expected = ["s1 1641290601962 zoning [SKU_1,SKU_2] in 1641"];
+    assert_events("ga4", Kind::Search, request, &expected);
+    let expected = ["s1 1641290601962 click SKU_2@2 in 1641"];
+    assert_events("ga4", Kind::Feedback, request, &expected);
+}
+
+#[test]
+fn the_mapping_of_ubi_reads_what_the_format_reads() {
+    let query = r#"{"application": "Chorus", "query_id": "7d0c", "client_id": "c-1",
+        "user_query": "laptop", "timestamp": "2024-12-10T08:52:04.123Z",
+        "query_attributes": {}, "query_response_hit_ids": ["1", "2"]}"#;
+    let event = r#"{"application": "Chorus", "action_name": "item_click", "query_id": "7d0c",
+        "event_id": "e1", "client_id": "c-1", "timestamp": "2024-12-10T08:52:14.100Z",
+        "message_type": "CLICK_THROUGH", "event_attributes": {"object": {"object_id": "2",
+        "object_id_field": "product_id"}, "position": {"ordinal": 2}}}"#;
+    let ubi = config::load(
+        &[],
+        std::iter::empty(),
+        &[
+            ("kafka.search_format".to_owned(), "ubi".to_owned()),
+            ("kafka.feedback_format".to_owned(), "ubi".to_owned()),
+        ],
+    );
+    let ubi = ubi.expect("valid").formats;
+    for (kind, record) in [(Kind::Search, query), (Kind::Feedback, event)] {
+        let expected = events(&ubi, kind, record.as_bytes());
+        assert_eq!(events(&formats("ubi"), kind, record.as_bytes()), expected);
+        assert_eq!(expected.len(), 1);
+    }
+}
+
+#[test]
+fn the_log_of_a_shop_is_mapped() {
+    let search = r#"{"meta": {"type": "search.executed", "event_id": "s1", "ts": 1763337600120000,
+        "session": {"id": "u1"}}, "request": {"text": "zoning", "page": 1},
+        "response": {"took_ms": 12, "hits": [{"doc": {"id": "a", "kind": "x"}, "score": 2.5}]}}"#;
+    let expected = ["s1 1763337600120 zoning [a] in u1"];
+    assert_events("shop", Kind::Search, search, &expected);
+}
+
+/// Counters of a sidecar that reads `records` of each kind, as JSON with their keys.
+fn counted(formats: &str, records: &[Vec<(String, Value)>; 2], ignored: f64) -> Vec<f64> {
+    let broker = broker();
+    let (search, feedback) = broker.unique_topics("mapped", 2);
+    for (topic, records) in [(&search, &records[0]), (&feedback, &records[1])] {
+        let records = records.iter();
+        broker.produce(
+            topic,
+            records.map(|(key, value)| (key.clone(), value.to_string(), None)),
+        );
+    }
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let gold = folder.path().join("gold.json");
+    let set = json!({"version": "1", "queries": [
+        {"query_id": "Q1", "query_text": "zoning", "ground_truth": {"a": 2, "b": 1}}]});
+    std::fs::write(&gold, set.to_string()).expect("the folder can be written");
+    let kafka = json!({
+        "brokers": broker.bootstrap(), "group_id": unique_name("group"), "start": "earliest",
+        "search_topic": search, "feedback_topic": feedback,
+    });
+    let configuration = format!(
+        "{formats}\nmeasures: [nDCG@10, P@1]\ngold: {{paths: [{}]}}\npublish_interval: 200ms\n",
+        gold.display()
+    );
+    let overrides: Vec<(String, String)> = kafka
+        .as_object()
+        .expect("an object")
+        .iter()
+        .map(|(key, value)| {
+            let name = format!("RANKGAUGE__KAFKA__{}", key.to_uppercase());
+            (name, value.as_str().expect("text").to_owned())
+        })
+        .collect();
+    let overrides: Vec<(&str, &str)> = overrides
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
+    let sidecar = Sidecar::start(&configuration, &overrides);
+    let total = records.iter().map(Vec::len).sum::<usize>();
+    let total = f64::from(u32::try_from(total).expect("few"));
+    let metrics = wait_until(LIMIT, "all records are read", || {
+        let metrics = sidecar.metrics();
+        let read = metrics.sum("rankgauge_records_total", &[]);
+        ((read - total).abs() < 0.5).then_some(metrics)
+    });
+    let of = |name: &str, labels: &[(&str, &str)]| metrics.sum(name, labels);
+    let found = of("rankgauge_records_total", &[("outcome", "ignored")]);
+    assert!((found - ignored).abs() < 0.5, "{found} records are ignored");
+    vec![
+        of("rankgauge_events_total", &[("outcome", "invalid")]),
+        of("rankgauge_score_sum_total", &[("measure", "nDCG@10")]),
+        of("rankgauge_score_sum_total", &[("measure", "P@1")]),
+        of("rankgauge_records_total", &[("outcome", "used")]),
+    ]
+}
+
+#[test]
+fn records_of_a_shop_are_counted_live_as_native_events_are() {
+    let now = wall_now().as_event_time().0;
+    let (mut native, mut mapped) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
+    for number in 0..20 {
+        let (ts, user) = (now - 60_000 + number * 100, format!("u{}", number % 3));
+        let id = format!("s{number}");
+        let results = if number % 2 == 0 {
+            ["a", "x"]
+        } else {
+            ["x", "b"]
+        };
+        let hits = results.map(|id| json!({"doc": {"id": id}, "score": 1.5}));
+        let ids = results.map(|id| json!({"id": id, "score": 1.5}));
+        native[0].push((
+            user.clone(),
+            json!({"query_id": id, "ts": ts, "query": "zoning", "session_id": user,
+                "variant": "control", "results": ids}),
+        ));
+        mapped[0].push((
+            user.clone(),
+            json!({"meta": {"type": "search.executed", "event_id": id, "ts": ts * 1_000},
+                "request": {"text": "zoning"}, "response": {"hits": hits}}),
+        ));
+        mapped[0].push((user.clone(), json!({"meta": {"type": "heartbeat"}})));
+        native[1].push((
+            user.clone(),
+            json!({"event_id": format!("c{number}"), "ts": ts + 50, "type": "click", "query_id": id,
+                "position": 1}),
+        ));
+        mapped[1].push((
+            user,
+            json!({"meta": {"type": "product.opened", "event_id": format!("c{number}"),
+                "ts": (ts + 50) * 1_000}, "search_event_id": id, "index": 0}),
+        ));
+    }
+    let shop = std::fs::read_to_string(repository("examples/mappings/shop.yaml"));
+    let expected = counted("", &native, 0.0);
+    assert!(expected[1] > 9.5, "{expected:?}");
+    assert_eq!(
+        counted(&shop.expect("the mapping"), &mapped, 20.0),
+        expected
+    );
+}
+
+#[test]
+fn problems_of_a_mapping_name_file_and_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("own.yaml");
+    let text = "kafka: {search_format: own}\nformats:\n  own:\n    mapping:\n      search:\n        \
+                fields:\n          query_id: /id\n          ts: when\n          query: /q\n        \
+                hits: {list: /hits, id: /id}\n";
+    std::fs::write(&file, text).expect("the folder can be written");
+    let error =
+        config::load(std::slice::from_ref(&file), std::iter::empty(), &[]).expect_err("a problem");
+    let expected = format!(
+        "{}:8: formats.own.mapping.search.fields.ts: \"when\" is no source",
+        file.display()
+    );
+    assert!(error.to_string().contains(&expected), "{error}");
+    let unknown = "kafka: {search_format: ours}\nformats: {native: {mapping: {}}}\n";
+    std::fs::write(&file, unknown).expect("the folder can be written");
+    let error = config::load(&[file], std::iter::empty(), &[]).expect_err("problems");
+    let error = error.to_string();
+    assert!(error.contains("\"ours\" is none of native"), "{error}");
+    assert!(error.contains("is a reserved name"), "{error}");
+}
