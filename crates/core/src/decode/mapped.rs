@@ -2,7 +2,7 @@
 //! fields of events.
 //!
 //! A mapping is compiled once to a trie of its pointers ([`trie`]). A record is read along the trie,
-//! whatever its encoding, without a tree of its values; then the fields are set from what was found.
+//! in any encoding, without a tree of its values; then the fields are set from what was found.
 //! The events are checked as native events are.
 
 mod build;

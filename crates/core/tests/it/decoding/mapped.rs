@@ -185,7 +185,7 @@ fn rejections_name_the_pointer() {
         (
             "/q",
             json!({}),
-            "wrong_type: /q: text is expected, it is an object",
+            "wrong_type: /q: text is expected, it is an empty object",
         ),
         (
             "/response/hits",
