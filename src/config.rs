@@ -12,6 +12,7 @@
 //! of the values: it opens no connection, and reads no file but those it is given. [`settings`]
 //! returns every value with its place, for users.
 
+pub mod container;
 mod detection;
 mod engine;
 mod feedback;

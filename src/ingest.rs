@@ -19,6 +19,7 @@ mod publisher;
 mod recovery;
 pub mod replay;
 pub mod source;
+mod stalled;
 mod startup;
 mod undecodable;
 
@@ -51,6 +52,7 @@ use member::EngineMember;
 use pace::{Batch, Schedule, StallCheck};
 use publisher::Publisher;
 use undecodable::Undecodable;
+use stalled::StalledPartitions;
 
 pub use context::WorkerContext;
 pub use startup::{Startup, start_up};
@@ -105,6 +107,7 @@ struct Worker {
     undecodable: Undecodable,
     recent_sessions: RecentSessions,
     dead_letters: Option<DeadLetters>,
+    stalled: StalledPartitions,
 }
 
 impl Worker {
@@ -143,6 +146,7 @@ impl Worker {
             undecodable: Undecodable::new(config.commit_undecodable),
             recent_sessions: RecentSessions::new(context.number),
             dead_letters,
+            stalled: StalledPartitions::default(),
             context,
         };
         worker.await_topics()?;
@@ -298,6 +302,7 @@ impl Worker {
             note_rejection(context, rejected, &mut self.rejection_log);
         }
         self.undecodable.report(&self.context);
+        self.handle_stalls();
         let to_pause = self.consumer.member().to_pause();
         self.consumer.pause(&to_pause);
         self.consumer.rejoin_if_needed();
@@ -308,6 +313,33 @@ impl Worker {
     fn catch_up(&self, start: BootTime) {
         let engine = &mut self.consumer.member().engine;
         while engine.catch_up() && BootTime::now().since(start) < MAX_CATCH_UP_TIME {}
+    }
+
+    /// Handles stalled partitions.
+    fn handle_stalls(&mut self) {
+        let Self {
+            context,
+            consumer,
+            rejection_log,
+            recent_sessions,
+            dead_letters,
+            stalled,
+            ..
+        } = self;
+        stalled.handle(consumer, context, &mut |record| {
+            let (kind, at) = (consumer.kind_of(record), position(record));
+            let member = consumer.member();
+            if member.engine.must_defer(kind, at) || member.outstanding.is_full() {
+                return false;
+            }
+            drop(member);
+            let records = std::slice::from_ref(record);
+            let letters = dead_letters.as_ref();
+            for rejected in process(consumer, context, recent_sessions, letters, records) {
+                note_rejection(context, rejected, rejection_log);
+            }
+            true
+        });
     }
 
     /// Executes an operator command.

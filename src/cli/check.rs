@@ -191,7 +191,7 @@ fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyh
         text.push_str(&capacity::describe(config, &load));
         text.push_str(&traffic::warnings(config, gold, &load));
     }
-    if let Some(limit) = capacity::memory_limit() {
+    if let Some(limit) = config::container::memory_limit() {
         text.push_str(&capacity::warning(config, limit).unwrap_or_default());
     }
     print(&format!("{text}the configuration is valid\n"))

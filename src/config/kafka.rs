@@ -21,6 +21,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         feedback_topic: reader.get(&keys::FEEDBACK_TOPIC),
         dead_letter_topic: reader.find(&keys::DEAD_LETTER_TOPIC),
         start: reader.get(&keys::START),
+        stalled_partition: reader.get(&keys::STALLED_PARTITION),
         properties: properties(reader),
     };
     if kafka.search_topic == kafka.feedback_topic {

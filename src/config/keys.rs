@@ -27,7 +27,7 @@ use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
 use rankgauge_core::time::EventTime;
-use rankgauge_kafka::settings::Start;
+use rankgauge_kafka::settings::{StalledPartition, Start};
 use rankgauge_probe::{Method, PRESETS, Preset};
 use rankgauge_serve::log_level::LOG_LEVELS;
 
@@ -118,6 +118,12 @@ keys! {
     /// because a sidecar that joins a busy topic should not unexpectedly replay days of history.
     START: Word<Start> = "kafka.start",
         Word(&[("earliest", Start::Earliest), ("latest", Start::Latest)]), default "latest";
+    /// Handling of a partition that is stalled because librdkafka cannot read a batch, for example one
+    /// whose decompressed size exceeds receive.message.max.bytes. The batch is first read again with a
+    /// larger buffer. If that fails, wait reports the partition until an operator acts, and skip counts
+    /// the records of the batch as lost and continues after it.
+    STALLED_PARTITION: Word<StalledPartition> = "kafka.stalled_partition",
+        Word(&[("wait", StalledPartition::Wait), ("skip", StalledPartition::Skip)]), default "wait";
     /// librdkafka properties, by their librdkafka names, which librdkafka checks at start. If a name
     /// contains password, secret, key or token, the value is never printed. Prefer a variable for
     /// secrets: RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD, where each underscore stands for a dot.

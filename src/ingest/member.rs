@@ -11,9 +11,9 @@ use super::context::WorkerContext;
 use super::publisher::Publisher;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{Kind, LossReason};
 use rankgauge_kafka::dead_letters::Outstanding;
-use rankgauge_kafka::group::Member;
+use rankgauge_kafka::group::{Lost, Member};
 
 /// Engine of a worker with its publisher.
 pub(super) struct EngineMember {
@@ -40,6 +40,18 @@ impl EngineMember {
             self.publisher.publish(&self.engine);
         }
         self.publisher.take_durable_changed()
+    }
+
+    /// Counts records as lost.
+    fn lose(&mut self, lost: &[&Lost]) {
+        for it in lost {
+            self.engine.apply(Input::Lost {
+                kind: it.kind,
+                partition: it.partition,
+                before: it.before,
+                reason: it.reason,
+            });
+        }
     }
 
     /// Topic partitions to pause: those of topics that are far ahead of the other topic in event time.
@@ -85,12 +97,18 @@ impl Member for EngineMember {
         }
     }
 
-    fn assign(&mut self, starts: BTreeMap<i32, Resume>) {
+    fn assign(&mut self, starts: BTreeMap<i32, Resume>, lost: &[Lost]) {
         self.context.view().assigned(starts.len());
         for (partition, resume) in starts {
             self.engine.apply(Input::Assigned { partition, resume });
         }
+        // A move by an operator holds at once. Other losses are found again if the process ends before
+        // their count is durable.
+        let (moved, others): (Vec<&Lost>, Vec<&Lost>) =
+            (lost.iter()).partition(|it| it.reason == LossReason::Moved);
+        self.lose(&moved);
         self.publisher.reset(self.engine.commit_points());
+        self.lose(&others);
     }
 
     fn publish(&mut self) {

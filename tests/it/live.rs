@@ -27,6 +27,7 @@ mod recovery;
 mod secure;
 mod shutdown;
 mod soak;
+mod stalled;
 mod stream;
 mod topics;
 mod transactions;

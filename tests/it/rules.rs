@@ -18,7 +18,7 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
 /// Panels that alerts link to. Panel ids are assigned in the order of the rows, so a new panel changes the
 /// ids of later panels. The links must then be updated, and this table contains their targets.
-const PANELS: [(&str, &[&str]); 30] = [
+const PANELS: [(&str, &[&str]); 31] = [
     ("RankgaugeAbsent", &["Events by outcome"]),
     (
         "RankgaugeCheckpointFailing",
@@ -63,6 +63,7 @@ const PANELS: [(&str, &[&str]); 30] = [
         "RankgaugeQualityDropped",
         &["Evidence of a drop of $measure"],
     ),
+    ("RankgaugePartitionStalled", &["Consumer lag"]),
     ("RankgaugeRecordsLost", &["Data loss and limits"]),
     (
         "RankgaugeSampleRatioMismatch",

@@ -267,6 +267,12 @@ impl Engine {
                     self.partitions[index].update_lag(kind, records, wall);
                 }
             }
+            Input::Lost {
+                kind,
+                partition,
+                before,
+                reason,
+            } => self.lose(kind, partition, before, reason),
             Input::Gold(gold) => {
                 self.totals.evidence.set_gold_set(gold.sha256());
                 self.has_gold_texts = gold.has_texts();

@@ -485,3 +485,19 @@ impl Action {
         }
     }
 }
+
+/// Reason for which records are lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossReason {
+    /// They were deleted before they were read.
+    Deleted,
+    /// An operator moved the committed offset past them.
+    Moved,
+    /// Their batch cannot be read, and was skipped.
+    Unreadable,
+}
+
+impl LossReason {
+    /// Names of all reasons, in the order of their values.
+    pub const NAMES: &'static [&'static str] = &["deleted", "moved", "unreadable"];
+}

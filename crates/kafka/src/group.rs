@@ -7,6 +7,7 @@
 
 mod change;
 mod client;
+mod stall;
 mod start;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,14 +23,17 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{Kind, LossReason};
 
 use crate::connection::ConnectionLog;
 use crate::positions::Positions;
+use crate::prober::is_unreadable;
 use crate::throttle::Throttle;
 use crate::{Error, Settings, commit_metadata, topic};
+use stall::StallWatch;
 
 pub use rdkafka::message::{BorrowedMessage, Message, OwnedMessage};
+pub use stall::Stall;
 
 /// Time-out of a topic metadata request, and interval between two checks of the topics.
 const TOPIC_CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -53,8 +57,9 @@ pub trait Member: Send + 'static {
     /// it were returned by a poll.
     fn note_end(&mut self, kind: Kind, partition: i32, end: i64, is_read: bool);
 
-    /// Takes over partitions at their start positions, which are durable.
-    fn assign(&mut self, starts: BTreeMap<i32, Resume>);
+    /// Takes over partitions at their start positions, which are durable. Records that are `lost`
+    /// before these positions are counted.
+    fn assign(&mut self, starts: BTreeMap<i32, Resume>, lost: &[Lost]);
 
     /// Publishes all counted records and waits until they are durable.
     fn publish(&mut self);
@@ -67,6 +72,19 @@ pub trait Member: Send + 'static {
 
     /// Drops the state of partitions that another member owns from now on.
     fn revoke(&mut self, partitions: &BTreeSet<i32>);
+}
+
+/// Records of a topic partition that are lost, from the first one that is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Kind of the topic.
+    pub kind: Kind,
+    /// Partition number.
+    pub partition: i32,
+    /// First offset that is not lost.
+    pub before: i64,
+    /// Reason of the loss.
+    pub reason: LossReason,
 }
 
 /// Records that were polled together.
@@ -181,6 +199,14 @@ impl<M: Member> Consumer<M> {
             // The consumer leaves its group, because the worker polled too rarely.
             Some(RDKafkaErrorCode::PollExceeded) => {
                 self.membership().state().loss = Some(Loss::PollInterval);
+            }
+            _ if is_unreadable(problem) => {
+                let mut state = self.membership().state();
+                state.stall_watch.note_unreadable(Instant::now());
+                let log = &mut state.unreadable_log;
+                if let Some(suppressed) = log.admit() {
+                    warn!(worker, error = %problem, suppressed, "batch cannot be read");
+                }
             }
             // The callback for errors has logged it, with the message of librdkafka.
             _ => debug!(worker, error = %problem, "consumer error"),
@@ -298,6 +324,34 @@ impl<M: Member> Consumer<M> {
                 error = %problem,
                 "cannot pause or resume partitions"
             );
+        }
+    }
+
+    /// Stalled topic partitions, as of the last statistics of librdkafka.
+    pub fn stalls(&self) -> Vec<Stall> {
+        self.membership().state().stalls.clone()
+    }
+
+    /// Continues a topic partition at `offset`. The worker has processed, or lost, the records before
+    /// it.
+    pub fn continue_at(&self, kind: Kind, partition: i32, offset: i64) {
+        let membership = self.membership();
+        let topic = membership.settings.topic(kind);
+        let position = Offset::Offset(offset);
+        let moved = (self.inner).seek(topic, partition, position, BROKER_REQUEST_TIMEOUT);
+        let mut state = membership.state();
+        (state.stalls).retain(|it| (it.kind, it.partition) != (kind, partition));
+        (state.stall_watch).note((partition, kind), None, Instant::now());
+        if let Err(problem) = moved {
+            warn!(
+                worker = membership.worker,
+                topic,
+                partition,
+                offset,
+                error = %problem,
+                "cannot continue a partition; rejoining the consumer group"
+            );
+            state.rejoin = true;
         }
     }
 
@@ -440,6 +494,12 @@ struct State<M> {
     next_check: Option<Instant>,
     /// Paused topic partitions.
     held: BTreeSet<(i32, Kind)>,
+    /// Progress of the topic partitions.
+    stall_watch: StallWatch,
+    /// Stalled topic partitions, as of the last statistics.
+    stalls: Vec<Stall>,
+    /// Rate limit of the log messages about unreadable batches.
+    unreadable_log: Throttle,
     /// Deferred records. A topic partition has at most one, because it is paused then.
     deferred: BTreeMap<(i32, Kind), OwnedMessage>,
 }
@@ -459,7 +519,16 @@ impl<M: Member> State<M> {
             next_check: None,
             held: BTreeSet::new(),
             deferred: BTreeMap::new(),
+            stall_watch: StallWatch::default(),
+            stalls: Vec::new(),
+            unreadable_log: Throttle::default(),
         }
+    }
+
+    /// Begins the detection of stalled topic partitions again, because the assignment changes.
+    fn forget_stalls(&mut self) {
+        self.stall_watch.clear();
+        self.stalls.clear();
     }
 
     fn set_connected(&mut self, is_connected: bool) {

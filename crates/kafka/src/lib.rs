@@ -26,6 +26,7 @@ pub mod envelope;
 mod error;
 pub mod group;
 pub mod positions;
+pub mod prober;
 pub mod producer;
 pub mod reader;
 pub mod settings;

@@ -32,6 +32,8 @@ pub struct Settings {
     pub dead_letter_topic: Option<String>,
     /// Start position of a partition without a committed offset.
     pub start: Start,
+    /// Handling of a topic partition that is stalled by a batch that cannot be read.
+    pub stalled_partition: StalledPartition,
     /// Further librdkafka properties, without those that the sidecar sets itself.
     pub properties: Properties,
 }
@@ -43,6 +45,15 @@ pub enum Start {
     Earliest,
     /// The end of the partition: only records produced from now on are read.
     Latest,
+}
+
+/// Handling of a topic partition that is stalled by a batch that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StalledPartition {
+    /// Wait for the operator.
+    Wait,
+    /// Skip the batch, and count its records as lost.
+    Skip,
 }
 
 /// librdkafka properties by name. `Display` and `Debug` mask secrets.

@@ -1,10 +1,10 @@
-//! Wall clock of the process.
+//! Clocks of the process.
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: the clock is read here"
 )]
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use rankgauge_core::time::WallTime;
 
@@ -14,4 +14,9 @@ pub fn wall_now() -> WallTime {
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Current time of the clock that cannot be set.
+pub fn monotonic_now() -> Instant {
+    Instant::now()
 }

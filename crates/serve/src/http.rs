@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, HeaderValue};
@@ -24,13 +25,13 @@ use super::server::{
 use super::shared::Shared;
 use super::text::{self, Text};
 use crate::clock::wall_now;
-use crate::live::{Control, Published};
+use crate::live::{Control, Published, StalledPartition};
 use rankgauge_core::engine::family;
-use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_core::time::WallTime;
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
 /// than any wait in a worker's loop.
-const HEARTBEAT_TIMEOUT: Millis = Millis(60_000);
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// State that the listeners expose.
 #[derive(Debug)]
@@ -87,11 +88,12 @@ impl Exposition {
 
     /// Reason for a failed liveness check; `None` if the process is alive.
     pub(super) fn liveness_problem(&self) -> Option<String> {
-        let now = wall_now();
         let stalled = |number: usize| {
-            let age = now.since(self.published.views[number].heartbeat());
-            (age > HEARTBEAT_TIMEOUT)
-                .then(|| format!("worker {number} has been stalled for {} s", age.0 / 1_000))
+            let age = self.published.views[number].heartbeat_age();
+            (age > HEARTBEAT_TIMEOUT).then(|| {
+                let seconds = age.as_secs();
+                format!("worker {number} has been stalled for {seconds} s")
+            })
         };
         (0..self.published.views.len()).find_map(stalled)
     }
@@ -109,7 +111,20 @@ impl Exposition {
             ));
         }
         let undecodable = views.iter().find_map(|view| view.undecodable());
-        undecodable.map(|problem| problem.to_string())
+        if let Some(problem) = undecodable {
+            return Some(problem.to_string());
+        }
+        let stalled = self.published.stalled();
+        stalled.first().map(|it| {
+            let StalledPartition {
+                topic,
+                partition,
+                offset,
+                cause,
+                ..
+            } = it;
+            format!("partition {partition} of {topic} is stalled at offset {offset}: {cause}")
+        })
     }
 
     /// Response to `/healthz` and `/readyz`, also under the names that Prometheus uses; `None` for

@@ -16,4 +16,4 @@ pub use commands::Command;
 pub use control::Control;
 pub use dead_letter_counts::DeadLetterCounts;
 pub use published::{Enabled, Published};
-pub use view::{CheckpointView, WorkerView};
+pub use view::{CheckpointView, StalledPartition, WorkerView};

@@ -38,6 +38,7 @@ pub struct ProcessMetrics {
     gold_reload_timestamp: Gauge,
     snapshot_age: GaugeVec,
     kafka_connected: IntGaugeVec,
+    partition_stalled: GaugeVec,
     assigned_partitions: IntGauge,
     rebalances: IntCounter,
     sessions_split: IntCounter,
@@ -205,6 +206,7 @@ impl ProcessMetrics {
                 .add(Gauge::with_opts(opts(&family::GOLD_RELOAD_TIMESTAMP)))?,
             snapshot_age: families.gauges(&family::SNAPSHOT_AGE)?,
             kafka_connected: families.whole_gauges(&family::KAFKA_CONNECTED)?,
+            partition_stalled: families.gauges(&family::PARTITION_STALLED)?,
             assigned_partitions: families.gauge(&family::ASSIGNED_PARTITIONS)?,
             rebalances: families.counter(&family::REBALANCES)?,
             sessions_split: families.counter(&family::SESSIONS_CROSS_PARTITION)?,
@@ -327,6 +329,12 @@ impl ProcessMetrics {
                 .set(i64::from(view.connected()));
             partitions += view.partitions();
             rebalances += view.rebalances();
+        }
+        self.partition_stalled.reset();
+        for stalled in published.stalled() {
+            self.partition_stalled
+                .with_label_values(&[&stalled.topic, &stalled.partition.to_string()])
+                .set(stalled.since.elapsed().as_secs_f64());
         }
         for (kind, topic) in Kind::ALL.into_iter().zip(topics) {
             let Some(counts) = published.dead_letter_counts(kind) else {

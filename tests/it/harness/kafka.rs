@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::{ClientContext, DefaultClientContext};
-use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::error::KafkaError;
 use rdkafka::message::{BorrowedMessage, DeliveryResult, Headers as _, Message as _};
 use rdkafka::metadata::MetadataPartition;
@@ -354,6 +354,54 @@ impl Broker {
             .create_with_context(Deliveries::default())
             .unwrap_or_else(|error| panic!("no Kafka producer: {error}"));
         Producer(producer)
+    }
+
+    /// Writes records to partition 0 of `topic` as one batch compressed with `codec`.
+    pub(crate) fn produce_batch(&self, topic: &str, codec: &str, records: &[Vec<u8>]) {
+        let producer = self
+            .settings()
+            .set("compression.type", codec)
+            .set("message.max.bytes", "1000000000")
+            .set("batch.size", "1000000000")
+            // All records are in the queue by then.
+            .set("linger.ms", "3000")
+            .create_with_context(Deliveries::default())
+            .unwrap_or_else(|error| panic!("no Kafka producer: {error}"));
+        let records = records.iter().map(|payload| ("", payload, Some(0)));
+        Producer(producer).produce(topic, records);
+    }
+
+    /// Damages the compressed content of the last batch in partition 0 of `topic`. The broker is
+    /// stopped.
+    pub(crate) fn damage_last_batch(&self, topic: &str) {
+        assert!(self.program.is_none(), "the broker is stopped");
+        let log = format!("data/{topic}-0/00000000000000000000.log");
+        let path = self.folder.path().join(log);
+        let mut bytes = fs::read(&path).expect("the log of the partition");
+        let mut last = 0;
+        loop {
+            let length = &bytes[last + 8..last + 12];
+            let length = u32::from_be_bytes(length.try_into().expect("four bytes"));
+            let next = last + 12 + length as usize;
+            if next >= bytes.len() {
+                break;
+            }
+            last = next;
+        }
+        // The header of a batch has 61 bytes.
+        bytes[last + 61..].fill(0xff);
+        fs::write(&path, bytes).expect("the log can be written");
+    }
+
+    /// Commits an offset of a group without members, as an operator does.
+    pub(crate) fn commit_offset(&self, group: &str, topic: &str, partition: i32, offset: i64) {
+        let consumer: BaseConsumer = self.client(group);
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, partition, Offset::Offset(offset))
+            .expect("invariant: an offset is valid");
+        consumer
+            .commit(&list, CommitMode::Sync)
+            .unwrap_or_else(|error| panic!("cannot commit for {group}: {error}"));
     }
 
     /// Reads all current records of `topic`, sorted by partition and offset.

@@ -3,7 +3,7 @@
 //! The sidecar starts with a configuration file, stops with signals, and is observed only over HTTP
 //! and through its log. This module must not use the library.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -212,6 +212,12 @@ impl Exposition {
                 let sample =
                     sample(line).ok_or_else(|| format!("line {number} is not a sample: {line}"))?;
                 exposition.samples.push(sample);
+            }
+        }
+        let mut series = BTreeSet::new();
+        for sample in &exposition.samples {
+            if !series.insert((&sample.name, &sample.labels)) {
+                return Err(format!("a series has two samples: {sample:?}"));
             }
         }
         Ok(exposition)

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{
-    SHUTDOWN, assert_same, count, counters, replayed, scrape_when_received, settings, start,
+    SHUTDOWN, SOON, assert_same, count, counters, replayed, scrape_when_received, settings, start,
     wait_until_counted,
 };
 use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
+use crate::harness::wait_until;
 
 fn group(settings: &Value) -> &str {
     let group = &settings["kafka"]["group_id"];
@@ -100,7 +101,7 @@ fn records_deleted_by_retention_are_counted_as_an_offset_gap_and_logged() {
     let judged = count(&exposition, "rankgauge_searches_total", &[("slice", "all")]);
     assert_eq!(judged, stream.produced()[0] - gap);
     let gaps = |kind: Kind| {
-        let labels = [("topic", stream.topic(kind))];
+        let labels = [("topic", stream.topic(kind)), ("reason", "deleted")];
         count(&exposition, "rankgauge_offset_gap_records_total", &labels)
     };
     assert_eq!(Kind::ALL.map(gaps), [gap, 0]);
@@ -123,4 +124,55 @@ fn records_deleted_by_retention_are_counted_as_an_offset_gap_and_logged() {
     let log = second.log();
     let mut deletions = log.lines().filter(|line| line.contains("log_start="));
     assert!(deletions.all(|line| !line.contains("partition=1")), "{log}");
+}
+
+#[test]
+fn committed_offsets_moved_forward_while_stopped_are_counted_and_logged() {
+    let mut stream = Stream::on_new_topics(broker(), 1, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &stream);
+    settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
+    let first = start(&settings);
+    stream.produce(broker(), 200);
+    wait_until_counted(broker(), &settings, &stream);
+    stop(first);
+    let topic = stream.topic(Kind::Search).to_owned();
+    let counted = broker().end_offsets(&topic)[0];
+
+    stream.produce(broker(), 200);
+    let skipped = 80;
+    broker().commit_offset(group(&settings), &topic, 0, counted + skipped);
+    let second = start(&settings);
+
+    let gap = |sidecar: &Sidecar, reason| {
+        let labels = [("topic", topic.as_str()), ("reason", reason)];
+        count(
+            &sidecar.metrics(),
+            "rankgauge_offset_gap_records_total",
+            &labels,
+        )
+    };
+    let skipped = u64::try_from(skipped).expect("a small count");
+    wait_until(SOON, "the move is counted", || {
+        (gap(&second, "moved") == skipped).then_some(())
+    });
+    // Every search is judged on arrival.
+    wait_until(SOON, "the other searches are read", || {
+        let labels = [("slice", "all")];
+        let judged = count(&second.metrics(), "rankgauge_searches_total", &labels);
+        (judged == stream.produced()[0] - skipped).then_some(())
+    });
+    assert_eq!(gap(&second, "deleted"), 0);
+    let said = format!(
+        "committed offset moved forward; skipped records counted as an offset gap worker=0 \
+         topic=\"{topic}\" partition=0 offset={counted} committed={}",
+        counted + 80
+    );
+    assert!(second.log().contains(&said), "{}", second.log());
+    // The move is counted once.
+    stop(second);
+    let third = start(&settings);
+    wait_until(SOON, "partitions are assigned", || {
+        (third.get("/readyz").0 == 200).then_some(())
+    });
+    assert_eq!(gap(&third, "moved"), skipped);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::id::{SearchIds, Target};
 use crate::engine::partition::Resume;
 use crate::engine::window::Progress;
-use crate::event::{Feedback, Kind, RecordCounts, RecordOutcome, Rejection, Search};
+use crate::event::{Feedback, Kind, LossReason, RecordCounts, RecordOutcome, Rejection, Search};
 use crate::gold::GoldSet;
 use crate::time::WallTime;
 
@@ -97,6 +97,17 @@ pub enum Input<'a> {
         partition: i32,
         /// Number of records still to be read.
         records: u64,
+    },
+    /// Loss of the records of a topic partition from the first offset that is not yet counted.
+    Lost {
+        /// Kind of the topic.
+        kind: Kind,
+        /// In which partition.
+        partition: i32,
+        /// First offset that is not lost.
+        before: i64,
+        /// Reason of the loss.
+        reason: LossReason,
     },
     /// Gold set that judges all following searches.
     Gold(Arc<GoldSet>),

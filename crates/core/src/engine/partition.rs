@@ -272,9 +272,19 @@ impl Partition {
         }
     }
 
+    /// Moves past the records before an offset, which are lost. Returns the number of those that
+    /// were not counted.
+    pub(super) fn lose(&mut self, kind: Kind, before: i64) -> u64 {
+        let kind = kind.index();
+        self.expected[kind] = self.expected[kind].max(Some(before));
+        let counted = self.counted[kind].unwrap_or(before);
+        self.counted[kind] = Some(counted.max(before));
+        u64::try_from(before - counted).unwrap_or(0)
+    }
+
     /// Registers the receipt of a record. Returns whether it must be counted, and the number of
-    /// missing offsets before it. The counted offset is never before the expected one. A gap in the
-    /// log is therefore counted once, across all owners.
+    /// offsets without a record before it. The counted offset is never before the expected one. A
+    /// gap in the log is therefore counted once, across all owners.
     pub(super) fn receive(&mut self, kind: Kind, offset: i64) -> (bool, u64) {
         self.expected[kind.index()] = Some(offset + 1);
         let counted = &mut self.counted[kind.index()];

@@ -8,7 +8,7 @@ use crate::engine::family::{self, Family};
 use crate::engine::input::Position;
 use crate::engine::partition::Resume;
 use crate::engine::registry::Label;
-use crate::event::{Kind, Reason, RecordCounts, RecordOutcome, Rejection, SpanOutcome};
+use crate::event::{Kind, LossReason, Reason, RecordCounts, RecordOutcome, Rejection, SpanOutcome};
 use crate::time::EventTime;
 
 /// Record whose events are being read.
@@ -106,9 +106,22 @@ impl Engine {
         let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
         if gap > 0 {
             let topic = Label::from_position(kind.index());
-            self.count(&family::OFFSET_GAP_RECORDS, [topic], gap);
+            self.count(&family::OFFSETS_WITHOUT_RECORDS, [topic], gap);
         }
         (index, fresh)
+    }
+
+    /// Counts the records of an assigned topic partition before an offset as lost, unless they are
+    /// counted.
+    pub(super) fn lose(&mut self, kind: Kind, partition: i32, before: i64, reason: LossReason) {
+        let Some(index) = self.find(partition) else {
+            return;
+        };
+        let lost = self.partitions[index].lose(kind, before);
+        if lost > 0 {
+            let labels = [kind.index(), reason as usize].map(Label::from_position);
+            self.count(&family::OFFSET_GAP_RECORDS, labels, lost);
+        }
     }
 
     /// Rejects an event too far in the future, because it must not advance a watermark. `None` if

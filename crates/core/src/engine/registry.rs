@@ -254,6 +254,12 @@ impl std::fmt::Debug for Registry {
     }
 }
 
+/// Returns true if `value` is [`OTHER`], with any number of further underscores at its beginning.
+fn is_overflow_name(value: &str) -> bool {
+    let rest = value.strip_suffix(OTHER);
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte == b'_'))
+}
+
 impl Registry {
     /// Creates an empty registry with the limits of `settings`. A series that exposes several
     /// samples in a family, for example one for each window or bucket, counts that many times
@@ -276,9 +282,17 @@ impl Registry {
     }
 
     /// Returns the label for `value`, or [`Label::OTHER`] if the dimension is full or the value is
-    /// longer than 256 bytes.
+    /// longer than 256 bytes. A value that is called [`OTHER`] gets one more underscore at its
+    /// beginning, and so does every value that looks like the result.
     pub fn label(&self, dimension: Dimension, value: &str) -> Label {
         let values = &self.labels[dimension as usize];
+        let escaped;
+        let value = if is_overflow_name(value) {
+            escaped = format!("_{value}");
+            &escaped
+        } else {
+            value
+        };
         if let Some(number) = values.numbers.get(value) {
             return Label(*number);
         }

@@ -20,6 +20,17 @@ pub struct PartitionStatus {
     pub lag: [Option<u64>; 2],
 }
 
+impl PartitionStatus {
+    /// Adds the status that another worker published of the same partition. One of them is older:
+    /// it has the lower watermark and, of the same records, the greater lag.
+    fn combine(&mut self, other: &Self) {
+        self.watermark = self.watermark.max(other.watermark);
+        for (mine, theirs) in self.lag.iter_mut().zip(other.lag) {
+            *mine = (*mine).into_iter().chain(theirs).min();
+        }
+    }
+}
+
 /// Memory held for what grows with traffic, in approximate bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
@@ -69,8 +80,13 @@ impl Snapshot {
         self.memory.joins += memory.joins;
         self.memory.totals += memory.totals;
         self.memory.limit += memory.limit;
-        self.partitions.extend(partitions.iter().cloned());
-        self.partitions.sort_by_key(|status| status.partition);
+        // Until both workers have published after a rebalance, both name the partition.
+        for theirs in partitions {
+            match (self.partitions).binary_search_by_key(&theirs.partition, |it| it.partition) {
+                Ok(index) => self.partitions[index].combine(theirs),
+                Err(index) => self.partitions.insert(index, theirs.clone()),
+            }
+        }
         self.progress = match (self.progress, *progress) {
             (Some(mine), Some(theirs)) => Some(mine.combine(theirs)),
             (mine, theirs) => mine.or(theirs),

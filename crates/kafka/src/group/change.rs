@@ -38,7 +38,7 @@ impl<M: Member> Membership<M> {
             return;
         }
         let resolved = self.resolve(consumer, assigned);
-        let (starts, resumes) = match resolved {
+        let (starts, resumes, lost) = match resolved {
             Ok(resolved) => resolved,
             Err(problem) => {
                 warn!(
@@ -54,10 +54,11 @@ impl<M: Member> Membership<M> {
         let mut state = self.state();
         state.held.clear();
         state.deferred.clear();
+        state.forget_stalls();
         let numbers: Vec<i32> = resumes.keys().copied().collect();
         state.assigned = numbers.iter().copied().collect();
         // The start positions are durable: they come from a checkpoint or from Kafka.
-        state.member.assign(resumes);
+        state.member.assign(resumes, &lost);
         drop(state);
         // librdkafka may keep a partition paused across assignments, hence the resume.
         let assigned = consumer
@@ -111,6 +112,7 @@ impl<M: Member> Membership<M> {
             .collect();
         let mut state = self.state();
         state.member.revoke(&numbers);
+        state.forget_stalls();
         state
             .assigned
             .retain(|partition| !numbers.contains(partition));

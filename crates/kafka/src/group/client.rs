@@ -1,6 +1,8 @@
 //! Client callbacks of librdkafka: log messages, errors, and statistics, which provide lag and
 //! connection state.
 
+use std::time::Instant;
+
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -9,6 +11,7 @@ use tracing::{debug, info, warn};
 
 use rankgauge_core::event::Kind;
 
+use super::stall::Position;
 use super::{Member, Membership, State};
 use crate::connection::ConnectionProblem;
 use crate::throttle::Throttle;
@@ -77,12 +80,21 @@ impl<M: Member> ClientContext for Membership<M> {
         let was_connected = state.is_connected;
         state.set_connected(connected);
         if !connected {
+            // Without a connection, no partition can make progress.
+            state.forget_stalls();
             return;
         }
         state.connection.connected(self.worker, !was_connected);
         let State {
-            member, assigned, ..
+            member,
+            assigned,
+            held,
+            deferred,
+            stall_watch,
+            stalls,
+            ..
         } = &mut *state;
+        let now = Instant::now();
         for kind in Kind::ALL {
             let Some(topic) = statistics.topics.get(self.settings.topic(kind)) else {
                 continue;
@@ -97,11 +109,20 @@ impl<M: Member> ClientContext for Membership<M> {
                 } else {
                     partition.ls_offset
                 };
+                let place = (*number, kind);
+                let is_paused = held.contains(&place) || deferred.contains_key(&place);
+                let waits = !is_paused && partition.next_offset < end;
+                let position = waits.then_some(Position {
+                    fetch: partition.next_offset,
+                    received: partition.app_offset,
+                });
+                stall_watch.note(place, position, now);
                 if end >= 0 {
                     let is_read = partition.fetchq_cnt == 0 && partition.next_offset >= end;
                     member.note_end(kind, *number, end, is_read);
                 }
             }
         }
+        *stalls = stall_watch.stalls(now);
     }
 }

@@ -9,11 +9,11 @@ use rdkafka::error::KafkaResult;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
 
-use super::{BROKER_REQUEST_TIMEOUT, Member, Membership};
+use super::{BROKER_REQUEST_TIMEOUT, Lost, Member, Membership};
 use crate::commit_metadata;
 use crate::settings::Start;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{Kind, LossReason};
 use rankgauge_core::time::WallTime;
 
 /// Candidate start positions of a topic partition.
@@ -31,16 +31,18 @@ struct StartCandidates {
     of_disk: Option<CommitPoint>,
     /// True if a known position belongs to an earlier topic of the same name.
     is_recreated: bool,
+    /// True if the committed position has no metadata of a worker.
+    is_of_operator: bool,
 }
 
 impl<M: Member> Membership<M> {
     /// Resolves the start position of each partition to a numeric offset. No choice is left to
-    /// librdkafka.
+    /// librdkafka. Returns the records that are lost before these positions, too.
     pub(super) fn resolve(
         &self,
         consumer: &BaseConsumer<Self>,
         assigned: &TopicPartitionList,
-    ) -> KafkaResult<(TopicPartitionList, BTreeMap<i32, Resume>)> {
+    ) -> KafkaResult<(TopicPartitionList, BTreeMap<i32, Resume>, Vec<Lost>)> {
         let mut wanted = TopicPartitionList::with_capacity(assigned.count());
         for element in assigned.elements() {
             wanted.add_partition(element.topic(), element.partition());
@@ -58,6 +60,7 @@ impl<M: Member> Membership<M> {
         }
         let mut starts = TopicPartitionList::with_capacity(known.len());
         let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
+        let mut lost = Vec::new();
         for topic in &known {
             // Both topics of a partition resume from the same source. With one position from disk
             // and one from Kafka, a search counted before the one position and its feedback read
@@ -68,12 +71,12 @@ impl<M: Member> Membership<M> {
                     |point: &Option<CommitPoint>| point.as_ref().map(CommitPoint::progress);
                 progress(&it.of_disk) >= progress(&it.of_kafka)
             });
-            let point = self.start_of(topic, disk_is_further);
+            let point = self.start_of(topic, disk_is_further, &mut lost);
             let (partition, start) = (topic.partition, Offset::Offset(point.rebuild));
             starts.add_partition_offset(&topic.topic, partition, start)?;
             resumes.entry(partition).or_default().add(&point);
         }
-        Ok((starts, resumes))
+        Ok((starts, resumes, lost))
     }
 
     /// Returns the candidate start positions of a topic partition whose log has the offsets
@@ -88,10 +91,12 @@ impl<M: Member> Membership<M> {
         let (topic, partition) = (committed.topic(), committed.partition());
         let kind = self.settings.kind_of(topic);
         let positions = &self.positions;
+        let mut is_of_operator = false;
         let of_kafka = match committed.offset() {
             Offset::Offset(offset) => {
                 let metadata = committed.metadata();
                 let known = commit_metadata::decode(partition, kind, offset, metadata);
+                is_of_operator = known.is_none();
                 Some(known.unwrap_or_else(|| CommitPoint::starting_at(partition, kind, offset)))
             }
             _ => None,
@@ -120,70 +125,62 @@ impl<M: Member> Membership<M> {
             of_kafka: of_kafka.filter(is_of_this),
             of_disk: of_disk.filter(is_of_this),
             is_recreated,
+            is_of_operator,
         }
     }
 
-    /// Returns the start position of a topic partition.
-    fn start_of(&self, known: &StartCandidates, disk_is_further: bool) -> CommitPoint {
+    /// Returns the start position of a topic partition. Adds the records before it that are `lost`.
+    fn start_of(
+        &self,
+        known: &StartCandidates,
+        disk_is_further: bool,
+        lost: &mut Vec<Lost>,
+    ) -> CommitPoint {
         let worker = self.worker;
         let StartCandidates {
             topic,
             partition,
             kind,
             low,
-            high,
             of_kafka,
             of_disk,
-            is_recreated,
+            is_of_operator,
+            ..
         } = known;
-        let (partition, kind, low, high) = (*partition, *kind, *low, *high);
-        let starting_at = |start| CommitPoint::starting_at(partition, kind, start);
+        let (partition, kind, low) = (*partition, *kind, *low);
         let (first, second) = if disk_is_further {
             (of_disk, of_kafka)
         } else {
             (of_kafka, of_disk)
         };
         let Some(mut point) = first.clone().or_else(|| second.clone()) else {
-            if *is_recreated {
-                // The log ends before the counted position, or all its records are newer than the
-                // last commit.
-                error!(
-                    worker,
-                    topic,
-                    partition,
-                    offset = low,
-                    log_end = high,
-                    "topic was recreated; starting at the beginning"
-                );
-                return starting_at(low);
-            }
-            // Records written to a new partition before its detection must be counted.
-            let found = self.positions.partitions();
-            let number = usize::try_from(partition).unwrap_or_default();
-            if found.is_some_and(|found| number >= found) {
-                info!(
-                    worker,
-                    topic,
-                    partition,
-                    offset = low,
-                    "new partition; starting at the beginning"
-                );
-                return starting_at(low);
-            }
-            let start = match self.settings.start {
-                Start::Earliest => low,
-                Start::Latest => high,
-            };
-            info!(
+            return self.start_without_position(known);
+        };
+        if let (false, true, Some(on_disk)) = (disk_is_further, is_of_operator, of_disk)
+            && on_disk.counted < point.counted
+        {
+            warn!(
                 worker,
                 topic,
                 partition,
-                offset = start,
-                "no committed offset; kafka.start applies"
+                offset = on_disk.counted,
+                committed = point.counted,
+                "committed offset moved forward; skipped records counted as an offset gap"
             );
-            return starting_at(start);
-        };
-        if point.counted < low {
+            lost.push(Lost {
+                kind,
+                partition,
+                before: point.counted,
+                reason: LossReason::Moved,
+            });
+            point.counted = on_disk.counted;
+        } else if point.counted < low {
+            lost.push(Lost {
+                kind,
+                partition,
+                before: low,
+                reason: LossReason::Deleted,
+            });
             error!(
                 worker,
                 topic,
@@ -206,6 +203,57 @@ impl<M: Member> Membership<M> {
         }
         point.rebuild = point.rebuild.max(low);
         point
+    }
+    /// Returns the start position of a topic partition without a known position.
+    fn start_without_position(&self, known: &StartCandidates) -> CommitPoint {
+        let worker = self.worker;
+        let StartCandidates {
+            topic,
+            partition,
+            low,
+            high,
+            ..
+        } = known;
+        let (partition, low, high) = (*partition, *low, *high);
+        let starting_at = |start| CommitPoint::starting_at(partition, known.kind, start);
+        if known.is_recreated {
+            // The log ends before the counted position, or all its records are newer than the
+            // last commit.
+            error!(
+                worker,
+                topic,
+                partition,
+                offset = low,
+                log_end = high,
+                "topic was recreated; starting at the beginning"
+            );
+            return starting_at(low);
+        }
+        // Records written to a new partition before its detection must be counted.
+        let found = self.positions.partitions();
+        let number = usize::try_from(partition).unwrap_or_default();
+        if found.is_some_and(|found| number >= found) {
+            info!(
+                worker,
+                topic,
+                partition,
+                offset = low,
+                "new partition; starting at the beginning"
+            );
+            return starting_at(low);
+        }
+        let start = match self.settings.start {
+            Start::Earliest => low,
+            Start::Latest => high,
+        };
+        info!(
+            worker,
+            topic,
+            partition,
+            offset = start,
+            "no committed offset; kafka.start applies"
+        );
+        starting_at(start)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values of secret properties appear in no error.
 
 use rankgauge_kafka::reader::Reader;
-use rankgauge_kafka::settings::{Properties, Settings, Start};
+use rankgauge_kafka::settings::{Properties, Settings, StalledPartition, Start};
 
 const MARKER: &str = "planted-marker-5f3a";
 
@@ -37,6 +37,7 @@ fn settings(properties: &[(&str, &str)]) -> Settings {
         feedback_topic: "feedback".to_owned(),
         dead_letter_topic: None,
         start: Start::Latest,
+        stalled_partition: StalledPartition::Wait,
         properties: owned.collect(),
     }
 }

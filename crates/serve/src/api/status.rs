@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{AdminApi, GoldSetInfo};
-use crate::live::{CheckpointView, WorkerView};
+use crate::live::{CheckpointView, StalledPartition, WorkerView};
 use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::snapshot::PartitionStatus;
@@ -77,6 +77,20 @@ pub(crate) struct PartitionPosition {
     #[schemars(extend("format" = "date-time"))]
     pub(crate) watermark: Option<String>,
     pub(crate) watermark_delay_seconds: Option<f64>,
+    /// Topics of the partition that have records to read and deliver none.
+    pub(crate) stalled: Vec<StalledTopic>,
+}
+
+/// Topic of a partition that has records to read and delivers none.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct StalledTopic {
+    pub(crate) topic: String,
+    /// Offset at which reading stopped.
+    pub(crate) offset: i64,
+    /// Time since the last progress.
+    pub(crate) seconds: f64,
+    /// Cause, with its remedy.
+    pub(crate) cause: &'static str,
 }
 
 pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
@@ -91,7 +105,11 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             let snapshot = view.snapshot();
             let statuses = snapshot.partitions.iter();
             let topics = &exposition.names.topics;
-            let statuses = statuses.map(|status| partition(worker, status, topics, now));
+            let stalled = view.stalled();
+            let statuses = statuses.map(|status| PartitionPosition {
+                stalled: stalled_topics(&stalled, status.partition),
+                ..partition(worker, status, topics, now)
+            });
             statuses.collect::<Vec<_>>()
         })
         .collect();
@@ -129,7 +147,7 @@ fn worker(number: usize, view: &WorkerView, now: WallTime) -> WorkerStatus {
         assigned: view.has_been_assigned(),
         partitions: view.partitions(),
         rebalances: view.rebalances(),
-        heartbeat_age_seconds: age(view.heartbeat(), now),
+        heartbeat_age_seconds: view.heartbeat_age().as_secs_f64(),
         snapshot_age_seconds: view.snapshot().wall.map(|wall| age(wall, now)),
         checkpoint: view.checkpoint().map(|view| checkpoint(view, now)),
     }
@@ -160,7 +178,20 @@ fn partition(
         watermark_delay_seconds: status
             .watermark
             .map(|watermark| seconds(now.as_event_time().since(watermark))),
+        stalled: Vec::new(),
     }
+}
+
+fn stalled_topics(stalled: &[StalledPartition], partition: i32) -> Vec<StalledTopic> {
+    let of_it = stalled.iter().filter(|it| it.partition == partition);
+    of_it
+        .map(|it| StalledTopic {
+            topic: it.topic.clone(),
+            offset: it.offset,
+            seconds: it.since.elapsed().as_secs_f64(),
+            cause: it.cause,
+        })
+        .collect()
 }
 
 /// Events by outcome. With the pending ones, they add up to the events received.

@@ -8,7 +8,7 @@ use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
 use super::regressions::Regressions;
 use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
-use super::view::WorkerView;
+use super::view::{StalledPartition, WorkerView};
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -74,6 +74,12 @@ impl Published {
             merged.merge(&view.snapshot());
         }
         merged
+    }
+
+    /// Stalled topic partitions of all workers.
+    pub fn stalled(&self) -> Vec<StalledPartition> {
+        let of_views = self.views.iter().map(|view| view.stalled());
+        of_views.flat_map(|stalled| stalled.to_vec()).collect()
     }
 
     /// Query statistics of all workers for `gold`; `None` if the API is disabled.

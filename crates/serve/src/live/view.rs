@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
-use crate::clock::wall_now;
+use crate::clock::monotonic_now;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
@@ -15,15 +15,35 @@ use rankgauge_core::time::WallTime;
 #[derive(Debug)]
 pub struct WorkerView {
     pub(super) snapshot: ArcSwap<Snapshot>,
-    heartbeat: AtomicI64,
+    /// Time of the last heartbeat since `created`, in milliseconds.
+    heartbeat: AtomicU64,
+    created: Instant,
     connected: AtomicBool,
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
     rebalances: AtomicU64,
     /// Problem of each topic of which nothing decodes.
     undecodable: [ArcSwapOption<String>; 2],
+    stalled: ArcSwap<Vec<StalledPartition>>,
     /// `None` without checkpoints.
     checkpoint: Option<CheckpointView>,
+}
+
+/// Topic partition that has records to read and delivers none.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StalledPartition {
+    /// Kind of the topic.
+    pub kind: Kind,
+    /// Name of the topic.
+    pub topic: String,
+    /// Partition number.
+    pub partition: i32,
+    /// Offset at which reading stopped.
+    pub offset: i64,
+    /// Time of the last progress.
+    pub since: Instant,
+    /// Cause, with its remedy.
+    pub cause: &'static str,
 }
 
 /// View of the checkpoints of a worker.
@@ -81,12 +101,14 @@ impl WorkerView {
     pub fn new(has_checkpoints: bool) -> Self {
         Self {
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
-            heartbeat: AtomicI64::new(wall_now().0),
+            heartbeat: AtomicU64::new(0),
+            created: monotonic_now(),
             connected: AtomicBool::new(false),
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
             rebalances: AtomicU64::new(0),
             undecodable: [const { ArcSwapOption::const_empty() }; 2],
+            stalled: ArcSwap::default(),
             checkpoint: has_checkpoints.then(CheckpointView::default),
         }
     }
@@ -101,9 +123,11 @@ impl WorkerView {
         self.snapshot.load_full()
     }
 
-    /// Start time of the last iteration of the worker's loop.
-    pub fn heartbeat(&self) -> WallTime {
-        WallTime(self.heartbeat.load(Ordering::Relaxed))
+    /// Time since the start of the last iteration of the worker's loop. It does not depend on the
+    /// wall clock, which can be set.
+    pub fn heartbeat_age(&self) -> Duration {
+        let last = Duration::from_millis(self.heartbeat.load(Ordering::Relaxed));
+        self.created.elapsed().saturating_sub(last)
     }
 
     /// Returns true if a broker is connected.
@@ -164,7 +188,20 @@ impl WorkerView {
 
     /// Records the start of an iteration of the worker's loop.
     pub fn beat(&self) {
-        self.heartbeat.store(wall_now().0, Ordering::Relaxed);
+        let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heartbeat.store(now, Ordering::Relaxed);
+    }
+
+    /// Sets the stalled topic partitions.
+    pub fn set_stalled(&self, stalled: Vec<StalledPartition>) {
+        if !(stalled.is_empty() && self.stalled.load().is_empty()) {
+            self.stalled.store(Arc::new(stalled));
+        }
+    }
+
+    /// Stalled topic partitions.
+    pub fn stalled(&self) -> Arc<Vec<StalledPartition>> {
+        self.stalled.load_full()
     }
 
     /// Sets the state of the connection to the brokers.

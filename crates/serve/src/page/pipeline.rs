@@ -176,7 +176,7 @@ fn partitions(status: &Status) -> Markup {
                     thead { tr { th scope="col" { "Partition" } th scope="col" { "Worker" } @for topic in status.partitions[0].lag.keys() { th scope="col" { "Lag of " (topic) } } th scope="col" { "Watermark" } th scope="col" { "Delay" } } }
                     tbody { @for it in &status.partitions { tr {
                         th scope="row" { (it.partition) }
-                        td data-label="Worker" { (it.worker) }
+                        td data-label="Worker" { (it.worker) @for stalled in &it.stalled { div.bad { "✗ " (text(&stalled.topic)) " is stalled at offset " (stalled.offset) " for " (duration(stalled.seconds)) ": " (stalled.cause) } } }
                         @for (topic, lag) in &it.lag { td data-label={ "Lag of " (topic) } { @if let Some(lag) = lag { (count(*lag)) } @else { span.name { "–" } } } }
                         td data-label="Watermark" { @if let Some(at) = &it.watermark { (time(at)) } @else { span.name { "–" } } }
                         td data-label="Delay" { @if let Some(delay) = it.watermark_delay_seconds { (score(delay)) " s" } @else { span.name { "–" } } }

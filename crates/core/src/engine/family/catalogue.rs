@@ -8,7 +8,7 @@ use crate::engine::cost::Direction;
 use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::Dimension;
-use crate::event::{Action, EvaluationCounts, SpanOutcome};
+use crate::event::{Action, EvaluationCounts, LossReason, SpanOutcome};
 use crate::ranking::Ineligible;
 
 const MEASURE: LabelName = exposed("measure");
@@ -511,9 +511,16 @@ families! {
     );
     OFFSET_GAP_RECORDS = counter(
         "offset_gap_records_total",
+        &[TOPIC, one_of("reason", LossReason::NAMES)],
+        "Offsets that were lost, by reason: deleted before they were read (deleted), skipped \
+         because an operator moved the committed offset forward (moved), or skipped because their \
+         batch cannot be read (unreadable).",
+    ).recorded().exposed_at_zero();
+    OFFSETS_WITHOUT_RECORDS = counter(
+        "offsets_without_records_total",
         &[TOPIC],
-        "Offsets that were never delivered: deleted by retention before they were read, or \
-         used by transaction markers.",
+        "Offsets that deliver no record and lose none: markers and aborted records of \
+         transactions, and records that compaction removed.",
     ).recorded().exposed_at_zero();
     OVERFLOW_SAMPLES = counter(
         "overflow_samples_total",
@@ -536,6 +543,12 @@ families! {
         "consumer_lag_records",
         &[exposed("topic"), exposed("partition")],
         "Records of the partition that are not yet read, as last reported by the broker.",
+    );
+    PARTITION_STALLED = gauge(
+        "partition_stalled_seconds",
+        &[exposed("topic"), exposed("partition")],
+        "Time since the last record of a partition that has records to read and delivers none, in \
+         seconds. Exposed after 30 seconds; absent for all other partitions.",
     );
     WATERMARK_DELAY = gauge(
         "watermark_delay_seconds",

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rankgauge_core::engine::Engine;
+use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
 use serde_json::json;
@@ -402,4 +403,27 @@ fn numbers_that_nobody_reuses_stay_retired_for_days() {
             pair("Z", "1")
         ]
     );
+}
+
+#[test]
+fn variant_with_the_name_of_the_overflow_series_has_a_series_of_its_own() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for (offset, variant) in ["__other__", "___other__", "V1", "_other__"]
+        .iter()
+        .enumerate()
+    {
+        let search = json!({
+            "query_id": offset, "ts": START, "query_key": "g0", "results": [{"id": "d0"}],
+            "variant": variant,
+        });
+        let offset = i64::try_from(offset).expect("a small number");
+        read(&mut engine, Kind::Search, 0, offset, &search.to_string());
+    }
+    let names = ["___other__", "____other__", "V1", "_other__"];
+    let values = world.registry.values(Dimension::Variant);
+    for name in names {
+        assert!(values.iter().any(|it| &**it == name), "{name}: {values:?}");
+    }
 }

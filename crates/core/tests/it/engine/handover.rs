@@ -9,7 +9,7 @@ use rankgauge_core::engine::family;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{Kind, LossReason};
 
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
 use super::{
@@ -251,10 +251,10 @@ fn an_event_rejected_as_future_stays_rejected_after_the_wall_clock_catches_up() 
     assert_conserved(&fleet, [2, 0]);
 }
 
-/// Skipped offsets by topic.
+/// Offsets without records by topic.
 fn gaps(fleet: &Fleet) -> [i128; 2] {
     let merged = fleet.merged();
-    let gaps = merged.totals.counters.of(&family::OFFSET_GAP_RECORDS);
+    let gaps = merged.totals.counters.of(&family::OFFSETS_WITHOUT_RECORDS);
     [0, 1].map(|topic| gaps.get(topic).copied().unwrap_or(0))
 }
 
@@ -268,6 +268,57 @@ fn a_gap_in_the_log_is_counted_once_across_owners() {
     assert_eq!(gaps(&fleet), [1, 0]);
     fleet.hand_over(0, Kind::Feedback);
     assert_eq!(gaps(&fleet), [1, 0]);
+}
+
+#[test]
+fn lost_records_are_counted_once_with_their_reason() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    read(&mut engine, Kind::Search, 0, 4, &DRAFT.write("a", 0));
+    let lose = |engine: &mut Engine, before, reason| {
+        engine.apply(Input::Lost {
+            kind: Kind::Search,
+            partition: 0,
+            before,
+            reason,
+        });
+    };
+    lose(&mut engine, 12, LossReason::Unreadable);
+    lose(&mut engine, 12, LossReason::Unreadable);
+    lose(&mut engine, 3, LossReason::Deleted);
+    assert_eq!(engine.next_offset(Kind::Search, 0), Some(12));
+    read(&mut engine, Kind::Search, 0, 12, &DRAFT.write("b", 0));
+    lose(&mut engine, 15, LossReason::Deleted);
+    let snapshot = engine.snapshot();
+    let counted = snapshot.totals.counters.of(&family::OFFSET_GAP_RECORDS);
+    assert_eq!(counted.iter().sum::<i128>(), 7 + 2);
+    let without = snapshot
+        .totals
+        .counters
+        .of(&family::OFFSETS_WITHOUT_RECORDS);
+    assert_eq!(without.iter().sum::<i128>(), 0);
+}
+
+#[test]
+fn partition_that_two_workers_publish_is_merged_into_one() {
+    let world = World::new(settings());
+    let [mut old, mut new] = [world.engine(), world.engine()];
+    assign(&mut old, 3);
+    assign(&mut new, 3);
+    assign(&mut new, 1);
+    for (engine, records) in [(&mut old, 9), (&mut new, 4)] {
+        engine.apply(Input::Lag {
+            kind: Kind::Search,
+            partition: 3,
+            records,
+        });
+    }
+    let mut merged = old.snapshot();
+    merged.merge(&new.snapshot());
+    let partitions: Vec<i32> = merged.partitions.iter().map(|it| it.partition).collect();
+    assert_eq!(partitions, [1, 3]);
+    assert_eq!(merged.partitions[1].lag, [Some(4), None]);
 }
 
 #[test]
