@@ -285,14 +285,16 @@ impl Registry {
     /// longer than 256 bytes. A value that is called [`OTHER`] gets one more underscore at its
     /// beginning, and so does every value that looks like the result.
     pub fn label(&self, dimension: Dimension, value: &str) -> Label {
+        if is_overflow_name(value) {
+            return self.exposed_label(dimension, &format!("_{value}"));
+        }
+        self.exposed_label(dimension, value)
+    }
+
+    /// Returns the label with the name `value` in an exposition or a checkpoint, as [`Self::label`]
+    /// does for the value of an event.
+    pub(super) fn exposed_label(&self, dimension: Dimension, value: &str) -> Label {
         let values = &self.labels[dimension as usize];
-        let escaped;
-        let value = if is_overflow_name(value) {
-            escaped = format!("_{value}");
-            &escaped
-        } else {
-            value
-        };
         if let Some(number) = values.numbers.get(value) {
             return Label(*number);
         }

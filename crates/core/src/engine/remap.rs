@@ -75,7 +75,9 @@ impl<'a> IdRemap<'a> {
         let dimensions = Dimension::ALL.into_iter().zip(&saved.labels);
         let labels: Vec<Vec<Label>> = dimensions
             .map(|(dimension, values)| {
-                let labels = values.iter().map(|value| registry.label(dimension, value));
+                let labels = values
+                    .iter()
+                    .map(|value| registry.exposed_label(dimension, value));
                 labels.collect()
             })
             .collect();

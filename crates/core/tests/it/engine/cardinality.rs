@@ -426,4 +426,8 @@ fn variant_with_the_name_of_the_overflow_series_has_a_series_of_its_own() {
     for name in names {
         assert!(values.iter().any(|it| &**it == name), "{name}: {values:?}");
     }
+    // A restart changes no name.
+    let restored = World::new(world.settings.as_ref().clone());
+    restored.engine().restore(&engine.state());
+    assert_eq!(restored.registry.values(Dimension::Variant), values);
 }
