@@ -51,8 +51,8 @@ use boot_time::BootTime;
 use member::EngineMember;
 use pace::{Batch, Schedule, StallCheck};
 use publisher::Publisher;
-use undecodable::Undecodable;
 use stalled::StalledPartitions;
+use undecodable::Undecodable;
 
 pub use context::WorkerContext;
 pub use startup::{Startup, start_up};
@@ -324,6 +324,7 @@ impl Worker {
             recent_sessions,
             dead_letters,
             stalled,
+            undecodable,
             ..
         } = self;
         stalled.handle(consumer, context, &mut |record| {
@@ -335,7 +336,8 @@ impl Worker {
             drop(member);
             let records = std::slice::from_ref(record);
             let letters = dead_letters.as_ref();
-            for rejected in process(consumer, context, recent_sessions, letters, records) {
+            let noted = (&mut *recent_sessions, &mut *undecodable);
+            for rejected in process(consumer, context, noted, letters, records) {
                 note_rejection(context, rejected, rejection_log);
             }
             true
