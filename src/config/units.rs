@@ -5,8 +5,7 @@
 use std::time::Duration;
 
 /// Message for a text that is not a duration.
-pub(super) const DURATION: &str =
-    "is not a duration; write a whole number and a unit (ms, s, m or h), as 500ms, 30s, 10m, 24h";
+pub(super) const DURATION: &str = "is not a duration; write a whole number and a unit (ms, s, m, h or d), as 500ms, 30s, 10m, 24h";
 
 /// Message for a text that is not an amount of memory.
 pub(super) const BYTES: &str =
@@ -16,6 +15,9 @@ pub(super) const BYTES: &str =
 type Units = [(&'static str, u64)];
 
 const MILLISECONDS: &Units = &[("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
+
+/// Durations are printed in hours at most.
+const DAYS: &Units = &[("d", 86_400_000)];
 
 /// The short names are those of Kubernetes.
 const MEMORY: &Units = &[
@@ -45,9 +47,10 @@ fn format(number: u64, units: &Units, zero: &str) -> String {
     )
 }
 
-/// Parses `500ms`, `30s`, `10m` or `24h`. `None` for any other text and on overflow.
+/// Parses `500ms`, `30s`, `10m`, `24h` or `90d`. `None` for any other text and on overflow.
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
-    parse(text, MILLISECONDS).map(Duration::from_millis)
+    let millis = parse(text, MILLISECONDS).or_else(|| parse(text, DAYS));
+    millis.map(Duration::from_millis)
 }
 
 /// Formats a duration as the configuration writes it. Fractions of a millisecond are cut.
@@ -76,7 +79,8 @@ mod tests {
         assert_eq!(parse_duration("30s"), Some(Duration::from_secs(30)));
         assert_eq!(parse_duration("10m"), Some(Duration::from_mins(10)));
         assert_eq!(parse_duration("24h"), Some(Duration::from_hours(24)));
-        let wrong = ["", "30", "s", "1.5h", "-1s", "1 s", "1d", "1h30m"];
+        assert_eq!(parse_duration("90d"), Some(Duration::from_hours(90 * 24)));
+        let wrong = ["", "30", "s", "1.5h", "-1s", "1 s", "1w", "1h30m"];
         for text in wrong.into_iter().chain(["99999999999999999999s"]) {
             assert_eq!(parse_duration(text), None, "{text}");
         }

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::Arc;
 
 use rankgauge::checkpoint::folder::{Folder, look};
-use rankgauge::checkpoint::{Checkpoint, Source, Unreadable};
+use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
 use rankgauge::config::Config;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::{Engine, Position};
@@ -91,8 +91,9 @@ fn show_prints_time_counts_and_positions() {
     let shown = show(scratch.path(), &[]);
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     let page = text(&shown.stdout);
+    let written = format!("Worker 0, written 2025-06-15T15:06:40Z, format {VERSION}");
     for expected in [
-        "Worker 0, written 2025-06-15T15:06:40Z, format 1",
+        &*written,
         "group rankgauge on cluster a-cluster",
         "search: 1 duplicate",
         "feedback: none",

@@ -331,6 +331,18 @@ impl ProcessMetrics {
             rebalances += view.rebalances();
         }
         self.partition_stalled.reset();
+        let partitions_read = published.views.iter().flat_map(|view| {
+            let snapshot = view.snapshot();
+            let numbers = snapshot.partitions.iter().map(|status| status.partition);
+            numbers.collect::<Vec<_>>()
+        });
+        for partition in partitions_read {
+            for topic in topics {
+                self.partition_stalled
+                    .with_label_values(&[topic, &partition.to_string()])
+                    .set(0.0);
+            }
+        }
         for stalled in published.stalled() {
             self.partition_stalled
                 .with_label_values(&[&stalled.topic, &stalled.partition.to_string()])

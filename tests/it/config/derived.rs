@@ -357,7 +357,7 @@ fn scalar(shape: &Shape) -> Value {
         Shape::Bytes(..) => {
             json!({"type": ["string", "integer"], "pattern": "^[0-9]+((Ki|Mi|Gi)B?)?$"})
         }
-        Shape::Duration(..) => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h)$"}),
+        Shape::Duration(..) => json!({"type": "string", "pattern": "^[0-9]+(ms|s|m|h|d)$"}),
         Shape::Words(words) => {
             let others = words.iter().map(|word| typed(word));
             let others = others.filter(|value| !value.is_string());

@@ -170,7 +170,7 @@ fn problems_of_all_layers_are_reported_together_in_order() {
     );
     let expected = [
         "0.yaml:2: engine.feedback_window: \"10\" is not a duration; write a whole number and a \
-         unit (ms, s, m or h), as 500ms, 30s, 10m, 24h",
+         unit (ms, s, m, h or d), as 500ms, 30s, 10m, 24h",
         "0.yaml:3: workers: \"many\" is not a whole number",
         "0.yaml:4: log.level: \"loud\" is none of off, error, warn, info, debug, trace",
         "1.yaml:1: kafka: is a section of keys; give them, indented below it, or remove the key",

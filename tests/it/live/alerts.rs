@@ -283,6 +283,10 @@ fn spoilt(mut records: Vec<Record>) -> Vec<Record> {
                 && let Some(results) = search["results"].as_array_mut()
             {
                 results.drain(..results.len().div_ceil(2));
+                // A list that begins below rank 1 would not be judged.
+                for (result, rank) in results.iter_mut().zip(1..) {
+                    result["rank"] = Value::from(rank);
+                }
                 record.payload = search.to_string().into_bytes();
             }
         }

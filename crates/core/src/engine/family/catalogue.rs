@@ -548,7 +548,7 @@ families! {
         "partition_stalled_seconds",
         &[exposed("topic"), exposed("partition")],
         "Time since the last record of a partition that has records to read and delivers none, in \
-         seconds. Exposed after 30 seconds; absent for all other partitions.",
+         seconds, from 30 seconds on; 0 for all other partitions.",
     );
     WATERMARK_DELAY = gauge(
         "watermark_delay_seconds",
