@@ -493,7 +493,12 @@ mod tests {
             let lines = help.examples.lines().filter(|line| !line.starts_with('#'));
             for line in lines {
                 for part in line.split("&&") {
-                    let line = part.split(['>', '|']).next().unwrap_or_default();
+                    let mut is_quoted = false;
+                    let end = part.find(|character| {
+                        is_quoted ^= character == '\'';
+                        !is_quoted && matches!(character, '>' | '|')
+                    });
+                    let line = part.get(..end.unwrap_or(part.len())).unwrap_or_default();
                     // An argument in quotes is one word.
                     let words = line.split('\'').enumerate().flat_map(|(place, text)| {
                         let is_quoted = place % 2 == 1;
