@@ -1,7 +1,7 @@
 //! Decoder of records in a team's own format, described by a mapping: pointers into a record become the
 //! fields of events.
 //!
-//! A mapping is compiled once to a trie of its pointers ([`trie`]). A record is read along the trie,
+//! A mapping is compiled once to a trie of its pointers (`trie`). A record is read along the trie,
 //! in any encoding, without a tree of its values; then the fields are set from what was found.
 //! The events are checked as native events are.
 
