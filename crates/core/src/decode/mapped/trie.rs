@@ -260,6 +260,39 @@ fn reject<E: Error>(found: &mut Found<'_>, reason: Reason, detail: fmt::Argument
     E::custom("")
 }
 
+/// Visits of values without members or elements, which `$take` of the visitor takes.
+macro_rules! visit_scalars {
+    ($take:ident) => {
+        fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
+            self.$take(Scalar::Text(Cow::Borrowed(text)))
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
+            self.$take(Scalar::Text(Cow::Owned(text.to_owned())))
+        }
+
+        fn visit_bool<E: Error>(self, truth: bool) -> Result<(), E> {
+            self.$take(Scalar::Bool(truth))
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+            self.$take(Scalar::Int(number))
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+            self.$take(Scalar::Uint(number))
+        }
+
+        fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+            self.$take(Scalar::Float(number))
+        }
+
+        fn visit_bytes<E: Error>(self, _: &[u8]) -> Result<(), E> {
+            self.$take(Scalar::Other("bytes"))
+        }
+    };
+}
+
 impl<'de: 'a, 'a> DeserializeSeed<'de> for Walk<'_, 'a> {
     type Value = ();
 
@@ -275,38 +308,12 @@ impl<'de: 'a, 'a> Visitor<'de> for Walk<'_, 'a> {
         formatter.write_str("any value")
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
-        self.capture(Scalar::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        self.capture(Scalar::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_bool<E: Error>(self, truth: bool) -> Result<(), E> {
-        self.capture(Scalar::Bool(truth))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
-        self.capture(Scalar::Int(number))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        self.capture(Scalar::Uint(number))
-    }
+    visit_scalars!(capture);
 
     /// Times of encodings that state their unit, in milliseconds.
     fn visit_i128<E: Error>(self, millis: i128) -> Result<(), E> {
         let time = i64::try_from(millis).map(|millis| Scalar::Time(EventTime(millis)));
         self.capture(time.unwrap_or(Scalar::Other("a time out of range")))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
-        self.capture(Scalar::Float(number))
-    }
-
-    fn visit_bytes<E: Error>(self, _: &[u8]) -> Result<(), E> {
-        self.capture(Scalar::Other("bytes"))
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
@@ -427,36 +434,10 @@ impl<'de: 'a, 'a> Visitor<'de> for OfList<'_, 'a> {
         formatter.write_str("any value")
     }
 
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<(), E> {
-        self.push(Scalar::Text(Cow::Borrowed(text)))
-    }
-
-    fn visit_str<E: Error>(self, text: &str) -> Result<(), E> {
-        self.push(Scalar::Text(Cow::Owned(text.to_owned())))
-    }
-
-    fn visit_bool<E: Error>(self, truth: bool) -> Result<(), E> {
-        self.push(Scalar::Bool(truth))
-    }
-
-    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
-        self.push(Scalar::Int(number))
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
-        self.push(Scalar::Uint(number))
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
-        self.push(Scalar::Float(number))
-    }
+    visit_scalars!(push);
 
     fn visit_i128<E: Error>(self, _: i128) -> Result<(), E> {
         self.push(Scalar::Other("a time"))
-    }
-
-    fn visit_bytes<E: Error>(self, _: &[u8]) -> Result<(), E> {
-        self.push(Scalar::Other("bytes"))
     }
 
     fn visit_unit<E: Error>(self) -> Result<(), E> {
