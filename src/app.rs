@@ -164,7 +164,8 @@ pub struct App {
 
 impl App {
     /// Opens the listeners, loads the gold set, and starts the workers. An unavailable broker does
-    /// not prevent the start; gold files that cannot be read in time delay it. The lost lines of `log` are exposed. `log_level` is what
+    /// not prevent the start; gold files that cannot be read in time delay it. The lost lines of
+    /// `log` are exposed. `log_level` is what
     /// operators change through the API, if they can.
     ///
     /// # Errors

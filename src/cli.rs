@@ -27,6 +27,7 @@ mod output;
 mod probe;
 #[cfg(feature = "demo")]
 mod produce;
+mod recorded;
 mod replay;
 mod run;
 mod settings;

@@ -12,16 +12,15 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
+use crate::cli::recorded::read_events;
 use crate::cli::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
-use crate::ingest::history::{Record, Wire, from_files, from_kafka};
-use crate::ingest::source::SourceError;
+use crate::ingest::history::Record;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_eval::clicks::{
     Analysis, AnalysisOptions, CleanLog, ClickLog, ClickModel, DEFAULT_MEMORY_LIMIT, analyse,
 };
 use rankgauge_eval::text_layout::{Column, TextTable, count_of, escape_controls};
-use rankgauge_kafka::Error;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct FromClicks {
@@ -121,10 +120,6 @@ impl FromClicks {
     }
 
     fn read(&self, config: &Config) -> Result<CleanLog, Failure> {
-        let wire = Wire {
-            formats: &config.formats,
-            limits: &config.engine.record_limits,
-        };
         let judge_by = config.engine.judging.judge_by;
         let mut log = ClickLog::new(judge_by, usize::from(self.depth), DEFAULT_MEMORY_LIMIT);
         let mut first_invalid = None;
@@ -135,16 +130,7 @@ impl FromClicks {
                 first_invalid.get_or_insert_with(|| format!("{place}: {why}"));
             }
         };
-        let read = match self.last {
-            Some(last) => from_kafka(&config.kafka, last, wire, &mut take),
-            None => from_files(&self.search, &self.feedback, wire, &mut take),
-        };
-        read.map_err(|error| match error {
-            SourceError::File { .. } | SourceError::Kafka(Error::Configuration(_)) => {
-                Failure::Usage(error.into())
-            }
-            error @ SourceError::Kafka(_) => Failure::Running(error.into()),
-        })?;
+        read_events(config, self.last, &self.search, &self.feedback, &mut take)?;
         let log = log.clean();
         if log.searches_read == 0 {
             let first = first_invalid.map_or_else(String::new, |it| format!("; first: {it}"));

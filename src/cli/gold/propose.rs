@@ -11,9 +11,9 @@ use super::adopt::write_set;
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::logging;
+use crate::cli::recorded::read_events;
 use crate::config::Config;
-use crate::ingest::history::{Record, Wire, from_files, from_kafka};
-use crate::ingest::source::SourceError;
+use crate::ingest::history::Record;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
@@ -21,7 +21,6 @@ use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
 use rankgauge_eval::text_layout::{Column, TextTable, count_of, escape_controls, truncate};
-use rankgauge_kafka::Error;
 
 pub(in crate::cli) use arguments::Propose;
 use arguments::{Written, write_sheet};
@@ -87,10 +86,6 @@ impl Propose {
         gold: &GoldSet,
         invalid: &mut Invalid,
     ) -> Result<Proposals, Failure> {
-        let wire = Wire {
-            formats: &config.formats,
-            limits: &config.engine.record_limits,
-        };
         let mut tally = Tally::new(gold, config.engine.judging.judge_by, DEFAULT_MEMORY_LIMIT);
         let mut take = |record: Record<'_>| match record {
             Record::Search(event) => tally.search(event),
@@ -106,16 +101,7 @@ impl Propose {
                 }
             }
         };
-        let read = match self.last {
-            Some(last) => from_kafka(&config.kafka, last, wire, &mut take),
-            None => from_files(&self.search, &self.feedback, wire, &mut take),
-        };
-        read.map_err(|error| match error {
-            SourceError::File { .. } | SourceError::Kafka(Error::Configuration(_)) => {
-                Failure::Usage(error.into())
-            }
-            error @ SourceError::Kafka(_) => Failure::Running(error.into()),
-        })?;
+        read_events(config, self.last, &self.search, &self.feedback, &mut take)?;
         Ok(tally.proposals(&ProposalOptions {
             min_clicks: self.min_clicks,
             min_searches: self.min_searches,

@@ -13,16 +13,15 @@ use crate::cli::gold::output::{self, Output};
 use crate::cli::layout::Page;
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
+use crate::cli::recorded::read_events;
 use crate::cli::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
-use crate::ingest::history::{Record, Wire, from_files, from_kafka};
-use crate::ingest::source::SourceError;
+use crate::ingest::history::Record;
 use rankgauge_eval::labelling::draw::{Draw, Focus, Target, draw};
 use rankgauge_eval::labelling::frame::{self, Frame, FrameBuilder};
 use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::sheet;
 use rankgauge_eval::text_layout::count_of;
-use rankgauge_kafka::Error;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct DrawArguments {
@@ -166,10 +165,6 @@ impl DrawArguments {
     }
 
     fn frame_of_events(&self, config: &Config) -> Result<Frame, Failure> {
-        let wire = Wire {
-            formats: &config.formats,
-            limits: &config.engine.record_limits,
-        };
         let judge_by = config.engine.judging.judge_by;
         let mut builder = FrameBuilder::new(self.variant.clone(), &self.measure, judge_by);
         let mut take = |record: Record<'_>| {
@@ -177,16 +172,7 @@ impl DrawArguments {
                 builder.search(search);
             }
         };
-        let read = match self.last {
-            Some(last) => from_kafka(&config.kafka, last, wire, &mut take),
-            None => from_files(&self.search, &[], wire, &mut take),
-        };
-        read.map_err(|error| match error {
-            SourceError::File { .. } | SourceError::Kafka(Error::Configuration(_)) => {
-                Failure::Usage(error.into())
-            }
-            error @ SourceError::Kafka(_) => Failure::Running(error.into()),
-        })?;
+        read_events(config, self.last, &self.search, &[], &mut take)?;
         builder
             .finish()
             .map_err(|error| Failure::Usage(error.into()))
