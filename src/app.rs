@@ -9,6 +9,7 @@
 
 pub mod gold_files;
 mod gold_watch;
+pub mod signals;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -23,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{error, info, warn};
 
@@ -106,6 +107,9 @@ pub enum AppError {
         /// Cause.
         source: IngestError,
     },
+    /// Request to stop before the first gold set was loaded.
+    #[error("stopped before the gold set was loaded")]
+    Stopped,
     /// Panic of a worker, which is a defect.
     #[error("worker {0} panicked: this is a defect, please report it with the log above")]
     WorkerPanicked(usize),
@@ -117,22 +121,14 @@ pub enum AppError {
     ShutdownTimeout(usize),
 }
 
-/// Waits for SIGTERM (Kubernetes) or SIGINT (Ctrl-C).
+/// Runtime of the listeners.
 ///
 /// # Errors
-/// If a signal handler cannot be installed.
-pub async fn stop_signal() -> std::io::Result<()> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let name = tokio::select! {
-        _ = terminate.recv() => "SIGTERM",
-        _ = interrupt.recv() => "SIGINT",
-    };
-    info!(
-        signal = name,
-        "signal received; committing and leaving the group"
-    );
-    Ok(())
+/// If it cannot be started.
+pub fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
 }
 
 /// End of the thread of a worker.
@@ -176,6 +172,20 @@ impl App {
         log: &LogQueue,
         log_level: Option<LogLevel>,
     ) -> Result<Self, AppError> {
+        Self::start_unless(runtime()?, config, log, log_level, std::future::pending())
+    }
+
+    /// Starts as [`App::start`] on `runtime`, unless `stopped` completes before the gold set is loaded.
+    ///
+    /// # Errors
+    /// As [`App::start`], and [`AppError::Stopped`].
+    pub fn start_unless(
+        runtime: Runtime,
+        config: Config,
+        log: &LogQueue,
+        log_level: Option<LogLevel>,
+        stopped: impl Future<Output = ()>,
+    ) -> Result<Self, AppError> {
         let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
@@ -207,9 +217,6 @@ impl App {
             is_gold_configured: !config.gold.paths.is_empty(),
             last_length: AtomicUsize::new(0),
         });
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
         let (listener, address) = listen(&runtime, config.metrics_listen, "metrics.listen")?;
         let scheme = metrics_web.scheme();
         info!(
@@ -249,12 +256,15 @@ impl App {
                 runtime.spawn(watch_web(web));
             }
         }
-        if !config.gold.paths.is_empty()
-            && let Err(problem) = runtime.block_on(wait_for_gold(&exposition, first_load))
-        {
+        if !config.gold.paths.is_empty() && let Err(problem) = runtime.block_on(async {
+            tokio::select! {
+                loaded = wait_for_gold(&exposition, first_load) => loaded.map_err(AppError::Gold),
+                () = stopped => Err(AppError::Stopped),
+            }
+        }) {
             // An earlier read may hang.
             runtime.shutdown_background();
-            return Err(AppError::Gold(problem));
+            return Err(problem);
         }
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
@@ -280,10 +290,9 @@ impl App {
         self.address
     }
 
-    /// Reloads the gold set on each SIGHUP, as `POST /-/reload` does. It completes only with an
-    /// error: if the signal handler cannot be installed.
-    pub fn reload_on_hangup(&self) -> impl Future<Output = io::Result<Infallible>> + use<> {
-        reload_on_hangup(self.reload.clone())
+    /// Reloads the gold set on each SIGHUP, as `POST /-/reload` does, without end.
+    pub fn reload_on_hangup(&self, hangup: Signal) -> impl Future<Output = Infallible> + use<> {
+        reload_on_hangup(hangup, self.reload.clone())
     }
 
     /// Address of the admin listener; `None` if it is disabled.
@@ -523,8 +532,10 @@ async fn wait_for_gold(
     }
 }
 
-async fn reload_on_hangup(reload: Option<mpsc::Sender<ReloadRequest>>) -> io::Result<Infallible> {
-    let mut hangup = signal(SignalKind::hangup())?;
+async fn reload_on_hangup(
+    mut hangup: Signal,
+    reload: Option<mpsc::Sender<ReloadRequest>>,
+) -> Infallible {
     loop {
         hangup.recv().await;
         info!(signal = "SIGHUP", "signal received; reloading the gold set");

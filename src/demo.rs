@@ -28,7 +28,8 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::app::{App, stop_signal};
+use crate::app::App;
+use crate::app::signals::stop_signal;
 use crate::config::{self, Config};
 use crate::log::Log;
 use rankgauge_core::event::Kind;
@@ -159,6 +160,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     };
     let mut display = Display::start(options.json, context, messages)?;
     let ended = app.run_until(async {
+        let stop = stop_signal()?;
         let watching = watch(
             options,
             settings.start,
@@ -169,7 +171,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         );
         tokio::select! {
             shown = watching => shown,
-            signal = stop_signal() => signal.map_err(anyhow::Error::from),
+            () = stop => Ok(()),
         }
     });
     // A failure is reported on the screen that was left.

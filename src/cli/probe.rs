@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::Args;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::MissedTickBehavior;
 use tracing::{info, warn};
 
@@ -15,6 +14,7 @@ use super::failure::Failure;
 use super::logging;
 use super::output::{check_writable, print, print_or_write};
 use super::settings::SettingsArguments;
+use crate::app::signals::stop_signal;
 use crate::config::{self, Config};
 use rankgauge_core::decode::Format;
 use rankgauge_core::gold::{self, GoldSet};
@@ -284,16 +284,4 @@ fn write(
         );
     }
     Ok(written)
-}
-
-/// Prepares to wait for SIGTERM or SIGINT.
-pub(super) fn stop_signal() -> std::io::Result<impl Future<Output = ()> + use<>> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    Ok(async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    })
 }

@@ -1,12 +1,15 @@
 //! `rankgauge run`: the sidecar.
 
+use std::pin::pin;
+
 use anyhow::Context as _;
 use tracing::info;
 
 use super::failure::Failure;
 use super::logging;
 use super::settings::SettingsArguments;
-use crate::app::{App, AppError, stop_signal};
+use crate::app::signals::{hangup_signal, stop_signal};
+use crate::app::{self, App, AppError};
 use crate::config::Config;
 use crate::log::LogQueue;
 use rankgauge_serve::log_level::LogLevel;
@@ -22,16 +25,29 @@ pub(super) fn run(settings: &SettingsArguments) -> Result<(), Failure> {
 }
 
 fn sidecar(config: Config, log: &LogQueue, log_level: LogLevel) -> anyhow::Result<()> {
+    let runtime = app::runtime().context("the runtime cannot be started")?;
+    let (stop, hangup) = {
+        let _context = runtime.enter();
+        let cause = "cannot wait for signals";
+        (
+            stop_signal().context(cause)?,
+            hangup_signal().context(cause)?,
+        )
+    };
     info!(version = env!("CARGO_PKG_VERSION"), "starting");
-    let mut app = App::start(config, log, Some(log_level))?;
-    let reloads = app.reload_on_hangup();
-    let signals = app.run_until(async {
+    let mut stop = pin!(stop);
+    let started = App::start_unless(runtime, config, log, Some(log_level), stop.as_mut());
+    let mut app = match started {
+        Err(AppError::Stopped) => return Ok(()),
+        started => started?,
+    };
+    let reloads = app.reload_on_hangup(hangup);
+    app.run_until(async {
         tokio::select! {
-            stopped = stop_signal() => stopped,
-            Err(failed) = reloads => Err(failed),
+            () = stop => {}
+            never = reloads => match never {},
         }
-    });
-    signals?.context("cannot wait for signals")?;
+    })?;
     app.stop()?;
     info!("stopped");
     Ok(())

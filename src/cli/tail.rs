@@ -17,6 +17,7 @@ use super::failure::Failure;
 use super::logging;
 use super::output::Format;
 use super::settings::SettingsArguments;
+use crate::app::signals::stop_signal;
 use crate::config::Config;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::tail::{Describer, Line, RecordPlace};
@@ -181,7 +182,7 @@ fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = {
         // Handlers are installed now; a signal during the start is not lost.
         let _context = runtime.enter();
-        super::probe::stop_signal()?
+        stop_signal()?
     };
     std::thread::Builder::new()
         .name("signals".to_owned())

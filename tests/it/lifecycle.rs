@@ -57,6 +57,24 @@ fn hangup_signal_reloads_the_gold_set_and_keeps_the_process() {
 }
 
 #[test]
+fn signals_while_the_gold_set_is_read_are_handled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gold = folder.path().join("gold.qrels");
+    // Without a writer, opening it to read hangs.
+    let made = Command::new("mkfifo").arg(&gold).status();
+    assert!(made.expect("mkfifo starts").success());
+    let settings = format!(
+        "kafka: {{brokers: '127.0.0.1:1'}}\ngold: {{paths: ['{}'], load_timeout: 1h}}\n",
+        gold.display()
+    );
+    let mut sidecar = Sidecar::start(&settings, &[]);
+    sidecar.hang_up();
+    assert_eq!(sidecar.get("/healthz").0, 200);
+    let status = sidecar.terminate(SOON);
+    assert!(status.success(), "{status}: {}", sidecar.log());
+}
+
+#[test]
 fn hangup_signal_without_a_gold_set_has_no_effect() {
     let mut sidecar = Sidecar::start("kafka: {brokers: '127.0.0.1:1'}\n", &[]);
     sidecar.hang_up();

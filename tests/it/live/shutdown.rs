@@ -74,7 +74,7 @@ fn sigterm_under_load_commits_counted_records_and_leaves_the_group_in_time() {
 
     assert!(status.success(), "{status}");
     let log = first.log();
-    let received = "signal received; committing and leaving the group signal=\"SIGTERM\"";
+    let received = "signal received; stopping signal=\"SIGTERM\"";
     assert!(log.contains(received), "{log}");
     assert!(log.trim_end().ends_with("stopped"), "{log}");
     assert_eq!(broker().group_members(group), 0);
