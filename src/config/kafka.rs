@@ -22,6 +22,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         dead_letter_topic: reader.find(&keys::DEAD_LETTER_TOPIC),
         start: reader.get(&keys::START),
         stalled_partition: reader.get(&keys::STALLED_PARTITION),
+        group_protocol: reader.get(&keys::GROUP_PROTOCOL),
         properties: properties(reader),
     };
     if kafka.search_topic == kafka.feedback_topic {

@@ -27,7 +27,7 @@ use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
 use rankgauge_core::time::EventTime;
-use rankgauge_kafka::settings::{StalledPartition, Start};
+use rankgauge_kafka::settings::{GroupProtocol, StalledPartition, Start};
 use rankgauge_probe::{Method, PRESETS, Preset};
 use rankgauge_serve::log_level::LOG_LEVELS;
 
@@ -124,14 +124,21 @@ keys! {
     /// the records of the batch as lost and continues after it.
     STALLED_PARTITION: Word<StalledPartition> = "kafka.stalled_partition",
         Word(&[("wait", StalledPartition::Wait), ("skip", StalledPartition::Skip)]), default "wait";
+    /// Protocol of the consumer group: classic, or consumer (KIP-848, brokers of Kafka 4.0 and newer). With
+    /// consumer, the brokers assign the partitions (by ranges) and set the session time-out, and
+    /// session.timeout.ms and heartbeat.interval.ms cannot be set below. A group changes its protocol by a
+    /// rolling restart.
+    GROUP_PROTOCOL: Word<GroupProtocol> = "kafka.group_protocol",
+        Word(&[("classic", GroupProtocol::Classic), ("consumer", GroupProtocol::Consumer)]),
+        default "classic";
     /// librdkafka properties, by their librdkafka names, which librdkafka checks at start. If a name
     /// contains password, secret, key or token, the value is never printed. Prefer a variable for
     /// secrets: RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD, where each underscore stands for a dot.
     /// Rejected, because the sidecar sets them itself: bootstrap.servers, group.id, group.protocol,
     /// group.remote.assignor, partition.assignment.strategy, auto.offset.reset, enable.partition.eof,
     /// and the properties of automatic commits. A group.instance.id, different for each replica, makes
-    /// its workers static members (the worker number is appended): a restart within session.timeout.ms
-    /// keeps the partitions.
+    /// its workers static members (a hash of the topics and the worker number are appended): a restart
+    /// within session.timeout.ms keeps the partitions.
     PROPERTIES: Names<Checked<String>> = "kafka.properties", Names(TEXT), default "",
         example "security.protocol: SASL_SSL", example "sasl.mechanism: SCRAM-SHA-512",
         example "sasl.username: rankgauge", example "ssl.ca.location: /etc/kafka/ca.pem";

@@ -98,16 +98,19 @@ impl Member for EngineMember {
     }
 
     fn assign(&mut self, starts: BTreeMap<i32, Resume>, lost: &[Lost]) {
-        self.context.view().assigned(starts.len());
+        let added: BTreeSet<i32> = starts.keys().copied().collect();
         for (partition, resume) in starts {
             self.engine.apply(Input::Assigned { partition, resume });
         }
+        self.context.view().assigned(self.engine.partitions().len());
         // A move by an operator holds at once. Other losses are found again if the process ends before
         // their count is durable.
         let (moved, others): (Vec<&Lost>, Vec<&Lost>) =
             (lost.iter()).partition(|it| it.reason == LossReason::Moved);
         self.lose(&moved);
-        self.publisher.reset(self.engine.commit_points());
+        let mut points = self.engine.commit_points();
+        points.retain(|point| added.contains(&point.partition));
+        self.publisher.change_partitions(&added, points);
         self.lose(&others);
     }
 
@@ -150,12 +153,12 @@ impl Member for EngineMember {
         points.retain(|point| partitions.contains(&point.partition));
         let positions = &self.context.recovery.positions;
         positions.left(self.context.number, points);
-        self.publisher.reset(Vec::new());
+        self.publisher.change_partitions(partitions, Vec::new());
         for partition in partitions {
             self.engine.apply(Input::Revoked {
                 partition: *partition,
             });
         }
-        self.context.view().assigned(0);
+        self.context.view().assigned(self.engine.partitions().len());
     }
 }

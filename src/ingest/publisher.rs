@@ -9,7 +9,7 @@
 //!
 //! A state becomes durable only when the dead-letter records of its rejected records are delivered.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::thread;
@@ -296,12 +296,19 @@ impl Publisher {
         }
     }
 
-    /// Starts a new epoch after a rebalance. Only `points` may be committed until the next
-    /// checkpoint.
-    pub(super) fn reset(&mut self, points: Vec<CommitPoint>) {
+    /// Starts a new epoch after a rebalance of these partitions. Only `points` of them may be committed
+    /// until the next checkpoint.
+    pub(super) fn change_partitions(
+        &mut self,
+        partitions: &BTreeSet<i32>,
+        points: Vec<CommitPoint>,
+    ) {
         self.epoch += 1;
         self.held = None;
-        self.durable = points;
+        (self.durable).retain(|point| !partitions.contains(&point.partition));
+        self.durable.extend(points);
+        self.durable
+            .sort_by_key(|point| (point.partition, point.kind.index()));
     }
 
     /// Waits for the writer. Returns true if it is idle by `deadline`.

@@ -57,6 +57,23 @@ fn check_accepts_librdkafka_properties_without_a_connection() {
 }
 
 #[test]
+fn check_refuses_properties_that_the_group_protocol_of_the_brokers_excludes() {
+    let folder = folder();
+    for property in ["session.timeout.ms", "heartbeat.interval.ms"] {
+        let kafka =
+            format!("kafka:\n  group_protocol: consumer\n  properties:\n    {property}: 6000\n");
+        let problem = format!(
+            "rankgauge.yaml:4: kafka.properties.{property}: has no effect with kafka.group_protocol: \
+             consumer, where the brokers decide (group.consumer.* in their configuration); remove it"
+        );
+        assert_finds(folder.path(), &kafka, &[], &problem);
+    }
+    let kafka = "kafka: {group_protocol: consumer, properties: {group.instance.id: replica-1}}";
+    let (text, code) = check(folder.path(), kafka, &[]);
+    assert_eq!(code, 0, "{text}");
+}
+
+#[test]
 fn check_finds_an_unknown_librdkafka_property() {
     let folder = folder();
     assert_finds(

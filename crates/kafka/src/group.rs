@@ -57,8 +57,8 @@ pub trait Member: Send + 'static {
     /// it were returned by a poll.
     fn note_end(&mut self, kind: Kind, partition: i32, end: i64, is_read: bool);
 
-    /// Takes over partitions at their start positions, which are durable. Records that are `lost`
-    /// before these positions are counted.
+    /// Takes over further partitions at their start positions, which are durable. Records that are
+    /// `lost` before these positions are counted.
     fn assign(&mut self, starts: BTreeMap<i32, Resume>, lost: &[Lost]);
 
     /// Publishes all counted records and waits until they are durable.
@@ -258,9 +258,7 @@ impl<M: Member> Consumer<M> {
     /// [`Error::Subscribe`].
     pub fn subscribe(&self) -> Result<(), Error> {
         let settings = &self.membership().settings;
-        let topics = settings.kinds().iter().map(|kind| settings.topic(*kind));
-        let topics: Vec<&str> = topics.collect();
-        let subscribed = self.inner.subscribe(&topics);
+        let subscribed = self.inner.subscribe(&settings.subscription());
         subscribed.map_err(|error| Error::Subscribe(settings.text_of(&error)))
     }
 

@@ -34,6 +34,8 @@ pub struct Settings {
     pub start: Start,
     /// Handling of a topic partition that is stalled by a batch that cannot be read.
     pub stalled_partition: StalledPartition,
+    /// Protocol of the consumer group.
+    pub group_protocol: GroupProtocol,
     /// Further librdkafka properties, without those that the sidecar sets itself.
     pub properties: Properties,
 }
@@ -55,6 +57,23 @@ pub enum StalledPartition {
     /// Skip the batch, and count its records as lost.
     Skip,
 }
+
+/// Protocol of a consumer group. In both, the assignment is by ranges: partitions of the same number of
+/// both topics are assigned together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupProtocol {
+    /// The members compute the assignment.
+    Classic,
+    /// The brokers do (KIP-848, Kafka 4.0 and newer).
+    Consumer,
+}
+
+/// Properties that librdkafka accepts only with [`GroupProtocol::Classic`].
+const CLASSIC_ONLY: [&str; 3] = [
+    "session.timeout.ms",
+    "heartbeat.interval.ms",
+    "group.protocol.type",
+];
 
 /// librdkafka properties by name. `Display` and `Debug` mask secrets.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -172,10 +191,7 @@ const RESERVED: [(&str, &str); 12] = [
         "partition.assignment.strategy",
         "it is range: a search and its feedback must reach the same worker",
     ),
-    (
-        "group.protocol",
-        "it is classic: only there does the client choose the assignment",
-    ),
+    ("group.protocol", "it is kafka.group_protocol"),
     (
         "group.remote.assignor",
         "it is range: a search and its feedback must reach the same worker",
@@ -189,14 +205,12 @@ const RESERVED: [(&str, &str); 12] = [
 const COUNTED: &str = "it is off: only offsets of records that have been counted are committed";
 
 /// Fixed consumer properties, with the reason for each. The configuration rejects overrides.
-const FIXED: [(&str, &str); 7] = [
+const FIXED: [(&str, &str); 6] = [
     // Commits follow the counted records, not the fetched records.
     ("enable.auto.commit", "false"),
     ("enable.auto.offset.store", "false"),
     // A missing offset must be counted as a gap, not be reset silently.
     ("auto.offset.reset", "error"),
-    // One worker must read a search and its feedback.
-    ("partition.assignment.strategy", "range"),
     // Few fetched records wait, so they are read from the processor's caches. With the default of
     // one second, a fast consumer would run out of them.
     ("queued.max.messages.kbytes", "1024"),
@@ -293,6 +307,15 @@ impl Settings {
             }
         }
         problems.extend(self.properties.unused_credentials());
+        let is_refused = |name: &str| {
+            self.group_protocol == GroupProtocol::Consumer && CLASSIC_ONLY.contains(&name)
+        };
+        let refused = self.properties.iter().filter(|(name, _)| is_refused(name));
+        problems.extend(refused.map(|(name, _)| {
+            let text = "has no effect with kafka.group_protocol: consumer, where the brokers decide \
+                        (group.consumer.* in their configuration); remove it";
+            (format!("kafka.properties.{name}"), text.to_owned())
+        }));
         if problems.is_empty() {
             let mut consumer = self.consumer(0);
             // Without a broker, the client connects to nothing.
@@ -317,7 +340,7 @@ impl Settings {
     }
 
     /// Session time-out of the group, after which it reassigns the partitions of a silent member:
-    /// the configured `session.timeout.ms` or the default of librdkafka.
+    /// the configured `session.timeout.ms` or the default, which librdkafka and the brokers share.
     pub fn session_timeout(&self) -> Duration {
         let mut properties = self.properties.iter();
         let configured = properties.find(|(name, _)| *name == "session.timeout.ms");
@@ -350,12 +373,38 @@ impl Settings {
         for (name, value) in FIXED {
             client.set(name, value);
         }
-        // A static member id identifies one consumer, and each worker has its own consumer.
+        // One worker must read a search and its feedback.
+        match self.group_protocol {
+            GroupProtocol::Classic => client.set("partition.assignment.strategy", "range"),
+            GroupProtocol::Consumer => client
+                .set("group.protocol", "consumer")
+                .set("group.remote.assignor", "range"),
+        };
+        // A static member id identifies one consumer, and each worker has its own consumer. With other
+        // topics it is another member: a release must not fence another one of its group, and receive
+        // its partitions.
         if let Some(instance) = client.get("group.instance.id").map(str::to_owned) {
-            client.set("group.instance.id", format!("{instance}-{number}"));
+            let topics = hash(&self.subscription());
+            client.set(
+                "group.instance.id",
+                format!("{instance}-{topics:08x}-{number}"),
+            );
         }
         client
     }
+
+    /// Topics to which the members of the group subscribe.
+    pub(crate) fn subscription(&self) -> Vec<&str> {
+        self.kinds().iter().map(|kind| self.topic(*kind)).collect()
+    }
+}
+
+/// Hash of topics (FNV-1a), the same in every release.
+fn hash(topics: &[&str]) -> u32 {
+    let bytes = topics.iter().flat_map(|topic| topic.bytes().chain([0]));
+    bytes.fold(0x811C_9DC5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
 }
 
 /// Version of the librdkafka in use.

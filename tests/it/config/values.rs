@@ -24,7 +24,7 @@ fn reserved_properties_are_rejected_with_the_reason() {
         ("bootstrap.servers", "kafka.brokers"),
         ("metadata.broker.list", "kafka.brokers"),
         ("group.id", "kafka.group_id"),
-        ("group.protocol", "classic"),
+        ("group.protocol", "kafka.group_protocol"),
         ("enable.partition.eof", "an idle topic is detected"),
     ];
     for (name, reason) in refused {

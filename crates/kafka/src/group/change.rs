@@ -8,21 +8,42 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rdkafka::TopicPartitionList;
-use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
+use rdkafka::consumer::{
+    BaseConsumer, CommitMode, Consumer as _, ConsumerContext, RebalanceProtocol,
+};
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::types::RDKafkaRespErr;
 use tracing::{error, info, warn};
 
+use rankgauge_core::engine::partition::Resume;
+
 use super::{BROKER_REQUEST_TIMEOUT, Loss, Member, Membership, TOPIC_CHECK_INTERVAL};
 
 impl<M: Member> Membership<M> {
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
+        if let Some(problem) = self.foreign(assigned) {
+            error!(
+                worker = self.worker,
+                topic = problem,
+                "the group assigned a topic that is not configured: a member with other topics uses the \
+                 same group.instance.id, or the group has another assignor; set another kafka.group_id; \
+                 rejoining the consumer group"
+            );
+            self.state().rejoin = true;
+            Self::assign_none(consumer);
+            return;
+        }
         let matching = self.matching_partitions(consumer, BROKER_REQUEST_TIMEOUT);
         self.changes.fetch_add(1, Ordering::Relaxed);
         let mut state = self.state();
-        state.is_lost = false;
-        state.loss = None;
+        let has_others = !state.assigned.is_empty();
+        if !has_others {
+            state.is_lost = false;
+            state.loss = None;
+        }
+        // Without its pair, a partition that is read already cannot be joined either.
+        state.rejoin |= has_others && matching.is_err();
         state.next_check = matching
             .is_err()
             .then(|| Instant::now() + TOPIC_CHECK_INTERVAL);
@@ -51,19 +72,38 @@ impl<M: Member> Membership<M> {
                 return;
             }
         };
+        let kinds = self.settings.kinds();
+        let is_pair = |resume: &Resume| {
+            kinds
+                .iter()
+                .all(|kind| resume.rebuild[kind.index()].is_some())
+        };
+        if let Some((partition, _)) = resumes.iter().find(|(_, resume)| !is_pair(resume)) {
+            error!(
+                worker = self.worker,
+                partition,
+                "the group assigned a partition of one topic without that of the other: members of the \
+                 group have other topics or another assignor; rejoining the consumer group"
+            );
+            self.state().rejoin = true;
+            Self::assign_none(consumer);
+            return;
+        }
+        if has_others {
+            // Positions of the other partitions become durable with their counts.
+            self.publish();
+        }
         let mut state = self.state();
-        state.held.clear();
-        state.deferred.clear();
-        state.forget_stalls();
         let numbers: Vec<i32> = resumes.keys().copied().collect();
-        state.assigned = numbers.iter().copied().collect();
+        state.held.retain(|(number, _)| !numbers.contains(number));
+        (state.deferred).retain(|(number, _), _| !numbers.contains(number));
+        state.forget_stalls();
+        state.assigned.extend(&numbers);
         // The start positions are durable: they come from a checkpoint or from Kafka.
         state.member.assign(resumes, &lost);
         drop(state);
         // librdkafka may keep a partition paused across assignments, hence the resume.
-        let assigned = consumer
-            .assign(&starts)
-            .and_then(|()| consumer.resume(&starts));
+        let assigned = add(consumer, &starts).and_then(|()| consumer.resume(&starts));
         if let Err(problem) = assigned {
             error!(
                 worker = self.worker,
@@ -78,10 +118,20 @@ impl<M: Member> Membership<M> {
         self.commit(consumer, CommitMode::Async);
     }
 
-    /// Acknowledges the rebalance with an empty assignment. `unassign` would not acknowledge it,
+    /// Topic of an assignment that is not one of the subscription, if there is one.
+    fn foreign(&self, assigned: &TopicPartitionList) -> Option<String> {
+        let topics = self.settings.subscription();
+        let elements = assigned.elements();
+        let mut foreign = elements.iter().map(TopicPartitionListElem::topic);
+        foreign
+            .find(|topic| !topics.contains(topic))
+            .map(str::to_owned)
+    }
+
+    /// Acknowledges the rebalance without an assignment. `unassign` would not acknowledge it,
     /// and the group would wait forever.
     fn assign_none(consumer: &BaseConsumer<Self>) {
-        if let Err(problem) = consumer.assign(&TopicPartitionList::new()) {
+        if let Err(problem) = add(consumer, &TopicPartitionList::new()) {
             let worker = consumer.context().worker;
             error!(worker, error = %problem, "empty partition assignment failed");
         }
@@ -126,7 +176,7 @@ impl<M: Member> Membership<M> {
             .deferred
             .retain(|(partition, _), _| !numbers.contains(partition));
         drop(state);
-        if let Err(problem) = consumer.unassign() {
+        if let Err(problem) = self.remove(consumer, &numbers, revoked.count()) {
             error!(
                 worker = self.worker,
                 error = %problem,
@@ -134,6 +184,44 @@ impl<M: Member> Membership<M> {
             );
         }
         info!(worker = self.worker, partitions = ?numbers, "partitions revoked");
+    }
+
+    /// Removes the partitions with these numbers, of both topics, from the assignment: in the classic
+    /// protocol, all. `revoked` is the number of topic partitions that the group revokes.
+    fn remove(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        numbers: &BTreeSet<i32>,
+        revoked: usize,
+    ) -> KafkaResult<()> {
+        if !matches!(
+            consumer.rebalance_protocol(),
+            RebalanceProtocol::Cooperative
+        ) {
+            return consumer.unassign();
+        }
+        // librdkafka rejects partitions that were never added, and expects an answer nevertheless.
+        let mut removed = TopicPartitionList::new();
+        for element in consumer.assignment()?.elements() {
+            if numbers.contains(&element.partition()) {
+                removed.add_partition(element.topic(), element.partition());
+            }
+        }
+        if removed.count() > revoked {
+            self.state().rejoin = true;
+        }
+        consumer.incremental_unassign(&removed)
+    }
+}
+
+/// Adds partitions to the assignment. In the classic protocol, there is none before.
+fn add<M: Member>(
+    consumer: &BaseConsumer<Membership<M>>,
+    partitions: &TopicPartitionList,
+) -> KafkaResult<()> {
+    match consumer.rebalance_protocol() {
+        RebalanceProtocol::Cooperative => consumer.incremental_assign(partitions),
+        _ => consumer.assign(partitions),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Values of secret properties appear in no error.
 
 use rankgauge_kafka::reader::Reader;
-use rankgauge_kafka::settings::{Properties, Settings, StalledPartition, Start};
+use rankgauge_kafka::settings::{GroupProtocol, Properties, Settings, StalledPartition, Start};
 
 const MARKER: &str = "planted-marker-5f3a";
 
@@ -38,6 +38,7 @@ fn settings(properties: &[(&str, &str)]) -> Settings {
         dead_letter_topic: None,
         start: Start::Latest,
         stalled_partition: StalledPartition::Wait,
+        group_protocol: GroupProtocol::Classic,
         properties: owned.collect(),
     }
 }
