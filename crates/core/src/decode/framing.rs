@@ -92,7 +92,7 @@ impl Compression {
 }
 
 /// Returns schema id and content of a payload in the framing of a schema registry.
-pub(super) fn unframed(payload: &[u8]) -> Option<(u32, &[u8])> {
+pub fn unframed(payload: &[u8]) -> Option<(u32, &[u8])> {
     let (head, content) = payload.split_first_chunk::<5>()?;
     let [0, id @ ..] = *head else { return None };
     Some((u32::from_be_bytes(id), content))

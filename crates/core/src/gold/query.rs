@@ -51,6 +51,16 @@ impl GoldQuery {
         self.labels.get(PRIMARY_DOMAIN).map(String::as_str)
     }
 
+    /// Returns true if it says anything about good results: judgements, or what they should contain.
+    pub(super) fn judges(&self) -> bool {
+        let has_expectations = !(self.needs.is_empty()
+            && self.expected.is_empty()
+            && self.required.is_empty()
+            && self.graph.is_none());
+        let has_judgements = !(self.judgements.is_empty() && self.texts.is_empty());
+        has_judgements || has_expectations || self.domain().is_some()
+    }
+
     /// Judged documents with their grades, in the order of the file. Empty when texts are judged.
     pub fn documents(&self) -> Vec<(&str, Grade)> {
         if self.by_text {

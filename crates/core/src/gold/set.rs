@@ -102,12 +102,14 @@ impl GoldSet {
 
     /// Returns the gold query of a search: that of the key, or without a key the first match of the
     /// exact text and the normalised text. A key that is not in the set has no gold query, because its
-    /// producer means another query. Aliases count as texts. The first two lookups do not allocate.
+    /// producer means another query. Aliases count as texts. A query that was begun without judgements
+    /// judges nothing. The first two lookups do not allocate.
     pub fn find(&self, query_key: Option<&str>, query: Option<&str>) -> Option<QueryIndex> {
-        match query_key.filter(|key| !key.is_empty()) {
+        let found = match query_key.filter(|key| !key.is_empty()) {
             Some(key) => self.by_key.get(&hash_text(key)).copied(),
             None => self.find_text(query?),
-        }
+        };
+        found.filter(|index| self.query(*index).judges())
     }
 
     fn find_text(&self, text: &str) -> Option<QueryIndex> {

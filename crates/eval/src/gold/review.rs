@@ -242,9 +242,13 @@ fn queries(set: &GoldSet, warnings: &mut Vec<Finding>) {
         let counted = query.judgements.relevant(None);
         // A gold query without document ids lists texts.
         if counted == 0 && query.texts.is_empty() {
+            let consequence = if query.judgements.is_empty() {
+                "no judgement: its searches are not judged; judge documents"
+            } else {
+                "no relevant document: it always scores 0; judge one"
+            };
             let message = format!(
-                "query `{}` has no relevant document: it always scores 0; judge one or \
-                 remove the query",
+                "query `{}` has {consequence} or remove the query",
                 query.key
             );
             warnings.push(Finding::of_query(set, position, "no_relevant", message));

@@ -24,7 +24,7 @@ fn texts(set: &GoldSet) -> Vec<Option<&str>> {
 
 /// Judgements of a query, in file order.
 fn judged(set: &GoldSet, key: &str) -> Vec<(String, f64)> {
-    let index = set.find(Some(key), None).expect("a query of the set");
+    let index = set.find_named(key).expect("a query of the set");
     let documents = set.query(index).judgements.documents().into_iter();
     documents
         .map(|(document, grade)| (document.to_owned(), grade.get()))

@@ -177,3 +177,19 @@ fn gold_sets_in_gzip_are_read_and_damaged_ones_are_named() {
         &["cannot be read: in gzip: "],
     );
 }
+
+#[test]
+fn a_query_that_was_begun_without_judgements_judges_nothing() {
+    let folder = folder(&[(
+        "gold.json",
+        r#"{"version": "1", "queries": [
+            {"query_id": "Q1", "query_text": "begun", "ground_truth": {}},
+            {"query_id": "Q2", "query_text": "judged", "ground_truth": {"d1": 0}}]}"#,
+    )]);
+    let set = load(folder.path(), &["gold.json"]).expect("a gold set");
+    assert_eq!(set.find(None, Some("begun")), None);
+    assert_eq!(set.find(Some("Q1"), None), None);
+    // Tools for the gold set name it.
+    assert!(set.find_named("Q1").is_some());
+    assert!(set.find(None, Some("judged")).is_some());
+}
