@@ -1,16 +1,22 @@
 //! Starter configuration and gold set, for `rankgauge init`.
 //!
-//! Without a sample they are examples to edit. With a [`Sample`] of search events, topics, slices,
-//! measures and limits are proposed from it. The module is pure: files are read and written by the
+//! Without a sample they are examples to edit. With a sample of records, formats, topics,
+//! slices, measures and limits are proposed from it. The module is pure: files are read and written by the
 //! command.
 
+mod events;
+mod guess;
+mod leaves;
 mod proposal;
 mod sample;
+mod vocabulary;
+mod yaml;
 
+use rankgauge_core::event::Kind;
 use serde_json::{Value, json};
 
 pub use proposal::Proposal;
-pub use sample::{Sample, SampleError};
+pub use sample::{SampleError, SampleRecord, proposal};
 
 /// Starter configuration as YAML with comments. `gold` is the path of the gold set.
 pub fn configuration(proposal: &Proposal, gold: &str) -> String {
@@ -39,6 +45,11 @@ pub fn configuration(proposal: &Proposal, gold: &str) -> String {
         )
     };
     let slices: Vec<&str> = slices.map(|(name, _)| name.as_str()).collect();
+    // A kind that the records do not show keeps its default.
+    let format_of = |kind: Kind| match &proposal.own {
+        Some(own) if !own.kinds.contains(&kind) => "native",
+        _ => proposal.format.as_str(),
+    };
     let sections = format!(
             "
 kafka:
@@ -46,17 +57,17 @@ kafka:
   brokers: localhost:9092
   # Topics of search events and of user feedback (docs/events.md). Both need the same number of
   # partitions, and query_id (or session_id) as the key of their records.
-  search_topic: search.log
-  feedback_topic: search.feedback
-  # native, or ubi for User Behavior Insights of OpenSearch and Elasticsearch.
-  search_format: {format}
-  feedback_format: {format}
+  search_topic: {search_topic}
+  feedback_topic: {feedback_topic}
+  # native, ubi for User Behavior Insights of OpenSearch and Elasticsearch, or a name of formats.
+  search_format: {search_format}
+  feedback_format: {feedback_format}
   # Where to begin without a committed offset: latest, or earliest for all that the topics hold.
   start: latest
-
+{formats}
 gold:
   # Judgements: which documents are relevant to which queries (docs/gold.md). A folder works, too.
-  # Relative paths begin at the working directory.
+  # Relative paths begin at the folder of this file.
   paths: [{gold}]
   # Field of a result that identifies the judged document: id, or group_id if results are chunks.
   judge_by: {judge_by}
@@ -89,7 +100,11 @@ probe:
   targets: []
     # - {{variant: V1, preset: opensearch, url: \"http://localhost:9200/INDEX/_search\"}}
 ",
-            format = proposal.format,
+            search_topic = quoted(&proposal.search_topic),
+            feedback_topic = quoted(&proposal.feedback_topic),
+            search_format = format_of(Kind::Search),
+            feedback_format = format_of(Kind::Feedback),
+            formats = formats(proposal),
             gold = quoted(gold),
             judge_by = proposal.judge_by,
             measures = proposal.measures.join(", "),
@@ -102,21 +117,39 @@ probe:
     text
 }
 
-/// Starter gold set of the native format.
+/// Section of a format for records of an unknown shape.
+fn formats(proposal: &Proposal) -> String {
+    let Some(own) = &proposal.own else {
+        return String::new();
+    };
+    let framing = if own.is_framed {
+        "    framing: confluent\n"
+    } else {
+        ""
+    };
+    format!(
+        "
+# Proposed from the sample: compare it with your records (docs/connect/own-records.md). `rankgauge tail`
+# shows each record under it.
+formats:
+  {}:
+    encoding: json
+{framing}    mapping:
+{}",
+        proposal.format, own.mapping
+    )
+}
+
+/// Starter gold set of the native format: queries without judgements.
 pub fn gold(proposal: &Proposal) -> String {
     let queries = (1..).zip(&proposal.queries);
-    let queries = queries.map(|(number, (text, document)): (usize, _)| {
+    let queries = queries.map(|(number, text): (usize, _)| {
         json!({
             "query_id": format!("Q{number:03}"),
             "query_text": text,
             "query_type": if number == 1 { "keyword" } else { "question" },
             "difficulty": if number == 3 { "hard" } else { "easy" },
-            "ground_truth": {
-                document: {
-                    "relevance": 1,
-                    "notes": "Example. Judge the documents of your own index: 0 is not relevant, 3 is a direct answer.",
-                },
-            },
+            "ground_truth": {},
         })
     });
     let gold = json!({

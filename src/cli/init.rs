@@ -1,7 +1,6 @@
 //! `rankgauge init`: a starter configuration and gold set.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -9,7 +8,13 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::print;
-use crate::init::{self, Proposal, Sample};
+use super::settings::SettingsArguments;
+use crate::ingest::source::{self, RawRecord, SourceError, Until};
+use crate::init::{self, Proposal, SampleRecord};
+use rankgauge_core::decode::Envelope;
+use rankgauge_core::event::Kind;
+use rankgauge_kafka::settings::NO_TOPIC;
+use rankgauge_kafka::{Error, reader};
 
 /// Arguments of `init`.
 #[derive(Debug, Args)]
@@ -17,21 +22,31 @@ pub(super) struct Init {
     /// Folder for rankgauge.yaml and gold.json, created if it does not exist.
     #[arg(value_name = "DIR", default_value = ".")]
     folder: PathBuf,
-    /// File of search events, one per line, from which topics, slices, measures and limits are
-    /// proposed.
+    /// File of records, one a line, from which format, slices, measures and limits are proposed; for
+    /// records of an unknown shape, a mapping. May be repeated, for searches and feedback.
     #[arg(long, value_name = "FILE")]
-    from: Option<PathBuf>,
+    from: Vec<PathBuf>,
+    /// Topic whose newest records are the sample. May be repeated.
+    #[arg(long, value_name = "TOPIC", conflicts_with = "from")]
+    from_topic: Vec<String>,
+    #[command(flatten)]
+    settings: SettingsArguments,
 }
 
-/// Number of lines of a sample that are read.
-const MAX_LINES: usize = 100_000;
+/// Number of records of a sample.
+const MAX_RECORDS: usize = 100_000;
+
+/// Number of newest records of each partition of a topic.
+const NEWEST: i64 = 2_000;
+
+/// Size of a sample in bytes.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Size of a record of a sample in bytes.
+const RECORD_BYTES: usize = 16 << 20;
 
 /// Runs the command.
 pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
-    let proposal = match &arguments.from {
-        None => Proposal::default(),
-        Some(path) => proposal(path).map_err(Failure::Usage)?,
-    };
     let folder = &arguments.folder;
     let settings = folder.join("rankgauge.yaml");
     let gold = folder.join("gold.json");
@@ -43,17 +58,27 @@ pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
             )));
         }
     }
+    let proposal = proposal(arguments)?;
     write(&proposal, &settings, &gold).map_err(Failure::Running)?;
-    let mut findings = proposal.findings.join("\n");
-    if !findings.is_empty() {
-        findings.push('\n');
-    }
     let [settings, gold] = [settings, gold].map(|path| path.display().to_string());
-    print(&format!(
-        "{findings}wrote {settings} and {gold}\n\
-         next: edit both, then: rankgauge check --config {settings}\n"
-    ))
-    .map_err(Failure::Running)
+    let mut lines = proposal.findings.clone();
+    if let Some(own) = &proposal.own {
+        lines.push(format!("mapping:\n{}", own.mapping.trim_end()));
+        lines.push(format!(
+            "next: rankgauge tail --config {settings} shows each record under the mapping"
+        ));
+    }
+    lines.push(format!("wrote {settings} and {gold}"));
+    lines.push(format!(
+        "next: edit both, then: rankgauge check --config {settings}"
+    ));
+    if !arguments.from.is_empty() || !arguments.from_topic.is_empty() {
+        lines.push(
+            "next: without judgements, a gold set from clicks: rankgauge gold from-clicks --help"
+                .to_owned(),
+        );
+    }
+    print(&format!("{}\n", lines.join("\n"))).map_err(Failure::Running)
 }
 
 fn write(proposal: &Proposal, settings: &Path, gold: &Path) -> anyhow::Result<()> {
@@ -72,19 +97,71 @@ fn write(proposal: &Proposal, settings: &Path, gold: &Path) -> anyhow::Result<()
     Ok(())
 }
 
-fn proposal(path: &Path) -> anyhow::Result<Proposal> {
-    let read = || -> std::io::Result<Sample> {
-        let mut sample = Sample::default();
-        let reader = BufReader::new(fs::File::open(path)?);
-        for line in reader.split(b'\n').take(MAX_LINES) {
-            let line = line?;
-            if !line.trim_ascii().is_empty() {
-                sample.add(&line);
-            }
+/// The proposal for the sample; the usual one without a sample.
+fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
+    let mut sample = Sample::default();
+    let sources = if !arguments.from.is_empty() {
+        let files: [(Kind, &[PathBuf]); 2] =
+            [(Kind::Search, &arguments.from), (Kind::Feedback, &[])];
+        source::from_files(files, RECORD_BYTES, &mut |record| sample.add(record))
+            .map_err(|error| Failure::Usage(error.into()))?;
+        let names = arguments.from.iter().map(|path| path.display().to_string());
+        names.collect::<Vec<_>>()
+    } else if arguments.from_topic.is_empty() {
+        return Ok(Proposal::default());
+    } else {
+        let mut settings = arguments.settings.load()?.kafka;
+        for topic in &arguments.from_topic {
+            settings.search_topic.clone_from(topic);
+            NO_TOPIC.clone_into(&mut settings.feedback_topic);
+            let read = source::from_kafka(
+                &settings,
+                reader::From::Newest(NEWEST),
+                Until::Present([Kind::Search, Kind::Feedback]),
+                &|| false,
+                &mut |record| sample.add(record),
+            );
+            read.map_err(|error| match error {
+                SourceError::Kafka(Error::Configuration(_)) => Failure::Usage(error.into()),
+                error => Failure::Running(error.into()),
+            })?;
         }
-        Ok(sample)
+        arguments.from_topic.clone()
     };
-    let sample = read().with_context(|| format!("{} cannot be read", path.display()))?;
-    let proposal = sample.proposal();
-    proposal.with_context(|| path.display().to_string())
+    let proposal = init::proposal(&sample.records);
+    let proposal = proposal.with_context(|| sources.join(", "));
+    proposal.map_err(Failure::Usage)
+}
+
+/// Records of a sample, within bounds.
+#[derive(Default)]
+struct Sample {
+    records: Vec<SampleRecord>,
+    bytes: usize,
+}
+
+impl Sample {
+    /// Adds a record. Returns false when the sample is full.
+    fn add(&mut self, record: RawRecord<'_>) -> bool {
+        let mut headers = Vec::new();
+        if let Some(envelope) = record.envelope {
+            envelope.for_each_header(&mut |name, value| {
+                headers.push((name.to_owned(), value.to_vec()));
+            });
+        }
+        let is_topic = record.partition.is_some();
+        self.bytes += record.payload.len();
+        self.records.push(SampleRecord {
+            payload: record.payload.trim_ascii_end().to_vec(),
+            key: record.envelope.and_then(|it| it.key()).map(<[u8]>::to_vec),
+            timestamp: record.envelope.and_then(Envelope::timestamp),
+            headers,
+            topic: if is_topic {
+                record.source.to_owned()
+            } else {
+                String::new()
+            },
+        });
+        self.records.len() < MAX_RECORDS && self.bytes < MAX_BYTES
+    }
 }

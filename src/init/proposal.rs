@@ -1,10 +1,18 @@
 //! Values of a starter configuration.
 
+use rankgauge_core::event::Kind;
+
 /// Values that the starter configuration states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
-    /// Format of the search topic: `native` or `ubi`.
-    pub format: &'static str,
+    /// Format of both topics: `native`, `ubi`, or the name of a mapping.
+    pub format: String,
+    /// Mapping of records of an unknown shape.
+    pub own: Option<OwnFormat>,
+    /// Topic of search events.
+    pub search_topic: String,
+    /// Topic of feedback.
+    pub feedback_topic: String,
     /// Labels for slices, with their number of values.
     pub slices: Vec<(String, usize)>,
     /// Measures.
@@ -19,15 +27,29 @@ pub struct Proposal {
     pub values_per_label: usize,
     /// Sentences about the sample.
     pub findings: Vec<String>,
-    /// Gold queries: text and document to judge.
-    pub queries: Vec<(String, String)>,
+    /// Texts of queries to judge.
+    pub queries: Vec<String>,
+}
+
+/// Format proposed for records of an unknown shape.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnFormat {
+    /// Mapping as YAML, with the indentation of `formats.NAME.mapping`.
+    pub mapping: String,
+    /// True for JSON in the framing of a schema registry.
+    pub is_framed: bool,
+    /// Kinds of events that it maps.
+    pub kinds: Vec<Kind>,
 }
 
 impl Default for Proposal {
     fn default() -> Self {
         let text = |text: &str| text.to_owned();
         Self {
-            format: "native",
+            format: text("native"),
+            own: None,
+            search_topic: text("search.log"),
+            feedback_topic: text("search.feedback"),
             slices: vec![(text("query_type"), 2), (text("difficulty"), 2)],
             measures: [
                 "P@5",
@@ -45,11 +67,9 @@ impl Default for Proposal {
             record_bytes: 1 << 20,
             values_per_label: 200,
             findings: Vec::new(),
-            queries: vec![
-                (text("용도지역 변경 절차"), text("국토계획법_제36조")),
-                (text("건폐율이란?"), text("국토계획법_제77조")),
-                (text("opening hours"), text("contact-page")),
-            ],
+            queries: ["용도지역 변경 절차", "건폐율이란?", "opening hours"]
+                .map(text)
+                .to_vec(),
         }
     }
 }

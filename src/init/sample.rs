@@ -1,10 +1,17 @@
-//! Sample of search events, and the proposal that follows from it.
+//! Sample of records, and the proposal that follows from it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use super::proposal::Proposal;
-use rankgauge_core::decode::{native, ubi};
-use rankgauge_core::event::{Limits, Search};
+use super::events::Shape;
+use super::guess::{Guess, guess};
+use super::proposal::{OwnFormat, Proposal};
+use super::yaml::yaml;
+use rankgauge_core::decode::framing::{self, Compression, Framing};
+use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
+use rankgauge_core::decode::{Encoded, Envelope, EventRef, Format, Formats};
+use rankgauge_core::event::{Acceptance, Kind, Limits, Search};
+use rankgauge_core::time::EventTime;
 
 /// Maximum number of values of a label that is proposed as a slice.
 const MAX_SLICE_VALUES: usize = 20;
@@ -25,20 +32,101 @@ fn is_name(text: &str) -> bool {
         && !["all", "experiment", "synthetic"].contains(&text)
 }
 
-/// Sample without a search event.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no search event among {lines} lines; the first problem is in line {line}: {problem}")]
-pub struct SampleError {
-    lines: usize,
-    line: usize,
-    problem: String,
+/// Name of the format that is proposed for records of an unknown shape.
+const OWN: &str = "own";
+
+/// Maximum number of records from which a mapping is proposed.
+const MAX_SHAPES: usize = 2_000;
+
+/// Limits of the records of a sample, which propose the limits.
+const ACCEPTANCE: Acceptance = Acceptance {
+    limits: Limits {
+        record_bytes: 64 << 20,
+        results_per_search: 1_000_000,
+    },
+    has_gold_texts: false,
+};
+
+/// Record of a sample: a line of a file, or a record of a topic.
+#[derive(Clone, Debug, Default)]
+pub struct SampleRecord {
+    /// Content.
+    pub payload: Vec<u8>,
+    /// Key.
+    pub key: Option<Vec<u8>>,
+    /// Time that Kafka states.
+    pub timestamp: Option<EventTime>,
+    /// Headers.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Topic; empty for a file.
+    pub topic: String,
 }
 
-/// Facts about search events.
+impl Envelope for SampleRecord {
+    fn key(&self) -> Option<&[u8]> {
+        self.key.as_deref()
+    }
+
+    fn timestamp(&self) -> Option<EventTime> {
+        self.timestamp
+    }
+
+    fn header(&self, name: &str) -> Option<&[u8]> {
+        let last = self.headers.iter().rfind(|(known, _)| known == name);
+        last.map(|(_, value)| value.as_slice())
+    }
+
+    fn for_each_header(&self, visit: &mut dyn FnMut(&str, &[u8])) {
+        for (name, value) in &self.headers {
+            visit(name, value);
+        }
+    }
+}
+
+impl SampleRecord {
+    fn encoded(&self) -> Encoded<'_> {
+        Encoded {
+            payload: &self.payload,
+            envelope: Some(self),
+        }
+    }
+
+    /// Shape of a record that is JSON, with or without the framing of a schema registry.
+    fn shape(&self) -> Option<Shape> {
+        let unframed = framing::unframed(&self.payload).map(|(_, content)| content);
+        let value = serde_json::from_slice(unframed.unwrap_or(&self.payload)).ok()?;
+        let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
+        let headers = self.headers.iter();
+        let headers =
+            headers.filter_map(|(name, value)| Some((format!("header:{name}"), text(value)?)));
+        let key = self.key.as_deref().and_then(text);
+        let key = key.map(|key| ("key".to_owned(), key));
+        Some(Shape {
+            value,
+            envelope: headers.chain(key).collect(),
+        })
+    }
+}
+
+/// Sample that shows no events.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no search event among {records} records; the first problem is in record {record}: {problem}{gaps}"
+)]
+pub struct SampleError {
+    records: usize,
+    record: usize,
+    problem: String,
+    gaps: String,
+}
+
+/// Facts about the events of a sample under one format.
 #[derive(Debug, Default)]
-pub struct Sample {
-    lines: usize,
-    searches: [usize; 2],
+struct Sample {
+    records: usize,
+    searches: usize,
+    feedback: usize,
+    ignored: usize,
     rejected: usize,
     first_problem: Option<(usize, String)>,
     max_bytes: usize,
@@ -50,42 +138,156 @@ pub struct Sample {
     variants: BTreeSet<String>,
     /// Values of each label, and the number of searches that have it.
     labels: BTreeMap<String, (BTreeSet<String>, usize)>,
-    /// Query texts with their number and the first result.
-    queries: BTreeMap<String, (usize, String)>,
+    /// Query texts with their number.
+    queries: BTreeMap<String, usize>,
+    /// Events of each kind by topic.
+    topics: [BTreeMap<String, usize>; 2],
+}
+
+/// Proposes a configuration for the records.
+///
+/// # Errors
+/// If no record is an event.
+pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
+    let of = |format: Format| Formats {
+        search: format,
+        ..Formats::NATIVE
+    };
+    let known = [Format::Native, Format::Ubi].map(|format| {
+        let mut sample = Sample::default();
+        for record in records {
+            sample.add(record, &of(format), &[Kind::Search]);
+        }
+        (sample, format)
+    });
+    let best = known
+        .iter()
+        .max_by_key(|(sample, format)| (sample.searches, *format == Format::Native));
+    match best {
+        Some((sample, format)) if sample.searches > 0 => {
+            let mut proposal = sample.proposal();
+            format.name().clone_into(&mut proposal.format);
+            Ok(proposal)
+        }
+        _ => unknown(records, &known[0].0),
+    }
+}
+
+/// Proposes a mapping for records of an unknown shape. `native` is what they are as native events.
+fn unknown(records: &[SampleRecord], native: &Sample) -> Result<Proposal, SampleError> {
+    let shapes: Vec<Shape> = records
+        .iter()
+        .take(MAX_SHAPES)
+        .filter_map(SampleRecord::shape)
+        .filter(|shape| shape.value.is_object())
+        .collect();
+    let Guess { sections, gaps } = guess(&shapes);
+    let framed = records
+        .iter()
+        .filter(|record| framing::unframed(&record.payload).is_some());
+    let is_framed = framed.count() * 2 > records.len();
+    let form = Form {
+        encoding: Encoding::Json,
+        framing: if is_framed {
+            Framing::Confluent
+        } else {
+            Framing::None
+        },
+        compression: Compression::None,
+    };
+    let kinds: Vec<Kind> = Kind::ALL
+        .into_iter()
+        .filter(|kind| sections.iter().any(|(name, _)| name == kind.name()))
+        .collect();
+    let failed = |(record, problem): (usize, String)| SampleError {
+        records: records.len(),
+        record,
+        problem,
+        gaps: gaps.iter().fold(String::new(), |mut text, gap| {
+            text.extend(["; ", gap]);
+            text
+        }),
+    };
+    let mapped = Mapped::compile(OWN, form, Term::Section(sections.clone()));
+    let (Ok(mapped), false) = (mapped, kinds.is_empty()) else {
+        return Err(failed(native.first_problem.clone().unwrap_or_default()));
+    };
+    let mapped = Some(Arc::new(mapped));
+    let formats = Formats {
+        search: Format::Mapped,
+        feedback: Format::Mapped,
+        mapped: [mapped.clone(), mapped],
+        ..Formats::NATIVE
+    };
+    let mut sample = Sample::default();
+    for record in records {
+        sample.add(record, &formats, &kinds);
+    }
+    if sample.searches + sample.feedback == 0 {
+        return Err(failed(sample.first_problem.unwrap_or_default()));
+    }
+    let mut proposal = sample.proposal();
+    OWN.clone_into(&mut proposal.format);
+    proposal.findings.insert(0, sample.share());
+    let sentences = gaps.into_iter().map(|gap| format!("Not found: {gap}."));
+    proposal.findings.extend(sentences);
+    proposal.own = Some(OwnFormat {
+        mapping: yaml(&sections, 3),
+        is_framed,
+        kinds,
+    });
+    Ok(proposal)
 }
 
 impl Sample {
-    /// Adds a line of a file.
-    pub fn add(&mut self, line: &[u8]) {
-        self.lines += 1;
-        let limits = Limits {
-            record_bytes: 64 << 20,
-            results_per_search: 1_000_000,
-        };
-        let native = native::search(line, &limits);
-        let decoded = match native {
-            Ok(search) => Ok((0, search)),
-            Err(problem) => match ubi::search(line, &limits) {
-                Ok(search) => Ok((1, search)),
-                Err(_) => Err(problem),
-            },
-        };
-        match decoded {
-            Ok((format, search)) => {
-                self.searches[format] += 1;
-                self.max_bytes = self.max_bytes.max(line.len());
-                self.note(&search);
+    /// Adds a record, as far as it is an event of the kinds.
+    fn add(&mut self, record: &SampleRecord, formats: &Formats, kinds: &[Kind]) {
+        self.records += 1;
+        let (mut events, mut problem) = (0, None);
+        for &kind in kinds {
+            let decoded = formats.events(kind, record.encoded(), &ACCEPTANCE, &mut |event| {
+                match event {
+                    Ok(EventRef::Search(search)) => self.note(search),
+                    Ok(EventRef::Feedback(_)) => self.feedback += 1,
+                    Err(rejection) => {
+                        problem.get_or_insert(rejection.to_string());
+                        return;
+                    }
+                }
+                events += 1;
+                let topics = &mut self.topics[kind.index()];
+                *topics.entry(record.topic.clone()).or_default() += 1;
+            });
+            if let Err(rejection) = decoded {
+                problem.get_or_insert(rejection.to_string());
             }
-            Err(problem) => {
+        }
+        match problem {
+            _ if events > 0 => self.max_bytes = self.max_bytes.max(record.payload.len()),
+            None => self.ignored += 1,
+            Some(problem) => {
                 self.rejected += 1;
-                let line = self.lines;
-                self.first_problem
-                    .get_or_insert((line, problem.to_string()));
+                self.first_problem.get_or_insert((self.records, problem));
             }
         }
     }
 
+    /// Sentence about the records that a proposed mapping decodes.
+    fn share(&self) -> String {
+        let decoded = self.records - self.rejected - self.ignored;
+        let chosen = (decoded + self.rejected).max(1);
+        format!(
+            "The records have a shape of their own. The proposed mapping decodes {decoded} of {chosen} \
+             records ({} %): {} searches and {} feedback events; {} records are of other kinds.",
+            decoded * 100 / chosen,
+            self.searches,
+            self.feedback,
+            self.ignored
+        )
+    }
+
     fn note(&mut self, search: &Search<'_>) {
+        self.searches += 1;
         self.max_results = self.max_results.max(search.results.len());
         self.with_group += usize::from(
             search
@@ -113,42 +315,31 @@ impl Sample {
             }
         }
         if let Some(query) = search.query.as_deref()
-            && let Some(first) = search.results.first()
             && (self.queries.len() < MAX_COUNTED || self.queries.contains_key(query))
         {
-            let first = first.id.to_string();
-            let counted = self.queries.entry(query.to_owned()).or_insert((0, first));
-            counted.0 += 1;
+            *self.queries.entry(query.to_owned()).or_default() += 1;
         }
     }
 
     /// The proposal that follows from the sample.
-    ///
-    /// # Errors
-    /// If no line is a search event.
-    pub fn proposal(&self) -> Result<Proposal, SampleError> {
-        let searches: usize = self.searches.iter().sum();
-        if searches == 0 {
-            let (line, problem) = self.first_problem.clone().unwrap_or_default();
-            return Err(SampleError {
-                lines: self.lines,
-                line,
-                problem,
-            });
-        }
+    fn proposal(&self) -> Proposal {
+        let searches = self.searches;
         let usual = Proposal::default();
         let is_group = self.with_group * 2 > searches;
-        let mut findings = vec![format!(
-            "Proposed from {searches} searches: at most {} results and {} bytes each, {} variants.",
-            self.max_results,
-            self.max_bytes,
-            self.variants.len()
-        )];
+        let mut findings = Vec::new();
+        if searches > 0 {
+            findings.push(format!(
+                "Proposed from {searches} searches: at most {} results and {} bytes each, {} variants.",
+                self.max_results,
+                self.max_bytes,
+                self.variants.len()
+            ));
+        }
         if self.rejected > 0 {
             let (line, problem) = self.first_problem.clone().unwrap_or_default();
             let rejected = self.rejected;
             findings.push(format!(
-                "{rejected} lines are not search events; the first is line {line}: {}",
+                "{rejected} records are not events; the first is record {line}: {}",
                 problem.replace('\n', " ")
             ));
         }
@@ -159,22 +350,31 @@ impl Sample {
         if self.with_cost > 0 {
             findings.push("Searches report model calls or costs: see prices.".to_owned());
         }
-        Ok(Proposal {
-            format: if self.searches[1] > self.searches[0] {
-                "ubi"
-            } else {
-                "native"
-            },
+        let topic = |kind: Kind| {
+            let topics = self.topics[kind.index()].iter();
+            let most = topics.max_by_key(|(_, events)| **events);
+            most.map(|(topic, _)| topic.clone())
+                .filter(|topic| !topic.is_empty())
+        };
+        let [search_topic, feedback_topic] = Kind::ALL.map(topic);
+        Proposal {
+            search_topic: search_topic.unwrap_or(usual.search_topic),
+            feedback_topic: feedback_topic.unwrap_or(usual.feedback_topic),
             slices: self.slices(searches),
             measures: self.measures(searches),
             judge_by: if is_group { "group_id" } else { "id" },
             // Ten times the sample leaves room for growth.
-            results_per_search: (self.max_results * 10).clamp(100, 1_000_000),
+            results_per_search: if searches == 0 {
+                usual.results_per_search
+            } else {
+                (self.max_results * 10).clamp(100, 1_000_000)
+            },
             record_bytes: (self.max_bytes * 10).clamp(1 << 16, 1 << 30),
             values_per_label: usual.values_per_label.max(self.variants.len() * 2),
             findings,
             queries: self.top_queries(usual.queries),
-        })
+            ..Proposal::default()
+        }
     }
 
     /// Labels with few values, those of most searches first.
@@ -213,21 +413,18 @@ impl Sample {
     }
 
     /// The three most frequent queries. Texts that differ only in case or white space are one query.
-    fn top_queries(&self, usual: Vec<(String, String)>) -> Vec<(String, String)> {
+    fn top_queries(&self, usual: Vec<String>) -> Vec<String> {
         let mut queries: Vec<_> = self.queries.iter().collect();
-        queries.sort_by_key(|(text, (number, _))| (usize::MAX - number, *text));
+        queries.sort_by_key(|(text, number)| (usize::MAX - **number, *text));
         let mut seen = BTreeSet::new();
         let own = queries.into_iter().filter(|(text, _)| {
             let normalised = rankgauge_core::gold::normalise(text).into_owned();
             !normalised.is_empty() && seen.insert(normalised)
         });
-        let mut top: Vec<(String, String)> = own
-            .take(3)
-            .map(|(text, (_, first))| (text.clone(), first.clone()))
-            .collect();
+        let mut top: Vec<String> = own.take(3).map(|(text, _)| text.clone()).collect();
         let missing = 3 - top.len();
-        let known: BTreeSet<String> = top.iter().map(|(text, _)| text.clone()).collect();
-        let more = usual.into_iter().filter(|(text, _)| !known.contains(text));
+        let known = top.clone();
+        let more = usual.into_iter().filter(|text| !known.contains(text));
         top.extend(more.take(missing));
         top
     }

@@ -45,7 +45,14 @@ fn the_starter_files_are_valid() {
     assert!(summary.contains("3 queries"), "{summary}");
     let gold = fs::read_to_string(folder.path().join("quality/gold.json")).expect("a file");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
-    assert_eq!(gold["queries"].as_array().map(Vec::len), Some(3));
+    let queries = gold["queries"].as_array().expect("a list");
+    assert_eq!(queries.len(), 3);
+    // Nobody judged anything yet.
+    assert!(
+        queries
+            .iter()
+            .all(|query| query["ground_truth"] == json!({}))
+    );
     let settings =
         fs::read_to_string(folder.path().join("quality/rankgauge.yaml")).expect("a file");
     assert!(
@@ -106,7 +113,7 @@ fn a_sample_determines_slices_measures_limits_and_queries() {
         "{said}"
     );
     assert!(
-        said.contains("1 lines are not search events; the first is line 61"),
+        said.contains("1 records are not events; the first is record 61"),
         "{said}"
     );
     let summary = check(folder.path(), "out");
@@ -148,9 +155,319 @@ fn a_sample_without_searches_is_an_error() {
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(
-        said.contains("x.jsonl: no search event among 1 lines"),
+        said.contains("x.jsonl: no search event among 1 records"),
         "{said}"
     );
     let output = rankgauge(folder.path(), &["init", "--from", "none.jsonl"]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// Searches of a sample of unknown records.
+const SEARCHES: u64 = 60;
+
+/// Records of search `number` and of a click on its result `clicked`, counted from 0.
+type Shape = fn(number: u64, clicked: usize) -> Vec<(&'static str, Value)>;
+
+fn moment(number: u64) -> u64 {
+    1_763_337_600_000 + number * 60_000
+}
+
+/// Time of search `number`, RFC 3339.
+fn text_of_moment(number: u64) -> String {
+    format!("2025-11-17T{:02}:{:02}:00.250Z", number / 60, number % 60)
+}
+
+fn query(number: u64) -> &'static str {
+    ["blue roses", "용도지역 변경", "rain coat", "건폐율"]
+        [usize::try_from(number % 4).expect("small")]
+}
+
+fn document(number: u64, place: usize) -> String {
+    format!("p{}", (number * 7 + place as u64) % 101)
+}
+
+fn documents(number: u64) -> Vec<String> {
+    (0..8).map(|place| document(number, place)).collect()
+}
+
+fn results(number: u64, of: fn(String, usize) -> Value) -> Vec<Value> {
+    (0..8)
+        .map(|place| of(document(number, place), place))
+        .collect()
+}
+
+fn segment(number: u64, clicked: usize) -> Vec<(&'static str, Value)> {
+    let (at, session) = (text_of_moment(number), format!("s{}", number / 3));
+    vec![
+        (
+            "both",
+            json!({"type": "track", "event": "Products Searched", "messageId": format!("m{number}"),
+                "anonymousId": session, "timestamp": at, "receivedAt": at,
+                "properties": {"query": query(number), "results": documents(number)}}),
+        ),
+        (
+            "both",
+            json!({"type": "track", "event": "Product Clicked", "messageId": format!("c{number}"),
+                "anonymousId": session, "timestamp": at, "properties": {"name": "Monopoly",
+                "product_id": document(number, clicked), "position": clicked + 1, "price": 18.99,
+                "query_id": format!("m{number}")}}),
+        ),
+        (
+            "both",
+            json!({"type": "identify", "messageId": format!("i{number}"), "timestamp": at,
+                "traits": {"plan": "pro"}}),
+        ),
+    ]
+}
+
+fn cloud_events(number: u64, clicked: usize) -> Vec<(&'static str, Value)> {
+    let (at, session) = (text_of_moment(number), format!("s{}", number / 3));
+    vec![
+        (
+            "both",
+            json!({"specversion": "1.0", "type": "com.shop.search.v2", "source": "/search",
+                "subject": session, "id": format!("A-{number}"), "time": at,
+                "data": {"q": query(number), "skus": documents(number)}}),
+        ),
+        (
+            "both",
+            json!({"specversion": "1.0", "type": "com.shop.click.v1", "source": "/shop",
+                "subject": session, "id": format!("c-{number}"), "time": at,
+                "data": {"search_id": format!("A-{number}"), "sku": document(number, clicked)}}),
+        ),
+    ]
+}
+
+fn debezium(number: u64, clicked: usize) -> Vec<(&'static str, Value)> {
+    let at = moment(number);
+    let row = |after: Value, table: &str| {
+        json!({"schema": {"type": "struct"}, "payload": {"before": null, "after": after, "op": "c",
+            "source": {"connector": "postgresql", "table": table, "ts_ms": at + 5}, "ts_ms": at + 9}})
+    };
+    let search = json!({"id": format!("s{number}"), "at": at * 1000, "q": query(number),
+        "session_id": format!("n{}", number / 3), "ids": documents(number)});
+    let click = json!({"id": format!("f{number}"), "at": at * 1000 + 7, "action": "click",
+        "search_id": format!("s{number}"), "product_id": document(number, clicked),
+        "position": clicked});
+    vec![
+        ("searches", row(search, "searches")),
+        ("clicks", row(click, "clicks")),
+    ]
+}
+
+fn connect(number: u64, clicked: usize) -> Vec<(&'static str, Value)> {
+    let schema = json!({"type": "struct", "fields": [{"type": "string", "field": "search_id"}]});
+    let of = |id: String, place: usize| json!({"sku": id, "score": 9 - place});
+    vec![
+        (
+            "searches",
+            json!({"schema": schema, "payload": {"search_id": format!("s{number}"),
+                "created_at": moment(number), "term": query(number), "results": results(number, of)}}),
+        ),
+        (
+            "clicks",
+            json!({"schema": schema, "payload": {"event_id": format!("e{number}"),
+                "search_id": format!("s{number}"), "created_at": moment(number) + 30,
+                "event_type": "click", "sku": document(number, clicked), "position": clicked + 1}}),
+        ),
+    ]
+}
+
+fn ga4(number: u64, clicked: usize) -> Vec<(&'static str, Value)> {
+    let id = format!("g{number}");
+    let of =
+        |id: String, place: usize| json!({"item_id": id, "item_name": "a name", "index": place});
+    vec![(
+        "both",
+        json!({"client_id": format!("c{}", number / 3), "timestamp_micros": moment(number) * 1000,
+        "events": [
+            {"name": "view_item_list", "params": {"query_id": id, "search_term": query(number),
+                "items": results(number, of)}},
+            {"name": "select_item", "params": {"query_id": id,
+                "items": [{"item_id": document(number, clicked), "index": clicked}]}},
+        ]}),
+    )]
+}
+
+fn shop(number: u64, clicked: usize) -> Vec<(&'static str, Value)> {
+    let micros = moment(number) * 1000;
+    let session = json!({"id": format!("s{}", number / 3)});
+    let of = |id: String, place: usize| {
+        json!({"doc": {"id": id, "kind": if place.is_multiple_of(2) { "law" } else { "case" }},
+            "score": 95 - place})
+    };
+    vec![
+        (
+            "both",
+            json!({"meta": {"type": "search.executed", "event_id": format!("e{number}"), "ts": micros,
+                "session": session},
+                "request": {"text": query(number), "page": 1,
+                    "ab": {"arm": if number.is_multiple_of(2) { "A" } else { "B" }}},
+                "response": {"took_ms": 7 + number, "hits": results(number, of)}}),
+        ),
+        (
+            "both",
+            json!({"meta": {"type": "product.opened", "event_id": format!("x{number}"),
+                "ts": micros + 9, "session": session}, "search_event_id": format!("e{number}"),
+                "doc": {"id": document(number, clicked)}, "index": clicked}),
+        ),
+        (
+            "both",
+            json!({"meta": {"type": "heartbeat", "event_id": format!("h{number}"), "ts": micros}}),
+        ),
+    ]
+}
+
+/// Writes the records of a shape to files by their name, and returns these.
+fn write_shape(folder: &Path, shape: Shape) -> Vec<String> {
+    let mut files: std::collections::BTreeMap<&str, String> = std::collections::BTreeMap::new();
+    for number in 0..SEARCHES {
+        let clicked = usize::try_from(number * 5 % 8).expect("small");
+        for (file, record) in shape(number, clicked) {
+            let text = files.entry(file).or_default();
+            text.extend([record.to_string(), "\n".to_owned()]);
+        }
+    }
+    let write = files.into_iter().map(|(name, text)| {
+        let name = format!("{name}.jsonl");
+        fs::write(folder.join(&name), text).expect("a file");
+        name
+    });
+    write.collect()
+}
+
+/// A proposed mapping needs no edit: it decodes every search with its click, at the clicked place.
+#[test]
+fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
+    let shapes: [(&str, Shape); 6] = [
+        ("segment", segment),
+        ("cloud events", cloud_events),
+        ("debezium", debezium),
+        ("connect", connect),
+        ("ga4", ga4),
+        ("shop", shop),
+    ];
+    for (name, shape) in shapes {
+        let folder = tempfile::tempdir().expect("a folder");
+        let files = write_shape(folder.path(), shape);
+        let mut arguments = vec!["init", "out"];
+        for file in &files {
+            arguments.extend(["--from", file]);
+        }
+        let output = rankgauge(folder.path(), &arguments);
+        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+        let said = text(&output.stdout);
+        let counts = format!("(100 %): {SEARCHES} searches and {SEARCHES} feedback events");
+        assert!(said.contains(&counts), "{name}: {said}");
+        assert!(!said.contains("Not found"), "{name}: {said}");
+        check(folder.path(), "out");
+
+        let settings = "out/rankgauge.yaml";
+        let mut arguments = vec!["tail", "--config", settings, "--format", "json"];
+        let searches = files.last().expect("a file");
+        let feedback = files.first().expect("a file");
+        arguments.extend(["--search", searches, "--feedback", feedback]);
+        let output = rankgauge(folder.path(), &arguments);
+        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
+        let lines = text(&output.stdout);
+        let lines: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
+        let of = |outcome: &str, kind: &str| -> Vec<&Value> {
+            let lines = lines.iter();
+            let lines = lines.filter(|line| line["outcome"] == outcome && line["kind"] == kind);
+            lines.collect()
+        };
+        let searches = of("unjudged", "search");
+        assert_eq!(searches.len() as u64, SEARCHES, "{name}");
+        assert_eq!(searches[5]["results"], 8, "{name}");
+        assert_eq!(searches[5]["query"], query(5), "{name}");
+        let clicks = of("joined", "feedback");
+        assert_eq!(clicks.len() as u64, SEARCHES, "{name}");
+        for (number, click) in (0..).zip(clicks) {
+            let clicked = usize::try_from(number * 5 % 8).expect("small");
+            assert_eq!(click["type"], "click", "{name}");
+            assert_eq!(click["object_id"], document(number, clicked), "{name}");
+            if name != "cloud events" {
+                assert_eq!(click["position"], clicked + 1, "{name}: {click}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_mapping_is_proposed_for_the_newest_records_of_topics() {
+    let broker = crate::harness::kafka::broker();
+    let (searches, clicks) = broker.unique_topics("init", 2);
+    let now = rankgauge_serve::clock::wall_now().as_event_time().0;
+    let (mut of_searches, mut of_clicks) = (Vec::new(), Vec::new());
+    for number in 0..SEARCHES {
+        let place = usize::try_from(number * 5 % 8).expect("small");
+        let session = format!("s{}", number / 3);
+        let at = now - 600_000 + i64::try_from(number).expect("small") * 1_000;
+        let search = json!({"request_id": format!("r{number}"), "created_at": at, "q": query(number),
+            "result": {"ids": documents(number)}});
+        let click = json!({"request_id": format!("r{number}"), "created_at": at + 9, "verb": "x",
+            "event": "result_clicked", "item": {"id": document(number, place)}, "rank": place});
+        of_searches.push((session.clone(), search.to_string(), None));
+        of_clicks.push((session, click.to_string(), None));
+    }
+    broker.produce(&searches, of_searches);
+    broker.produce(&clicks, of_clicks);
+    let folder = tempfile::tempdir().expect("a folder");
+    let brokers = format!("kafka.brokers={}", broker.bootstrap());
+    let arguments = [
+        "init",
+        "--from-topic",
+        &searches,
+        "--from-topic",
+        &clicks,
+        "--set",
+        &brokers,
+        "out",
+    ];
+    let output = rankgauge(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let counts = format!("(100 %): {SEARCHES} searches and {SEARCHES} feedback events");
+    assert!(said.contains(&counts), "{said}");
+    check(folder.path(), "out");
+    let settings = fs::read_to_string(folder.path().join("out/rankgauge.yaml")).expect("a file");
+    for expected in [
+        &*format!("  search_topic: \"{searches}\""),
+        &*format!("  feedback_topic: \"{clicks}\""),
+        "query_id: /request_id",
+        "session_id: key",
+        "object_id: /item/id",
+        "position_base: 0",
+    ] {
+        assert!(settings.contains(expected), "{expected}: {settings}");
+    }
+}
+
+#[test]
+fn a_mapping_of_clicks_alone_says_that_searches_are_missing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let record = |number: u64| {
+        let click = json!({"eventType": "click", "eventName": "Product Clicked", "index": "products",
+            "userToken": format!("u{}", number / 2), "timestamp": moment(number),
+            "queryID": format!("43b15df305339e827f0ac0bdc5ebc{number:03}"),
+            "objectIDs": [document(number, 2)], "positions": [3]});
+        format!("{}\n", json!({"events": [click]}))
+    };
+    let records: String = (0..SEARCHES).map(record).collect();
+    fs::write(folder.path().join("insights.jsonl"), records).expect("a file");
+    let output = rankgauge(folder.path(), &["init", "out", "--from", "insights.jsonl"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    for expected in [
+        "(100 %): 0 searches and 60 feedback events",
+        "Not found: the sample shows no searches that can be mapped",
+        "type: /eventType",
+        "object_id: /objectIDs/0",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    check(folder.path(), "out");
 }
