@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
         alpha: ALPHA,
         minutes: accepted.minutes(),
         epsilon: 0.01,
-        ceiling: accepted.ceiling(),
+        warm_up_tolerance: 0.02,
     };
     let mut broken = Vec::new();
     for models in [&SEARCHES[..], &USERS[..]] {

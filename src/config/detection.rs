@@ -28,19 +28,22 @@ pub(super) fn read(
         replicas: replicas.saturating_mul(workers),
     };
     let burst = reader.get(&keys::BURST).as_millis();
+    let mut measures = measures(reader, settings, targets);
+    seasonal(reader, settings, &mut measures);
     let detection = Detection {
-        measures: measures(reader, settings, targets),
+        measures,
         slices: slices(reader, settings),
         // Read later, because they depend on the prices.
         means: Vec::new(),
         tolerance: reader.get(&keys::TOLERANCE),
+        warm_up_tolerance: reader.get(&keys::WARM_UP_TOLERANCE),
+        local: reader.get(&keys::LOCAL),
         burst: Burst::of_millis(i64::try_from(burst).unwrap_or(i64::MAX)),
         alpha,
         target_threshold: log_threshold(alpha),
         workers,
         replicas,
         drop_threshold: accepted.log_threshold(),
-        ceiling: accepted.ceiling(),
         split_threshold: log_threshold(SPLIT_ALPHA),
     };
     (detection, accepted)
@@ -57,6 +60,22 @@ fn slices(reader: &mut Reader, settings: &Settings) -> Vec<usize> {
         slices.extend(index);
     }
     slices
+}
+
+/// Marks the watched measures that are listed as seasonal.
+fn seasonal(reader: &mut Reader, settings: &Settings, watched: &mut [MonitoredMeasure]) {
+    for element in reader.set(&keys::SEASONAL, |it| it.value.to_string()) {
+        let measure = element.value;
+        let index = settings.measures.iter().position(|it| *it == measure);
+        if let Some(found) = watched.iter_mut().find(|it| Some(it.index) == index) {
+            found.is_seasonal = true;
+        } else {
+            let text = format!(
+                "{measure} is not watched; add it to detection.measures, or give it a target"
+            );
+            reader.problem(&element.path, text);
+        }
+    }
 }
 
 /// Watched measures: those that are listed, or else those with a target. A measure can be watched if
@@ -100,5 +119,6 @@ fn monitored(index: usize, measure: &Measure, targets: &[Target]) -> MonitoredMe
         }),
         is_lower_better,
         is_user_measure: measure.is_user_measure(),
+        is_seasonal: measure.is_user_measure(),
     }
 }

@@ -396,6 +396,15 @@ keys! {
     WATCHED_SLICES: List<Checked<String>> = "detection.slices", TEXTS, default "";
     /// Drop of the mean score that is not a regression.
     TOLERANCE: Number = "detection.tolerance", UP_TO_HALF, default "0.01";
+    /// Minimum drop that is not a regression in the warm-up of a series: two days after its first
+    /// comparison, nine days for a seasonal measure. The variation of hours is not yet learned then.
+    WARM_UP_TOLERANCE: Number = "detection.warm_up_tolerance", UP_TO_HALF, default "0.02";
+    /// Measures whose scores differ by the hour of the week, among the watched ones, in addition to
+    /// user measures. Drops in some of the queries are not looked for in them.
+    SEASONAL: List<Checked<Measure>> = "detection.seasonal", MEASURES, default "";
+    /// Look for drops in some of the queries. false if single queries often change in normal operation,
+    /// for example at each refresh of the index.
+    LOCAL: Word<bool> = "detection.local", Word(&[("true", true), ("false", false)]), default "true";
     /// Mean length of a burst of dependent searches: the searches of one user or of one session that
     /// follow each other. A query counts once in this time (whole minutes, at least 1), and a block of
     /// five times this length (at least 5 minutes) is one observation of a mean. If bursts are longer

@@ -9,6 +9,7 @@ use super::Config;
 use super::units::{format_bytes, format_duration as span};
 use rankgauge_core::decode::Format;
 use rankgauge_core::decode::mapped::Mapped;
+use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, WARM_UP_DAYS};
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::event::Kind;
 use rankgauge_core::ranking::JudgeBy;
@@ -199,12 +200,17 @@ fn detection(config: &Config) -> String {
     format!(
         "{measures}\n\
          {:12}drops of more than {} from the mean of the earlier searches of a query, at evidence {:.2}:\n\
+         {:12}of more than {} in the warm-up, the first {} days of a series ({} of a seasonal measure)\n\
          {:12}ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
          {:12}targets missed at evidence {:.2}: ln(1 / {}); one worker alone at {:.2}\n\
          {:12}bursts: a query counts once in {}; a block of {} is one observation of a mean",
         "",
         detection.tolerance,
         detection.drop_threshold,
+        "",
+        detection.tolerance.max(detection.warm_up_tolerance),
+        WARM_UP_DAYS,
+        SEASONAL_WARM_UP_DAYS,
         "",
         accepted.series,
         accepted.replicas,

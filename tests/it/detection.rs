@@ -3,7 +3,6 @@
 mod command;
 mod golden;
 mod reference;
-#[allow(dead_code, reason = "tests of the core read the drops")]
 #[path = "../../crates/core/tests/it/detection/reference_streams.rs"]
 mod reference_streams;
 mod units;

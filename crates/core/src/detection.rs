@@ -18,6 +18,7 @@ mod bounds;
 mod buckets;
 mod burst;
 mod change;
+mod comparison;
 mod drop;
 mod drop_series;
 mod experiment;
@@ -30,16 +31,21 @@ mod threshold;
 mod tolerance;
 mod unit;
 
-pub use baseline::{BaselineRules, Baselines, MAX_QUERIES, QueryBaseline};
+pub use baseline::{Baselines, Comparison, MAX_QUERIES, QueryBaseline};
 pub use bets::{Hypothesis, against_baseline};
 pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
 pub use bounds::Bounds;
 pub use buckets::{ArmDifference, BucketArm, HourlyLimit};
 pub use burst::{Burst, minute_of};
 pub use change::{Change, DropExtent};
-pub use drop::{DropDetector, DropTest, summed};
-pub use drop_series::{DropClass, DropSeries, Part, QueryScores, SeriesRules};
+pub use comparison::Baseline;
+pub use drop::{DropDetector, summed};
+pub(crate) use drop_series::LearnedVariation;
+pub use drop_series::{
+    DropClass, DropSeries, Part, QueryScores, SEASONAL_WARM_UP_DAYS, SeriesRules, WARM_UP_DAYS,
+};
 pub use experiment::{Arm, Difference, difference};
+pub use local::LocalBets;
 pub use preference::{Credit, Preference};
 pub use split::split_log_evidence;
 pub use target::TargetTest;

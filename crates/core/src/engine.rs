@@ -453,7 +453,10 @@ impl Engine {
     /// Adds an observation to the regression evidence.
     fn observe(&mut self, observation: Observation<'_>) {
         let detection = &self.settings.detection;
-        let alarms = self.totals.evidence.observe(observation, detection);
+        let alarms = self
+            .totals
+            .evidence
+            .observe(observation, detection, self.names.shared());
         self.effects.add_alarms(alarms);
     }
 

@@ -51,7 +51,7 @@ pub(super) fn run(
         alpha: test_arguments.alpha,
         minutes: accepted.minutes(),
         epsilon: test_arguments.epsilon,
-        ceiling: accepted.ceiling(),
+        warm_up_tolerance: test_arguments.warm_up_tolerance,
     };
     start_threads();
     let mut groups = Vec::new();

@@ -85,7 +85,7 @@ pub(super) fn warnings(config: &Config, gold: Option<&GoldSet>, load: &Load) -> 
             ));
         }
         // No bet gains more than this for each counted search.
-        let gain = (DROP - detection.tolerance) / 2.0;
+        let gain = (2.0 * (DROP - detection.tolerance)).ln_1p();
         let needed = detection.drop_threshold / gain;
         let compared = counted * real_length(queries);
         if gain <= 0.0 {

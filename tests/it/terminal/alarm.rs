@@ -11,6 +11,7 @@ use rankgauge::demo::screen::{Context, Size, frame};
 use rankgauge::demo::terminal::Canvas;
 use rankgauge::demo::view::View;
 use rankgauge_core::decode::Formats;
+use rankgauge_core::detection::Part;
 use rankgauge_core::engine::evidence::Alarm;
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::registry::Dimension;
@@ -56,6 +57,7 @@ fn regression(alarm: Alarm, names: &Names, at: WallTime) -> Regression {
         recent: alarm.recent,
         queries: alarm.worst_regressions,
         drop: None,
+        part: alarm.part.map(Part::name),
     }
 }
 
@@ -174,7 +176,7 @@ fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
             .lines()
             .find(|line| line.starts_with("V5 "))
             .expect("a row");
-        assert!(v5.contains("▼ −0."), "{text}");
+        assert!(v5.contains("−0."), "{text}");
         // The sparkline falls from its highest block.
         assert!(v5.contains('█') || v5.contains('▇'), "{text}");
         for moved in found.regression.queries.iter().take(2) {

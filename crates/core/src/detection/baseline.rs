@@ -13,15 +13,16 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::bets::within;
-use super::burst::Burst;
+use super::comparison::{Baseline, LOCAL_WINDOWS};
+use super::local::LocalBets;
 use crate::number::real;
 
 /// Number of scores from which the baseline of a query is fixed.
 const BASELINE_SCORES: u32 = 100;
 
 /// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
-/// it, the quarter of the queries that were counted longest ago is removed. A query takes 24 bytes,
-/// its key, and its place in the map: at most 160 bytes with a key of up to 32 bytes.
+/// it, the quarter of the queries that were counted longest ago is removed. A query takes 64 bytes,
+/// its key, and its place in the map: at most 200 bytes with a key of up to 32 bytes.
 pub const MAX_QUERIES: usize = 32_768;
 
 /// Weight of a score in units of a sum: 2⁴⁴. Sums of integers are exact, so merging is independent
@@ -31,51 +32,19 @@ const UNITS: f64 = 17_592_186_044_416.0;
 /// Length in scores of the moving mean of a query. The mean is for display only.
 const RECENT_SCORES: u8 = 4;
 
-/// Settings of baselines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BaselineRules {
-    /// Minutes in which a query counts once; 0 if every score counts.
-    pub repeat_window: i64,
-    /// Number of scores from which the baseline of a query is fixed.
-    pub max_scores: u32,
-}
-
-impl BaselineRules {
-    /// Rules for the baseline of a query.
-    pub fn of_query(burst: Burst) -> Self {
-        Self {
-            repeat_window: burst.repeat_window(),
-            max_scores: BASELINE_SCORES,
-        }
-    }
-
-    /// Rules for the baseline of all sessions in an hour of the day. It is fixed when its error is
-    /// less than `tolerance` with three standard deviations, for any scores from 0 to 1.
-    pub fn of_hour(tolerance: f64) -> Self {
-        let mut max_scores = BASELINE_SCORES;
-        while max_scores < MAX_SCORES_OF_AN_HOUR
-            && f64::from(max_scores) * tolerance * tolerance < THREE_DEVIATIONS_SQUARED
-        {
-            max_scores *= 2;
-        }
-        Self {
-            repeat_window: 0,
-            max_scores,
-        }
-    }
-}
-
-/// Square of three times the largest standard deviation of a score from 0 to 1.
-const THREE_DEVIATIONS_SQUARED: f64 = 2.25;
-
-/// Maximum number of scores in the baseline of an hour: 100 times 2¹⁰.
-const MAX_SCORES_OF_AN_HOUR: u32 = 102_400;
-
 /// Baseline of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueryBaseline {
     /// Sum of the scores, in [`UNITS`].
     sum: i64,
+    /// Sum of the scores of the local part, in [`UNITS`].
+    own_sum: i64,
+    /// Local bets on a drop of the query.
+    bets: LocalBets,
+    /// Number of scores in the sum of the local part.
+    own_scores: u32,
+    /// Last minute that the local part counted.
+    own_last: i32,
     /// Moving mean of the last compared scores.
     recent: f32,
     /// Last counted minute.
@@ -97,12 +66,49 @@ impl QueryBaseline {
         (self.compared > 0).then(|| f64::from(self.recent))
     }
 
+    /// Local evidence (an e-value) that the scores of the query dropped; 1 without comparisons.
+    pub fn evidence(&self) -> f64 {
+        self.bets.evidence()
+    }
+
+    fn baseline(&self) -> Option<Baseline> {
+        let scores = self.scores;
+        self.mean().map(|mean| Baseline { mean, scores })
+    }
+
+    /// Returns true if the local part counts the query in this minute.
+    fn is_apart(&self, minute: i32, window: i64) -> bool {
+        self.own_scores == 0 || i64::from(minute) - i64::from(self.own_last) >= window
+    }
+
+    fn own_baseline(&self) -> Option<Baseline> {
+        (self.own_scores > 0).then(|| Baseline {
+            mean: from_units(i128::from(self.own_sum)) / f64::from(self.own_scores),
+            scores: self.own_scores,
+        })
+    }
+
+    fn learn_own(&mut self, units: i64, minute: i32) {
+        self.own_scores = self.own_scores.saturating_add(1);
+        self.own_sum = self.own_sum.saturating_add(units);
+        self.own_last = minute;
+    }
+
     fn update_recent(&mut self, score: f64) {
         self.compared = (self.compared + 1).min(RECENT_SCORES);
         let weight = f64::from(self.compared).recip();
         let recent = f64::from(self.recent);
         self.recent = single(recent + weight * (score - recent));
     }
+}
+
+/// Baselines with which a score is compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Comparison {
+    /// Baseline of the query.
+    pub baseline: Baseline,
+    /// Baseline of the query in the local part. `None` if the local part does not count the score.
+    pub own: Option<Baseline>,
 }
 
 /// Baselines of the queries of one variant and measure.
@@ -132,15 +138,15 @@ impl<K: Eq + Hash> Default for Baselines<K> {
 impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
     /// Adds a score of a query in a minute of event time. Returns the baseline with which it is
     /// compared: the mean before this score. `None` for the first score of a query, for a score
-    /// within the repeat window of the last counted score, and for NaN.
-    /// `key` makes the key of a new query.
+    /// within the repeat window of the last counted score, and for NaN. The local part compares a
+    /// query at most once in two repeat windows. `key` makes the key of a new query.
     pub fn add<Q>(
         &mut self,
         query: &Q,
         key: impl FnOnce(&Q) -> K,
         (score, minute): (f64, i64),
-        rules: BaselineRules,
-    ) -> Option<f64>
+        repeat_window: i64,
+    ) -> Option<Comparison>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
@@ -153,6 +159,9 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
                 sum: to_units(score),
                 last: minute,
                 scores: 1,
+                own_sum: to_units(score),
+                own_scores: 1,
+                own_last: minute,
                 ..QueryBaseline::default()
             };
             self.queries.insert(key(query), first);
@@ -162,20 +171,35 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
             return None;
         };
         let passed = i64::from(minute) - i64::from(known.last);
-        if rules.repeat_window > 0 && passed < rules.repeat_window {
+        if passed < repeat_window {
             return None;
         }
         known.last = known.last.max(minute);
-        let baseline = known.mean();
+        let baseline = known.baseline()?;
         known.update_recent(score);
-        if known.scores < rules.max_scores {
-            let units = to_units(score);
+        let units = to_units(score);
+        let window = repeat_window.saturating_mul(LOCAL_WINDOWS);
+        let own = known.own_baseline();
+        let own = own.filter(|_| known.is_apart(minute, window));
+        if known.is_apart(minute, window) {
+            known.learn_own(units, minute);
+        }
+        if known.scores < BASELINE_SCORES {
             known.scores += 1;
             known.sum = known.sum.saturating_add(units);
             self.scores += 1;
             self.sum += i128::from(units);
         }
-        baseline
+        Some(Comparison { baseline, own })
+    }
+
+    /// Local bets on a drop of a query that is held.
+    pub fn bets<Q>(&mut self, query: &Q) -> Option<&mut LocalBets>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
+        self.queries.get_mut(query).map(|it| &mut it.bets)
     }
 
     /// Removes the queries that were counted longest ago if there is no room for another one.
@@ -249,6 +273,9 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
                 (mine.last, mine.compared, mine.recent) =
                     (theirs.last, theirs.compared, theirs.recent);
             }
+            mine.own_scores = mine.own_scores.saturating_add(theirs.own_scores);
+            mine.own_sum = mine.own_sum.saturating_add(theirs.own_sum);
+            mine.own_last = mine.own_last.max(theirs.own_last);
             mine.scores = mine.scores.saturating_add(theirs.scores);
             mine.sum = mine.sum.saturating_add(theirs.sum);
         }

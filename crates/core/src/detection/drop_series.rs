@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bets::{BETS, largest_bet, log_mean, log_sum, within};
 use super::burst::minute_of;
+use super::comparison::{Baseline, LOCAL_WINDOWS};
 use super::local::{LocalBets, LocalTest};
 use super::season::{Expected, Season};
 use super::threshold::CEILING_MARGIN;
@@ -26,18 +27,17 @@ const STAKES: [f64; BETS] = [2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_
 const HOUR: i64 = 60;
 const DAY: i64 = 1440;
 
-/// Minutes of the warm-up after the first comparison, without and with a season.
-const WARM_UP: i64 = 2 * DAY;
-const SEASONAL_WARM_UP: i64 = 9 * DAY;
+/// Days of the warm-up after the first comparison.
+pub const WARM_UP_DAYS: i64 = 2;
+
+/// Days of the warm-up with a season.
+pub const SEASONAL_WARM_UP_DAYS: i64 = 9;
 
 /// Minimum tolerance in the warm-up with a season.
 const SEASONAL_TOLERANCE: f64 = 0.05;
 
 /// Weight of the global part; the local part has the rest.
 const GLOBAL_WEIGHT: f64 = 0.75;
-
-/// Number of repeat windows between two local comparisons of a query.
-const LOCAL_WINDOWS: i64 = 2;
 
 /// Settings of the drop test of a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,11 +63,12 @@ impl SeriesRules {
 
     /// Length of the warm-up in minutes after the first comparison.
     pub fn warm_up(&self) -> i64 {
-        if self.is_seasonal {
-            SEASONAL_WARM_UP
+        let days = if self.is_seasonal {
+            SEASONAL_WARM_UP_DAYS
         } else {
-            WARM_UP
-        }
+            WARM_UP_DAYS
+        };
+        days * DAY
     }
 
     fn least_tolerance(&self, is_warm_up: bool) -> f64 {
@@ -80,6 +81,15 @@ impl SeriesRules {
                 .max(SEASONAL_TOLERANCE),
         }
     }
+}
+
+/// ln M by bet after a number of minutes, each of which adds 1 to M.
+fn after(logs: &[f64; BETS], minutes: u64, ceiling: f64) -> [f64; BETS] {
+    if minutes == 0 {
+        return *logs;
+    }
+    let added = real(minutes).ln();
+    logs.map(|log| (log.max(added) + (-(log - added).abs()).exp().ln_1p()).min(ceiling))
 }
 
 /// Scores of a query in one series, and the local bets on it.
@@ -95,9 +105,21 @@ pub struct QueryScores {
 }
 
 impl QueryScores {
-    /// Baseline mean of the query. `None` without scores.
-    pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    /// Baseline of the query. `None` without scores.
+    fn baseline(&self) -> Option<Baseline> {
+        (self.count > 0).then(|| Baseline {
+            mean: self.sum / f64::from(self.count),
+            scores: self.count,
+        })
+    }
+
+    /// Baseline in the local part. `None` if the query was counted there less than `window` minutes
+    /// ago, or never.
+    fn own_baseline(&self, minute: i32, window: i64) -> Option<Baseline> {
+        (self.own_count > 0 && self.is_apart(minute, window)).then(|| Baseline {
+            mean: self.own_sum / f64::from(self.own_count),
+            scores: self.own_count,
+        })
     }
 
     fn is_repeat(&self, minute: i32, window: i64) -> bool {
@@ -132,26 +154,63 @@ pub enum Part {
     Some,
 }
 
+impl Part {
+    /// Name: `all`, `some`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Some => "some",
+        }
+    }
+}
+
 /// State of the drop test of one series, without the scores of its queries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DropSeries {
-    /// ln M by bet.
+    /// ln M by bet, at the last comparison.
     logs: [f64; BETS],
+    /// Minutes since the last comparison. They count at the next one.
+    passed: u64,
     /// Newest minute of a search.
     minute: Option<i64>,
     /// Minute of the first comparison.
     first: Option<i64>,
+    /// Start of the warm-up: the first comparison with the variation of hours that is being learned.
+    warm_up_since: Option<i64>,
     tolerance: LearnedTolerance,
     local: LocalTest,
     season: Option<Box<Season>>,
     /// Tolerance at the last search.
     applied: f64,
-    /// ln M of both parts at the last comparison.
-    global_evidence: f64,
+    /// ln M of the local part at its last comparison.
     local_evidence: Option<f64>,
 }
 
+/// Variation of the hours of a series. It outlives the baselines of the series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct LearnedVariation {
+    tolerance: LearnedTolerance,
+    warm_up_since: i64,
+}
+
 impl DropSeries {
+    /// Variation of the hours, for a test that follows this one. `None` before the first comparison.
+    pub(crate) fn variation(&self) -> Option<LearnedVariation> {
+        Some(LearnedVariation {
+            tolerance: self.tolerance.learned(),
+            warm_up_since: self.warm_up_since?,
+        })
+    }
+
+    /// Creates the test of a series whose variation is known. It continues the warm-up.
+    pub(crate) fn with_variation(variation: LearnedVariation) -> Self {
+        Self {
+            tolerance: variation.tolerance,
+            warm_up_since: Some(variation.warm_up_since),
+            ..Self::default()
+        }
+    }
+
     /// Adds a search or a session at an event time in milliseconds. `query` has the earlier scores
     /// of its query in this series; `None` without a gold query, for a test with a season. A late
     /// search counts in the newest minute. Returns true if the search was compared. NaN is ignored.
@@ -165,70 +224,68 @@ impl DropSeries {
         let Some(score) = within(score) else {
             return false;
         };
-        let own = minute_of(ts);
-        let minute = self.minute.map_or(own, |newest| newest.max(own));
+        let minute = minute_of(ts);
         self.advance(minute, rules);
-        let own = i32::try_from(own).unwrap_or(if own < 0 { i32::MIN } else { i32::MAX });
+        let minute = i32::try_from(minute).unwrap_or(if minute < 0 { i32::MIN } else { i32::MAX });
         let Some(query) = query else {
-            self.compare(score, None, minute, rules);
+            self.compare(score, None, rules);
             return true;
         };
-        if query.is_repeat(own, rules.repeat_window) {
+        if query.is_repeat(minute, rules.repeat_window) {
             return false;
         }
         let window = rules.repeat_window.saturating_mul(LOCAL_WINDOWS);
-        let is_compared = query.count > 0;
-        if is_compared {
-            self.compare(score, Some(&*query), minute, rules);
-            if rules.has_local && !rules.is_seasonal && query.is_apart(own, window) {
-                let ceiling = rules.ceiling() + CEILING_MARGIN;
-                let own = (query.own_sum / f64::from(query.own_count), query.own_count);
-                let evidence = self
-                    .local
-                    .add(&mut query.bets, own, score, self.applied, ceiling);
-                self.local_evidence = Some(evidence);
+        let baseline = query.baseline();
+        if let Some(baseline) = baseline {
+            self.compare(score, Some(baseline), rules);
+            if let Some(own) = query.own_baseline(minute, window) {
+                self.compare_locally(score, own, &mut query.bets, rules);
             }
         }
-        query.last = own;
-        query.learn(score, own, window);
-        is_compared
+        query.last = minute;
+        query.learn(score, minute, window);
+        baseline.is_some()
     }
 
-    /// Advances the clock, the blocks of the tolerance and the epochs.
-    fn advance(&mut self, minute: i64, rules: &SeriesRules) {
+    /// Advances the clock, the blocks of the tolerance and the epochs to the minute of a search. A
+    /// late search belongs to the newest minute.
+    pub fn advance(&mut self, minute: i64, rules: &SeriesRules) {
+        let minute = self.minute.map_or(minute, |newest| newest.max(minute));
         let passed = minute.saturating_sub(self.minute.unwrap_or(minute));
         self.minute = Some(minute);
-        if self.first.is_some() && passed > 0 {
-            let added = real(passed.unsigned_abs()).ln();
-            let ceiling = rules.ceiling();
-            for log in &mut self.logs {
-                *log = (log.max(added) + (-(*log - added).abs()).exp().ln_1p()).min(ceiling);
-            }
+        if self.first.is_some() {
+            self.passed = self.passed.saturating_add(passed.unsigned_abs());
         }
-        let (logs, day) = (&self.logs, minute.div_euclid(DAY));
-        let is_quiet = || log_mean(logs) < rules.threshold;
+        let day = minute.div_euclid(DAY);
+        let is_quiet = {
+            let (logs, passed, ceiling) = (&self.logs, self.passed, rules.ceiling());
+            move || log_mean(&after(logs, passed, ceiling)) < rules.threshold
+        };
         self.tolerance
             .advance(minute.div_euclid(HOUR), day, is_quiet);
         self.local.advance(day);
-        let is_warm_up = self.first.is_none_or(|it| minute - it < rules.warm_up());
+        let is_warm_up = self
+            .warm_up_since
+            .is_none_or(|it| minute.saturating_sub(it) < rules.warm_up());
         self.applied = rules
             .least_tolerance(is_warm_up)
             .max(self.tolerance.tolerance());
     }
 
-    /// Compares a score with the baseline of its query: the global bets.
-    fn compare(
+    /// Compares a score with the baseline of its query, or with its hour of the week alone: the bets
+    /// of the global part. Call [`advance`](Self::advance) first. Returns the loss: the expected
+    /// score minus the score. `None` if nothing is expected yet.
+    pub fn compare(
         &mut self,
         score: f64,
-        query: Option<&QueryScores>,
-        minute: i64,
+        baseline: Option<Baseline>,
         rules: &SeriesRules,
-    ) {
-        let baseline = query.and_then(QueryScores::mean).unwrap_or(0.0);
-        let count = query.map(|query| f64::from(query.count));
-        let difference = baseline - score;
+    ) -> Option<f64> {
+        let minute = self.minute?;
+        let mean = baseline.map_or(0.0, |it| it.mean);
+        let difference = mean - score;
         let expected = if rules.is_seasonal {
-            self.expect(difference, query.is_some(), minute)
+            self.expect(difference, baseline.is_some(), minute)
         } else {
             Expected {
                 difference: 0.0,
@@ -237,20 +294,38 @@ impl DropSeries {
                 is_known: true,
             }
         };
-        let trust = count.map_or(1.0, |count| count / (count + 1.0)) * expected.trust;
+        let trust = baseline.map_or(1.0, Baseline::trust) * expected.trust;
         let difference = difference - expected.difference;
         if expected.is_known {
             self.tolerance.add(difference);
         }
         self.first.get_or_insert(minute);
+        self.warm_up_since.get_or_insert(minute);
         let tolerance = self.applied.max(expected.tolerance);
-        let limit = largest_bet(1.0 - baseline + expected.difference + tolerance);
+        let limit = largest_bet(1.0 - mean + expected.difference + tolerance);
         let ceiling = rules.ceiling();
+        self.logs = after(&self.logs, std::mem::take(&mut self.passed), ceiling);
         for (log, stake) in self.logs.iter_mut().zip(STAKES) {
             let bet = (stake * trust).min(limit);
             *log = (*log + (bet * (difference - tolerance)).ln_1p()).min(ceiling);
         }
-        self.global_evidence = log_mean(&self.logs);
+        (trust > 0.0).then_some(difference)
+    }
+
+    /// Compares a score with the baseline of its query in the local part. Without effect if the local
+    /// part is not used.
+    pub fn compare_locally(
+        &mut self,
+        score: f64,
+        own: Baseline,
+        bets: &mut LocalBets,
+        rules: &SeriesRules,
+    ) {
+        if rules.has_local && !rules.is_seasonal {
+            let ceiling = rules.ceiling() + CEILING_MARGIN;
+            let evidence = self.local.add(bets, own, score, self.applied, ceiling);
+            self.local_evidence = Some(evidence);
+        }
     }
 
     /// Returns the expected difference of an hour of the week, and adds this difference to it.
@@ -258,25 +333,108 @@ impl DropSeries {
         let season = self.season.get_or_insert_default();
         let hour = minute.div_euclid(HOUR);
         let expected = season.expected(hour, has_query);
-        let is_old = self.first.is_some_and(|first| minute - first >= DAY);
+        let is_old = self
+            .first
+            .is_some_and(|first| minute.saturating_sub(first) >= DAY);
         season.add(hour, difference, !has_query || is_old);
         expected
     }
 
     /// Log evidence of a drop at the last comparison. 0 before the first one.
     pub fn log_evidence(&self) -> f64 {
+        let global = self.global_evidence();
         match self.local_evidence {
-            None => self.global_evidence,
+            None => global,
             Some(local) => log_sum(&[
-                GLOBAL_WEIGHT.ln() + self.global_evidence,
+                GLOBAL_WEIGHT.ln() + global,
                 (1.0 - GLOBAL_WEIGHT).ln() + local,
             ]),
         }
     }
 
+    /// Log evidence if no query dropped and the global part has no evidence: that of the two active
+    /// epochs of the local part, or 0.
+    pub fn evidence_at_rest(&self) -> f64 {
+        let is_local = self.local_evidence.is_some();
+        let rest = (1.0 - GLOBAL_WEIGHT) * LocalTest::MINUTES;
+        if is_local { rest.ln() } else { 0.0 }
+    }
+
+    /// Upper bound of the log evidence, without an exponential.
+    pub fn highest_log(&self) -> f64 {
+        let local = self.local_evidence.unwrap_or(f64::NEG_INFINITY);
+        self.logs.iter().copied().fold(local, f64::max)
+    }
+
+    /// Returns true if any search was compared.
+    pub fn has_comparisons(&self) -> bool {
+        self.first.is_some()
+    }
+
+    /// Newest minute of a search. `None` without searches.
+    pub fn minute(&self) -> Option<i64> {
+        self.minute
+    }
+
+    /// Minute of the end of the warm-up. `None` before the first comparison.
+    pub fn warm_up_until(&self, rules: &SeriesRules) -> Option<i64> {
+        self.first?;
+        Some(self.warm_up_since?.saturating_add(rules.warm_up()))
+    }
+
+    /// Merges the test of another part of the traffic, for exposition: the values of M are summed.
+    /// Clock, tolerance and season are those of the part with the newest search, and the warm-up is
+    /// that of the part that began last.
+    pub fn merge(&mut self, other: &Self) {
+        if self.minute.is_none() {
+            self.clone_from(other);
+            return;
+        }
+        let warm_up_since = self.warm_up_since.max(other.warm_up_since);
+        let mut logs = self.logs;
+        let mut local_evidence = self.local_evidence;
+        let first = match (self.first, other.first) {
+            (Some(mine), Some(theirs)) => {
+                for (log, more) in logs.iter_mut().zip(other.logs) {
+                    *log = log_sum(&[*log, more]);
+                }
+                // A part without local evidence has its global evidence in both places.
+                if local_evidence.is_some() || other.local_evidence.is_some() {
+                    local_evidence = Some(log_sum(&[
+                        local_evidence.unwrap_or(self.global_evidence()),
+                        other.local_evidence.unwrap_or(other.global_evidence()),
+                    ]));
+                }
+                Some(mine.min(theirs))
+            }
+            (None, Some(_)) => {
+                logs = other.logs;
+                local_evidence = other.local_evidence;
+                other.first
+            }
+            (mine, None) => mine,
+        };
+        if other.minute > self.minute {
+            self.clone_from(other);
+        }
+        self.logs = logs;
+        self.local_evidence = local_evidence;
+        self.first = first;
+        self.warm_up_since = warm_up_since;
+    }
+
+    /// Bytes held beside the value itself.
+    pub fn bytes(&self) -> usize {
+        self.season.as_ref().map_or(0, |it| it.bytes())
+    }
+
     /// Log evidence of the global part at the last comparison.
     pub fn global_evidence(&self) -> f64 {
-        self.global_evidence
+        if self.first.is_some() {
+            log_mean(&self.logs)
+        } else {
+            0.0
+        }
     }
 
     /// Log evidence of the local part at the last local comparison. `None` before the first one.
@@ -286,7 +444,7 @@ impl DropSeries {
 
     /// Part of the queries that has the larger share of the evidence.
     pub fn part(&self) -> Part {
-        let global = GLOBAL_WEIGHT.ln() + self.global_evidence;
+        let global = GLOBAL_WEIGHT.ln() + self.global_evidence();
         let local = self
             .local_evidence
             .map(|it| (1.0 - GLOBAL_WEIGHT).ln() + it);
@@ -294,6 +452,11 @@ impl DropSeries {
             Some(local) if local > global => Part::Some,
             _ => Part::All,
         }
+    }
+
+    /// Tolerated drop at the last search.
+    pub fn tolerance(&self) -> f64 {
+        self.applied
     }
 }
 

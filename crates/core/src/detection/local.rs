@@ -8,6 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::bets::{largest_bet, log_sum};
+use super::comparison::Baseline;
 
 /// Assumed shares of dropped queries.
 const SHARES: [f64; 3] = [0.004, 0.03, 0.2];
@@ -32,7 +33,7 @@ const LN_SHARES: f64 = 1.098_612_288_668_109_8;
 
 /// Local bets on a query in the two active epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct LocalBets {
+pub struct LocalBets {
     wealth: [[f32; 2]; 2],
     comparisons: [u16; 2],
     /// Epochs of the bets, modulo 2¹⁶.
@@ -68,6 +69,11 @@ impl LocalBets {
         let comparisons = self.comparisons.get(slot).copied().unwrap_or_default();
         0.5 * (f64::from(first) + f64::from(second)) + reserve(f64::from(comparisons))
     }
+
+    /// Wealth in the two epochs, the larger of both: the evidence that the query dropped.
+    pub fn evidence(&self) -> f64 {
+        self.value(0).max(self.value(1))
+    }
 }
 
 /// Local part of the test of one series.
@@ -80,6 +86,9 @@ pub(super) struct LocalTest {
 }
 
 impl LocalTest {
+    /// Number of minutes of the two active epochs: M without evidence.
+    pub(super) const MINUTES: f64 = 2.0 * EPOCH;
+
     /// Starts the epoch of a day.
     pub(super) fn advance(&mut self, epoch: i64) {
         if self.newest == Some(epoch) {
@@ -101,12 +110,13 @@ impl LocalTest {
     pub(super) fn add(
         &mut self,
         bets: &mut LocalBets,
-        (baseline, scores): (f64, u32),
+        own: Baseline,
         score: f64,
         tolerance: f64,
         ceiling: f64,
     ) -> f64 {
-        let count = f64::from(scores);
+        let count = f64::from(own.scores);
+        let baseline = own.mean;
         let trust = count / (count + 3.0);
         let tolerance = tolerance + ADDED_TOLERANCE;
         let won = (baseline - score) - tolerance;

@@ -66,6 +66,11 @@ fn place(hour: i64, period: usize) -> usize {
 }
 
 impl Season {
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + (self.week.len() + self.day.len()) * size_of::<Cell>()
+    }
+
     /// Expected difference in an hour. `has_query` is false for a session without a gold query.
     pub(super) fn expected(&self, hour: i64, has_query: bool) -> Expected {
         let week = self.week.get(place(hour, HOURS_OF_WEEK));

@@ -101,6 +101,16 @@ impl LearnedTolerance {
         self.block.squares += difference * difference;
     }
 
+    /// Returns what was learned, without the open block and the open day.
+    pub(super) fn learned(&self) -> Self {
+        Self {
+            block: Block::default(),
+            day: None,
+            open: Day::default(),
+            ..*self
+        }
+    }
+
     /// Tolerated drop: 5τ.
     pub(super) fn tolerance(&self) -> f64 {
         DEVIATIONS * self.deviation

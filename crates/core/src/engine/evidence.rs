@@ -4,8 +4,9 @@
 //! Each search is compared with the baseline of its query: the mean of the earlier searches with
 //! the query, which it then joins. A change of the query mix is therefore no change of quality, and
 //! there is no learning phase. A query counts once in the repeat window, so a burst of one query is
-//! one observation. For measures of user behaviour, a session is one observation; it is compared
-//! with its gold query if it has one, otherwise with the same hour of earlier days.
+//! one observation. For measures of user behaviour, a session is one observation, and the mean of its
+//! hour of the week is expected of it. The series of all searches of a variant has the local part of
+//! the test, which looks for drops in some of the queries.
 //!
 //! The evidence of a worker is a function of its searches in their order; ticks do not change it.
 //! The evidence of several workers is merged by the rules of [`crate::detection`]: e-values of
@@ -16,27 +17,28 @@
 mod detector;
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{BaselineRules, Baselines, Hypothesis, QueryBaseline, minute_of};
+use crate::detection::{Baselines, DropSeries, LearnedVariation, QueryBaseline, minute_of};
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
-use crate::engine::registry::{Dimension, Label, Series};
+use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
 use crate::engine::settings::Detection;
 use crate::gold::GoldQuery;
 use crate::time::EventTime;
 
-use detector::ComparedScore;
 pub use detector::{Alarm, Detector, RegressedQuery, Test};
+use detector::{ComparedScore, worst_regressions};
 
 /// Minutes per hour.
 const HOUR: i64 = 60;
 
-/// Baseline keys of sessions without a gold query: the hour of the day (UTC). No query has such a
-/// key, because ids contain no control characters.
+/// Keys of the mean scores of sessions without a gold query: the hour of the day (UTC). They are for
+/// display; the season of the drop test has the expected scores. No query has such a key, because ids contain no control characters.
 const HOURS: [&str; 24] = [
     "\u{0}00", "\u{0}01", "\u{0}02", "\u{0}03", "\u{0}04", "\u{0}05", "\u{0}06", "\u{0}07",
     "\u{0}08", "\u{0}09", "\u{0}10", "\u{0}11", "\u{0}12", "\u{0}13", "\u{0}14", "\u{0}15",
@@ -74,6 +76,8 @@ struct Judged {
     baselines: BTreeMap<VariantColumn, QueryBaselines>,
     /// Detectors, by series of [`family::SCORE`] and score column.
     detectors: BTreeMap<SeriesColumn, Detector>,
+    /// Variation of the hours of series whose detectors were reset.
+    variations: BTreeMap<SeriesColumn, LearnedVariation>,
 }
 
 /// Observation of one search, or of one session.
@@ -98,19 +102,6 @@ impl Observation<'_> {
         let (_, score) = self.scores.get(place.ok()?)?;
         Some(units_to_f64(i128::from(score.get()), NANO_DECIMALS))
     }
-
-    /// Key and rules of the baseline with which the observation is compared.
-    fn baseline(&self, settings: &Detection) -> (&str, BaselineRules) {
-        if let Some(query) = self.query {
-            return (&query.key, BaselineRules::of_query(settings.burst));
-        }
-        let hour = minute_of(self.ts.0).div_euclid(HOUR).rem_euclid(24);
-        let hour = usize::try_from(hour).ok().and_then(|hour| HOURS.get(hour));
-        (
-            hour.copied().unwrap_or_default(),
-            BaselineRules::of_hour(settings.tolerance),
-        )
-    }
 }
 
 impl Evidence {
@@ -119,7 +110,12 @@ impl Evidence {
         clippy::map_entry,
         reason = "an entry would copy the name of the gold set for every search"
     )]
-    pub(super) fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
+    pub(super) fn observe(
+        &mut self,
+        of: Observation<'_>,
+        settings: &Detection,
+        registry: &Registry,
+    ) -> Vec<Alarm> {
         let mut watched = settings.measures.iter();
         if !watched.any(|it| it.is_user_measure == of.is_of_users) {
             return Vec::new();
@@ -132,24 +128,26 @@ impl Evidence {
             }
             self.rankings.get_mut(&self.gold)
         };
-        judged.map_or_else(Vec::new, |judged| judged.observe(of, settings))
+        judged.map_or_else(Vec::new, |judged| judged.observe(of, settings, registry))
     }
 
-    /// Resets the baselines and all evidence, for a new deployment.
+    /// Resets the baselines and all evidence, for a new deployment. The variation of hours is kept.
     pub(super) fn reset_baselines(&mut self) {
-        self.users = Judged::default();
-        self.rankings.clear();
+        for judged in self.all_judged() {
+            judged.reset(|_| true, |_| true);
+        }
     }
 
     /// Resets the baselines and the evidence of a variant. `is_of_variant` is true for its series of
-    /// [`family::SCORE`].
+    /// [`family::SCORE`]. The variation of hours is kept.
     pub(super) fn reset_variant(&mut self, variant: Label, is_of_variant: impl Fn(Series) -> bool) {
-        for judged in std::iter::once(&mut self.users).chain(self.rankings.values_mut()) {
-            judged.baselines.retain(|(it, _), _| *it != variant);
-            judged
-                .detectors
-                .retain(|(series, _), _| !is_of_variant(*series));
+        for judged in self.all_judged() {
+            judged.reset(|it| it == variant, &is_of_variant);
         }
+    }
+
+    fn all_judged(&mut self) -> impl Iterator<Item = &mut Judged> {
+        std::iter::once(&mut self.users).chain(self.rankings.values_mut())
     }
 
     /// Sets the gold set that judges the following searches. This removes the baselines and the
@@ -199,7 +197,10 @@ impl Evidence {
             let mut of_scores = retired.iter();
             of_scores.any(|(table, it)| *it == series && Some(*table) == family::SCORE.table())
         };
-        self.reset_variant(variant, is_retired);
+        for judged in self.all_judged() {
+            judged.reset(|it| it == variant, is_retired);
+            judged.variations.retain(|(it, _), _| !is_retired(*it));
+        }
     }
 
     /// Approximate bytes held.
@@ -266,46 +267,123 @@ impl Evidence {
     }
 }
 
+/// Variation of the hours of a new series: that of the series before it was reset, or that of the
+/// same slice of another variant with the newest search.
+fn variation_of(
+    new: SeriesColumn,
+    variations: &BTreeMap<SeriesColumn, LearnedVariation>,
+    detectors: &BTreeMap<SeriesColumn, Detector>,
+    registry: &Registry,
+) -> Option<LearnedVariation> {
+    if let Some(known) = variations.get(&new) {
+        return Some(known.clone());
+    }
+    let labels = registry.series_labels(&family::SCORE);
+    let slice_of = |series: Series| labels.get(series.index()).map(|[_, rest @ ..]| *rest);
+    let slice = slice_of(new.0)?;
+    let is_same = |of: &SeriesColumn| of.1 == new.1 && slice_of(of.0) == Some(slice);
+    let others = detectors.iter().filter(|(of, _)| is_same(of));
+    let others = others.map(|(_, it)| it.drop_series());
+    let newest = others
+        .filter(|it| it.has_comparisons())
+        .max_by_key(|it| it.minute());
+    let reset = || variations.iter().find(|(of, _)| is_same(of));
+    newest.map_or_else(|| Some(reset()?.1.clone()), DropSeries::variation)
+}
+
+/// Key of an hour of the day.
+fn hour_key(minute: i64) -> &'static str {
+    let hour = minute.div_euclid(HOUR).rem_euclid(24);
+    let hour = usize::try_from(hour).ok().and_then(|hour| HOURS.get(hour));
+    hour.copied().unwrap_or_default()
+}
+
 impl Judged {
     /// Adds the scores of a search. Returns the alarms that they raise.
-    fn observe(&mut self, of: Observation<'_>, settings: &Detection) -> Vec<Alarm> {
+    fn observe(
+        &mut self,
+        of: Observation<'_>,
+        settings: &Detection,
+        registry: &Registry,
+    ) -> Vec<Alarm> {
         let mut alarms = Vec::new();
-        let Some(hypothesis) = Hypothesis::dropped_at_most(settings.tolerance) else {
-            return alarms;
-        };
         let minute = minute_of(of.ts.0);
-        let (key, rules) = of.baseline(settings);
         for watched in &settings.measures {
             let column = column_of(watched.index);
             let Some(value) = of.score(column) else {
                 continue;
             };
+            let rules = settings.series_rules(watched);
             let baselines = self.baselines.entry((of.variant, column)).or_default();
-            let expected = baselines.add(key, |key: &str| key.into(), (value, minute), rules);
-            let score = ComparedScore {
+            let (key, window) = match of.query {
+                Some(query) => (&*query.key, rules.repeat_window),
+                None => (hour_key(minute), 0),
+            };
+            let comparison = baselines.add(key, |key: &str| key.into(), (value, minute), window);
+            let comparison = comparison.filter(|_| of.query.is_some());
+            let own = comparison.and_then(|it| it.own).filter(|_| rules.has_local);
+            let own = own.and_then(|own| Some((own, baselines.bets(key)?)));
+            let mut score = ComparedScore {
                 ts: of.ts,
                 value,
-                expected,
+                baseline: comparison.map(|it| it.baseline),
+                own,
+                has_no_query: of.query.is_none(),
             };
-            for series in of.series {
-                let detector = self.detectors.entry((*series, column)).or_default();
-                let has_closed = detector.add(score, watched, hypothesis, settings);
-                let place = (*series, watched);
+            let raised = alarms.len();
+            for (place, series) in of.series.iter().enumerate() {
+                let known = (*series, column);
+                let detector = match self.detectors.entry(known) {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(_) => {
+                        let variation =
+                            variation_of(known, &self.variations, &self.detectors, registry);
+                        let new =
+                            variation.map_or_else(Detector::default, Detector::with_variation);
+                        self.detectors.entry(known).or_insert(new)
+                    }
+                };
+                let (has_closed, is_compared) =
+                    detector.add(&mut score, watched, (&rules, settings), place == 0);
+                let of_series = (*series, watched);
                 if has_closed {
-                    alarms.extend(detector.target_alarm(place, settings));
+                    alarms.extend(detector.target_alarm(of_series, settings));
                 }
-                if expected.is_some() {
-                    alarms.extend(detector.drop_alarm(place, baselines, settings));
+                if is_compared {
+                    alarms.extend(detector.drop_alarm(of_series, settings));
+                }
+            }
+            for alarm in alarms.iter_mut().skip(raised) {
+                if alarm.test == Test::Drop {
+                    alarm.worst_regressions = worst_regressions(baselines, watched, alarm.part);
                 }
             }
         }
         alarms
     }
 
+    /// Resets the baselines of variants and the detectors of series. Keeps the variation of hours.
+    fn reset(
+        &mut self,
+        is_variant_reset: impl Fn(Label) -> bool,
+        is_series_reset: impl Fn(Series) -> bool,
+    ) {
+        self.baselines.retain(|(it, _), _| !is_variant_reset(*it));
+        let reset = self
+            .detectors
+            .iter()
+            .filter(|((it, _), _)| is_series_reset(*it));
+        let known = reset.filter_map(|(of, it)| Some((*of, it.drop_series().variation()?)));
+        self.variations.extend(known);
+        self.detectors.retain(|(it, _), _| !is_series_reset(*it));
+    }
+
     /// Approximate bytes held.
     fn bytes(&self) -> usize {
         let queries: usize = self.baselines.values().map(Baselines::len).sum();
-        queries * BYTES_PER_QUERY + self.detectors.len() * size_of::<Detector>()
+        queries * BYTES_PER_QUERY
+            + self.detectors.values().map(Detector::bytes).sum::<usize>()
+            + self.variations.len() * size_of::<(SeriesColumn, LearnedVariation)>()
     }
 
     fn summed(&self) -> Self {
@@ -313,6 +391,7 @@ impl Judged {
         Self {
             baselines: baselines.map(|(of, it)| (*of, it.total())).collect(),
             detectors: self.detectors.clone(),
+            variations: BTreeMap::new(),
         }
     }
 
@@ -322,6 +401,9 @@ impl Judged {
         }
         for (of, theirs) in &other.detectors {
             self.detectors.entry(*of).or_default().merge(theirs);
+        }
+        for (of, theirs) in &other.variations {
+            self.variations.entry(*of).or_insert_with(|| theirs.clone());
         }
     }
 
@@ -335,14 +417,18 @@ impl Judged {
                 mine.merge(baselines);
             }
         }
-        for ((series, of), detector) in &self.detectors {
-            let table = family::SCORE.table();
-            let series = table.and_then(|table| ids.series(table, *series));
-            if let (Some(series), Some(column)) = (series, column(*of)) {
-                let mine = now.detectors.entry((series, column)).or_default();
-                mine.merge(detector);
+        let known = |(series, of): SeriesColumn| {
+            let series = ids.series(family::SCORE.table()?, series)?;
+            Some((series, column(of)?))
+        };
+        for (of, detector) in &self.detectors {
+            if let Some(of) = known(*of) {
+                now.detectors.entry(of).or_default().merge(detector);
             }
         }
+        let variations = self.variations.iter();
+        let variations = variations.filter_map(|(of, it)| Some((known(*of)?, it.clone())));
+        now.variations.extend(variations);
         now
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::detection::Burst;
+use crate::detection::{Burst, SeriesRules};
 use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::event::{Limits, Search};
@@ -86,6 +86,10 @@ pub struct Detection {
     pub means: Vec<MeanObjective>,
     /// Tolerated drop of the scores, from 0 to 1.
     pub tolerance: f64,
+    /// Minimum tolerated drop in the warm-up of a series.
+    pub warm_up_tolerance: f64,
+    /// True if drops in some of the queries are looked for.
+    pub local: bool,
     /// Mean length of a burst of dependent searches.
     pub burst: Burst,
     /// Probability of ever raising a false alarm on a target that is met.
@@ -99,15 +103,28 @@ pub struct Detection {
     pub replicas: u64,
     /// Threshold of the log evidence (natural logarithm) for a drop.
     pub drop_threshold: f64,
-    /// Upper bound of the log evidence (natural logarithm) for a drop. It lets the evidence
-    /// decrease soon after a drop has ended.
-    pub ceiling: f64,
     /// Threshold of the log evidence (natural logarithm) that an experiment is not split as
     /// declared.
     pub split_threshold: f64,
 }
 
+/// Minimum threshold of the drop test with the local part: ln of ten days in minutes. Without evidence,
+/// M of the local part is that of two days.
+const MIN_LOCAL_THRESHOLD: f64 = 9.574_983_485_564_092;
+
 impl Detection {
+    /// Rules of the drop test of a series.
+    pub fn series_rules(&self, watched: &MonitoredMeasure) -> SeriesRules {
+        SeriesRules {
+            threshold: self.drop_threshold,
+            tolerance: self.tolerance,
+            warm_up_tolerance: self.warm_up_tolerance,
+            repeat_window: self.burst.repeat_window(),
+            has_local: self.local && self.drop_threshold >= MIN_LOCAL_THRESHOLD,
+            is_seasonal: watched.is_seasonal,
+        }
+    }
+
     /// Threshold of the log evidence at which the searches of one replica alone raise an alarm
     /// about a missed target: ln(replicas/alpha).
     pub fn target_threshold_of_replica(&self) -> f64 {
@@ -132,6 +149,8 @@ pub struct MonitoredMeasure {
     pub is_lower_better: bool,
     /// True for a measure of user behaviour.
     pub is_user_measure: bool,
+    /// True if the scores differ by the hour of the week.
+    pub is_seasonal: bool,
 }
 
 /// Quantity whose mean has an objective.

@@ -1,6 +1,8 @@
 //! Promised against observed: false alarms and delays of the target test and of the drop test on
 //! models of dependent traffic.
 
+use std::collections::HashMap;
+
 use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{Beta, ContinuousCDF as _, Gamma};
@@ -9,8 +11,7 @@ use super::chance::Chance;
 use super::models::Model;
 use super::traffic::{Search, Traffic};
 use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
-    log_threshold, minute_of,
+    BlockTest, Burst, DropSeries, QueryScores, SeriesRules, log_threshold,
 };
 use rankgauge_core::number::real_length;
 
@@ -55,8 +56,8 @@ pub struct Setup {
     pub minutes: f64,
     /// Tolerated drop, from 0 to 1.
     pub epsilon: f64,
-    /// Maximum evidence of the drop test.
-    pub ceiling: f64,
+    /// Minimum tolerated drop in the warm-up.
+    pub warm_up_tolerance: f64,
 }
 
 /// Promises at each level.
@@ -345,14 +346,14 @@ fn run_stream(traffic: &Traffic, setup: &Setup, number: u64, has_drops: bool) ->
             delays[0][place] = Some(delay(&all, 0, alarm));
             let half = stream.part(TENTHS_BEFORE_DROP);
             let late = stream.dropped(half, drop, traffic.noise, &mut chance);
-            let alarm = drop_alarms(&late, setup)[0];
+            let alarm = drop_alarms(&late, setup, traffic.is_user_measure)[0];
             if alarm.is_none_or(|alarm| alarm >= half) {
                 delays[1][place] = Some(delay(&late, half, alarm));
             }
         }
         delays
     });
-    let drop = drop_alarms(&stream.searches, setup);
+    let drop = drop_alarms(&stream.searches, setup, traffic.is_user_measure);
     StreamResult {
         searches: stream.searches.len(),
         target: target_alarms(&stream.searches, stream.target, setup),
@@ -385,37 +386,28 @@ fn target_alarms(searches: &[Search], target: f64, setup: &Setup) -> FirstAlarms
     first
 }
 
-fn drop_alarms(searches: &[Search], setup: &Setup) -> FirstAlarms {
+fn drop_alarms(searches: &[Search], setup: &Setup, is_seasonal: bool) -> FirstAlarms {
     let thresholds = setup.levels().minutes.map(f64::ln);
     let lowest = thresholds.into_iter().fold(f64::INFINITY, f64::min);
-    let of_query = BaselineRules::of_query(setup.burst);
-    let of_hour = BaselineRules::of_hour(setup.epsilon);
-    let mut first = [None; LEVELS];
-    let Some(hypothesis) = Hypothesis::dropped_at_most(setup.epsilon) else {
-        return first;
+    let rules = SeriesRules {
+        threshold: setup.minutes.ln().max(0.0),
+        tolerance: setup.epsilon,
+        warm_up_tolerance: setup.warm_up_tolerance,
+        repeat_window: setup.burst.repeat_window(),
+        has_local: true,
+        is_seasonal,
     };
-    let mut baselines: Baselines<u32> = Baselines::default();
-    let mut test = DropTest::default();
+    let mut first = [None; LEVELS];
+    let mut queries: HashMap<u32, QueryScores> = HashMap::new();
+    let mut test = DropSeries::default();
     for (place, search) in searches.iter().enumerate() {
-        let minute = minute_of(search.ts);
-        let (key, rules) = match search.query {
-            Some(query) => (query, of_query),
-            None => (hour_key(minute), of_hour),
-        };
-        let baseline = baselines.add(&key, |key| *key, (search.score, minute), rules);
-        let difference = baseline.map(|baseline| against_baseline(search.score, baseline));
-        test.add(minute, difference, hypothesis, setup.ceiling);
-        if difference.is_some() && test.detector().highest_log() >= lowest {
+        let query = search.query.map(|query| queries.entry(query).or_default());
+        let is_compared = test.add(search.ts, query, search.score, &rules);
+        if is_compared && test.highest_log() >= lowest {
             note(&mut first, place, test.log_evidence(), thresholds);
         }
     }
     first
-}
-
-/// Key of an hour of the day, beyond those of queries.
-fn hour_key(minute: i64) -> u32 {
-    let hour = minute.div_euclid(60).rem_euclid(24);
-    u32::MAX - u32::try_from(hour).unwrap_or(0)
 }
 
 /// Notes the first alarm at each threshold.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tracing::warn;
 
-use rankgauge_core::detection::DropExtent;
+use rankgauge_core::detection::{DropExtent, Part};
 use rankgauge_core::engine::evidence::{Alarm, RegressedQuery};
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::registry::{OTHER, Registry};
@@ -50,6 +50,11 @@ pub struct Regression {
     /// Size, start and number of searches of a drop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub drop: Option<DropSize>,
+    /// Part of the queries that dropped: `all`, or `some`, which `queries` names. Absent for a missed
+    /// target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("enum" = ["all", "some"]))]
+    pub part: Option<&'static str>,
 }
 
 /// Members of a [`RegressedQuery`].
@@ -111,6 +116,7 @@ impl Regression {
             recent: alarm.recent,
             queries: alarm.worst_regressions,
             drop: alarm.drop.map(DropSize::from),
+            part: alarm.part.map(Part::name),
         }
     }
 
@@ -175,6 +181,7 @@ impl Regressions {
                 loss_lower = regression.drop.as_ref().map(|drop| drop.lower),
                 loss_upper = regression.drop.as_ref().map(|drop| drop.upper),
                 searches = regression.drop.as_ref().map(|drop| drop.searches),
+                part = regression.part,
                 queries = %regression.worst_queries(),
                 "regression detected"
             );

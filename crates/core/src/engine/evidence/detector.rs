@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{HOURS, QueryBaselines};
 use crate::detection::{
-    BlockTests, Bounds, Change, DropExtent, DropTest, Hypothesis, against_baseline, minute_of,
+    Baseline, BlockTests, Bounds, Change, DropExtent, DropSeries, LearnedVariation, LocalBets,
+    Part, SeriesRules, minute_of,
 };
 use crate::engine::registry::Series;
 use crate::engine::settings::{Detection, MonitoredMeasure};
@@ -19,14 +20,14 @@ const RECENT_SEARCHES: f64 = 100.0;
 /// Number of queries in the list of the largest regressions.
 const WORST_REGRESSIONS: usize = 5;
 
-/// Ratio of the evidence to its threshold below which an alarm can be reported again.
+/// Share of the evidence for an alarm below which the alarm can be reported again.
 const HYSTERESIS: f64 = 0.5;
 
 /// Tests and statistics of one series and measure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detector {
     target: BlockTests,
-    drop: DropTest,
+    drop: DropSeries,
     /// Searches since the estimated start of a drop.
     change: Change,
     /// Moving mean of the scores.
@@ -63,45 +64,70 @@ impl Moving {
     }
 }
 
-/// Score of a search, with the baseline that it is compared with.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ComparedScore {
+/// Score of a search, with the baselines that it is compared with.
+#[derive(Debug)]
+pub(super) struct ComparedScore<'a> {
     pub(super) ts: EventTime,
     pub(super) value: f64,
-    /// `None` for a score that is not compared.
-    pub(super) expected: Option<f64>,
+    /// Baseline of the query. `None` for a score that is not compared with a query.
+    pub(super) baseline: Option<Baseline>,
+    /// Baseline of the query in the local part, and the bets on it.
+    pub(super) own: Option<(Baseline, &'a mut LocalBets)>,
+    /// True for a session without a gold query, which is compared with its hour of the week.
+    pub(super) has_no_query: bool,
 }
 
 impl Detector {
-    /// Adds the score of a search. Returns true if it closed a block of the target test.
+    /// Creates the detector of a series whose variation is known.
+    pub(super) fn with_variation(variation: LearnedVariation) -> Self {
+        Self {
+            drop: DropSeries::with_variation(variation),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the score of a search. Returns true if it closed a block of the target test, and true if
+    /// the score was compared. `is_whole` is true for the series of all searches, which has the local
+    /// part of the test.
     pub(super) fn add(
         &mut self,
-        score: ComparedScore,
+        score: &mut ComparedScore<'_>,
         watched: &MonitoredMeasure,
-        hypothesis: Hypothesis,
-        settings: &Detection,
-    ) -> bool {
-        let ComparedScore {
-            ts,
-            value,
-            expected,
-        } = score;
+        (rules, settings): (&SeriesRules, &Detection),
+        is_whole: bool,
+    ) -> (bool, bool) {
+        let (ts, value) = (score.ts, score.value);
         let (minute, upwards) = (minute_of(ts.0), watched.upwards(value));
         self.recent.add(value);
-        if let Some(expected) = expected {
-            self.compared.add(value);
-            self.expected.add(expected);
-            let loss = watched.upwards(expected) - upwards;
-            self.change.add(minute, loss, settings.tolerance);
-        }
         let pivot = watched.upwards(watched.target.unwrap_or(0.5));
         let block = settings.burst.block();
         let has_closed = self.target.add(ts.0, upwards, block, pivot);
-        let difference =
-            expected.map(|expected| against_baseline(upwards, watched.upwards(expected)));
-        self.drop
-            .add(minute, difference, hypothesis, settings.ceiling);
-        has_closed
+        self.drop.advance(minute, rules);
+        let turned = |it: Baseline| Baseline {
+            mean: watched.upwards(it.mean),
+            ..it
+        };
+        let baseline = score.baseline;
+        let is_compared = baseline.is_some() || score.has_no_query && rules.is_seasonal;
+        if !is_compared {
+            return (has_closed, false);
+        }
+        if let Some(loss) = self.drop.compare(upwards, baseline.map(turned), rules) {
+            let expected = match baseline {
+                Some(baseline) if !rules.is_seasonal => baseline.mean,
+                _ => watched.upwards((upwards + loss).clamp(0.0, 1.0)),
+            };
+            self.compared.add(value);
+            self.expected.add(expected);
+            self.change.add(minute, loss, settings.tolerance);
+        }
+        if let Some((own, bets)) = &mut score.own
+            && is_whole
+        {
+            self.drop
+                .compare_locally(upwards, turned(*own), bets, rules);
+        }
+        (has_closed, true)
     }
 
     /// Anytime-valid confidence bounds of the mean of the closed blocks. `threshold` is ln(R/alpha)
@@ -121,7 +147,7 @@ impl Detector {
 
     /// Returns true if any search was compared with a baseline.
     pub fn has_comparisons(&self) -> bool {
-        self.drop.compared() > 0
+        self.drop.has_comparisons()
     }
 
     /// Log evidence (ln) that the target is missed: the mean e-value of `workers` workers.
@@ -137,10 +163,21 @@ impl Detector {
 
     /// Start and size of a drop that has at least half of the evidence for an alarm.
     pub fn drop_extent(&self, settings: &Detection) -> Option<DropExtent> {
-        if self.drop_log_evidence()? < settings.drop_threshold * HYSTERESIS {
+        let rest = self.drop.evidence_at_rest();
+        if self.drop_log_evidence()? < half_way(rest, settings.drop_threshold) {
             return None;
         }
         self.change.extent(settings.target_threshold_of_worker())
+    }
+
+    /// Drop test of the series.
+    pub fn drop_series(&self) -> &DropSeries {
+        &self.drop
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.drop.bytes()
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
@@ -210,6 +247,8 @@ pub struct Alarm {
     pub worst_regressions: Vec<RegressedQuery>,
     /// Start and size of a drop. `None` for a missed target.
     pub drop: Option<DropExtent>,
+    /// Part of the queries that dropped. `None` for a missed target.
+    pub part: Option<Part>,
 }
 
 /// Query with regressed scores.
@@ -235,7 +274,7 @@ impl Detector {
         // e-values is at least 1/alpha for any evidence of the others.
         let threshold = settings.target_threshold_of_worker();
         let log_evidence = self.target.log_sum(watched.upwards(target));
-        self.is_new(Test::Target, log_evidence, threshold)
+        self.is_new(Test::Target, log_evidence, threshold, 0.0)
             .then(|| Alarm {
                 test: Test::Target,
                 series,
@@ -246,25 +285,27 @@ impl Detector {
                 recent: self.recent.mean,
                 worst_regressions: Vec::new(),
                 drop: None,
+                part: None,
             })
     }
 
-    /// Returns the alarm about a drop that a comparison raises, unless it was reported.
+    /// Returns the alarm about a drop that a comparison raises, unless it was reported. It names no
+    /// query yet.
     pub(super) fn drop_alarm(
         &mut self,
         (series, watched): (Series, &MonitoredMeasure),
-        baselines: &QueryBaselines,
         settings: &Detection,
     ) -> Option<Alarm> {
         let threshold = settings.drop_threshold;
         // The bound saves nine exponentials for almost every search.
-        let highest = self.drop.detector().highest_log();
-        let log_evidence = if highest < threshold * HYSTERESIS {
+        let highest = self.drop.highest_log();
+        let rest = self.drop.evidence_at_rest();
+        let log_evidence = if highest < half_way(rest, threshold) {
             highest
         } else {
             self.drop.log_evidence()
         };
-        self.is_new(Test::Drop, log_evidence, threshold)
+        self.is_new(Test::Drop, log_evidence, threshold, rest)
             .then(|| Alarm {
                 test: Test::Drop,
                 series,
@@ -273,45 +314,59 @@ impl Detector {
                 threshold,
                 expected: self.expected.mean,
                 recent: self.compared.mean,
-                worst_regressions: worst_regressions(baselines, watched),
+                worst_regressions: Vec::new(),
                 drop: self.change.extent(settings.target_threshold_of_worker()),
+                part: Some(self.drop.part()),
             })
     }
 
     /// Returns true if the evidence has reached the threshold and this was not reported. An alarm is
-    /// reported again only after the evidence fell below half of the threshold.
-    fn is_new(&mut self, test: Test, log_evidence: f64, threshold: f64) -> bool {
+    /// reported again only after the evidence fell half of the way to `rest`, its value without a
+    /// regression.
+    fn is_new(&mut self, test: Test, log_evidence: f64, threshold: f64, rest: f64) -> bool {
         let reported = &mut self.reported[test as usize];
         if log_evidence < threshold {
-            *reported &= log_evidence >= threshold * HYSTERESIS;
+            *reported &= log_evidence >= half_way(rest, threshold);
             return false;
         }
         !std::mem::replace(reported, true)
     }
 }
 
-/// Returns the queries with the largest regressions against their baseline.
-fn worst_regressions(
+/// Log evidence half of the way from its value without a regression to its threshold.
+fn half_way(rest: f64, threshold: f64) -> f64 {
+    rest + HYSTERESIS * (threshold - rest)
+}
+
+/// Returns the queries with the largest regressions against their baseline, or, for a drop in some
+/// queries, those with the largest local evidence.
+pub(super) fn worst_regressions(
     baselines: &QueryBaselines,
     watched: &MonitoredMeasure,
+    part: Option<Part>,
 ) -> Vec<RegressedQuery> {
     let loss = |it: &RegressedQuery| watched.upwards(it.baseline) - watched.upwards(it.recent);
-    let mut regressed: Vec<RegressedQuery> = baselines
+    let queries = baselines
         .queries()
-        .filter(|(query, _)| !HOURS.contains(&&***query))
-        .filter_map(|(query, it)| {
-            Some(RegressedQuery {
-                query: query.clone(),
-                baseline: it.mean()?,
-                recent: it.recent()?,
-            })
-        })
-        .filter(|it| loss(it) > 0.0)
-        .collect();
-    regressed.sort_by(|a, b| {
-        let by_loss = loss(b).total_cmp(&loss(a));
-        by_loss.then_with(|| a.query.cmp(&b.query))
+        .filter(|(query, _)| !HOURS.contains(&&***query));
+    let regressed = queries.filter_map(|(query, it)| {
+        let regressed = RegressedQuery {
+            query: query.clone(),
+            baseline: it.mean()?,
+            recent: it.recent()?,
+        };
+        let rank = match part {
+            Some(Part::Some) => it.evidence(),
+            Some(Part::All) | None => loss(&regressed),
+        };
+        Some((rank, regressed))
+    });
+    let mut regressed: Vec<(f64, RegressedQuery)> =
+        regressed.filter(|(_, it)| loss(it) > 0.0).collect();
+    regressed.sort_by(|(a, one), (b, other)| {
+        let by_rank = b.total_cmp(a);
+        by_rank.then_with(|| one.query.cmp(&other.query))
     });
     regressed.truncate(WORST_REGRESSIONS);
-    regressed
+    regressed.into_iter().map(|(_, it)| it).collect()
 }

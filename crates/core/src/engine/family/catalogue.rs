@@ -318,6 +318,18 @@ families! {
         &[MEASURE, VARIANT, SLICE, VALUE],
         "Compared searches since the estimated start of a drop, of this replica.",
     ).series_of(&SCORE, Samples::Measures);
+    DROP_TOLERANCE = gauge(
+        "drop_tolerance",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Largest tolerated drop of a worker of this replica: the configured one, that of the warm-up, or \
+         five times the learned variation of hours.",
+    ).series_of(&SCORE, Samples::Measures);
+    DROP_WARM_UP_END_TIMESTAMP = gauge(
+        "drop_warm_up_end_timestamp_seconds",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "End of the warm-up of the drop test in event time, in seconds since 1970. Until then, the \
+         tolerance is at least detection.warm_up_tolerance.",
+    ).series_of(&SCORE, Samples::Measures);
     DROP_START_TIMESTAMP = gauge(
         "drop_start_timestamp_seconds",
         &[MEASURE, VARIANT, SLICE, VALUE],

@@ -1,7 +1,7 @@
 //! Detection: tests, bounds and drops of watched series, and baselines.
 
 use super::model::ReadModel;
-use crate::detection::{Bounds, DropExtent};
+use crate::detection::{Bounds, DropExtent, Part};
 use crate::engine::evidence::{Detector, QueryBaselines, Test};
 use crate::engine::registry::{Label, Series};
 use crate::engine::scores::column_of;
@@ -19,6 +19,12 @@ pub struct WatchedSeries {
     pub log_evidence: [Option<f64>; Test::ALL.len()],
     /// Start and size of a drop that has at least half of the evidence for an alarm.
     pub drop: Option<DropExtent>,
+    /// Part of the queries that has the larger share of the evidence of a drop. `None` without `drop`.
+    pub part: Option<Part>,
+    /// Tolerated drop. `None` before the first comparison.
+    pub tolerance: Option<f64>,
+    /// End of the warm-up, in minutes of event time since 1970. `None` before the first comparison.
+    pub warm_up_until: Option<i64>,
     /// Anytime-valid confidence bounds of the mean of all searches since the last deployment.
     pub bounds: Option<Bounds>,
     /// True if the evidence of this process alone is sufficient for an alarm, by test; `None` without
@@ -82,10 +88,16 @@ impl ReadModel<'_> {
             Some(evidence >= thresholds[test as usize])
         };
         let threshold = detection.target_threshold_of_worker();
+        let drop = detector.drop_extent(detection);
+        let test = detector.drop_series();
+        let rules = detection.series_rules(watched);
         WatchedSeries {
             measure: watched.index,
             series,
-            drop: detector.drop_extent(detection),
+            part: drop.map(|_| test.part()),
+            drop,
+            tolerance: test.has_comparisons().then(|| test.tolerance()),
+            warm_up_until: test.warm_up_until(&rules),
             bounds: detector.bounds(threshold, watched.is_lower_better),
             has_alarm: Test::ALL.map(has_alarm),
             log_evidence,

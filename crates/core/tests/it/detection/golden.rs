@@ -1,8 +1,9 @@
-//! Equality with the reference implementation on dependent traffic, `tests/detection/traffic_sim.py`.
+//! Equality with the reference implementation on dependent traffic, `tests/detection/traffic_sim.py`
+//! and `traffic_sim_3.py`.
 //! `tests/detection/golden.py` runs it and writes the numbers.
 
 use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, DropTest, Hypothesis, against_baseline, minute_of,
+    Baselines, BlockTest, Comparison, DropSeries, SeriesRules, minute_of,
 };
 
 use super::reference_streams::golden;
@@ -44,34 +45,45 @@ fn the_target_test_matches_the_reference() {
 }
 
 #[test]
-fn the_drop_test_matches_the_reference() {
-    let tolerance = Hypothesis::dropped_at_most(0.01).expect("a tolerance");
-    let ceiling = (90.0 * 1440.0 * 200.0_f64).ln() + 3.0;
+fn the_drop_test_of_the_engine_matches_the_reference() {
     for golden in golden() {
-        for expected in &golden.drops {
-            let rules = BaselineRules {
+        let searches = golden.searches();
+        for expected in &golden.series {
+            let name = format!("{}, window {}", golden.name, expected.window);
+            let rules = SeriesRules {
+                threshold: (90.0 * 1440.0 * 200.0_f64).ln(),
+                tolerance: 0.01,
+                warm_up_tolerance: 0.02,
                 repeat_window: expected.window,
-                max_scores: 100,
+                has_local: true,
+                is_seasonal: false,
             };
             let mut baselines: Baselines<u32> = Baselines::default();
-            let mut test = DropTest::default();
-            let mut after = Vec::new();
-            for (number, search) in (1..).zip(golden.searches()) {
+            let mut test = DropSeries::default();
+            let mut alarm = None;
+            let mut after = expected.after.iter().zip(&expected.log_evidence).peekable();
+            for (place, search) in (0..).zip(&searches) {
                 let minute = minute_of(search.ts);
+                test.advance(minute, &rules);
                 let score = (search.score, minute);
-                let baseline = baselines.add(&search.query, |query| *query, score, rules);
-                let difference = baseline.map(|it| against_baseline(search.score, it));
-                test.add(minute, difference, tolerance, ceiling);
-                if expected.after.contains(&number) {
-                    after.push(test.log_evidence());
+                let compared = baselines.add(&search.query, |it| *it, score, expected.window);
+                if let Some(Comparison { baseline, own }) = compared {
+                    test.compare(search.score, Some(baseline), &rules);
+                    if let Some((own, bets)) = own.zip(baselines.bets(&search.query)) {
+                        test.compare_locally(search.score, own, bets, &rules);
+                    }
+                    if alarm.is_none() && test.log_evidence() >= rules.threshold {
+                        alarm = Some(place);
+                    }
+                }
+                let number = usize::try_from(place).expect("small") + 1;
+                while let Some((_, expected)) = after.next_if(|(after, _)| **after == number) {
+                    // The sums of the engine have units of 2^-44.
+                    assert_close(test.log_evidence(), *expected, &name);
                 }
             }
-            assert_eq!(after.len(), expected.log_evidence.len());
-            for ((number, found), expected) in
-                expected.after.iter().zip(after).zip(&expected.log_evidence)
-            {
-                assert_close(found, *expected, &format!("{}, {number}", golden.name));
-            }
+            assert_eq!(alarm, expected.alarm, "{name}");
+            assert!(after.next().is_none(), "{name}");
         }
     }
 }

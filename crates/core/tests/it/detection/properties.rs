@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use rankgauge_core::detection::{
-    Arm, BaselineRules, Baselines, BlockTests, Burst, DropDetector, DropTest, Hypothesis,
-    MAX_QUERIES, QueryBaseline, TargetTest, against_baseline, difference, log_threshold,
-    split_log_evidence, summed,
+    Arm, Baselines, BlockTests, Comparison, DropDetector, DropSeries, Hypothesis, MAX_QUERIES,
+    QueryBaseline, QueryScores, SeriesRules, TargetTest, against_baseline, difference,
+    log_threshold, split_log_evidence, summed,
 };
 
 /// Any number: valid ones, invalid ones and NaN.
@@ -69,9 +69,8 @@ fn tests_of(blocks: &[Vec<f64>]) -> BlockTests {
 
 fn baselines_of(scores: &[(u32, f64, i64)]) -> Baselines<u32> {
     let mut baselines = Baselines::default();
-    let rules = BaselineRules::of_query(Burst::default());
     for (query, score, minute) in scores {
-        baselines.add(query, |query| *query, (*score, *minute), rules);
+        baselines.add(query, |query| *query, (*score, *minute), 1);
     }
     baselines
 }
@@ -136,10 +135,10 @@ proptest! {
         scores in prop::collection::vec((0..4_u32, any_number(), any::<i64>()), 0..200),
         window in 0..3_i64,
     ) {
-        let rules = BaselineRules { repeat_window: window, max_scores: 100 };
         let mut baselines: Baselines<u32> = Baselines::default();
         for (query, score, minute) in &scores {
-            if let Some(baseline) = baselines.add(query, |query| *query, (*score, *minute), rules) {
+            if let Some(baseline) = baselines.add(query, |query| *query, (*score, *minute), window) {
+                let baseline = baseline.baseline.mean;
                 prop_assert!((0.0..=1.0).contains(&baseline), "{baseline}");
             }
         }
@@ -323,14 +322,20 @@ proptest! {
         let detector = detector(&steps, hypothesis);
         prop_assert_eq!(&again(&detector), &detector);
         let mut tests = BlockTests::default();
-        let mut drop = DropTest::default();
+        let mut drop = DropSeries::default();
+        let rules = rules();
         let mut baselines: Baselines<Box<str>> = Baselines::default();
-        let rules = BaselineRules::of_query(Burst::default());
         for (minute, score) in (0..).zip(&scores) {
             tests.add(minute * 60_000, *score, 300_000, 0.5);
             let key = |query: &str| query.into();
-            let baseline = baselines.add("질의", key, (*score, minute), rules);
-            drop.add(minute, baseline.map(|it| against_baseline(*score, it)), hypothesis, 20.0);
+            drop.advance(minute, &rules);
+            let compared = baselines.add("질의", key, (*score, minute), 1);
+            if let Some(Comparison { baseline, own }) = compared {
+                drop.compare(*score, Some(baseline), &rules);
+                if let Some((own, bets)) = own.zip(baselines.bets("질의")) {
+                    drop.compare_locally(*score, own, bets, &rules);
+                }
+            }
         }
         prop_assert_eq!(&again(&tests), &tests);
         prop_assert_eq!(&again(&drop), &drop);
@@ -347,30 +352,34 @@ proptest! {
 #[test]
 fn the_number_of_baselines_is_limited_and_the_oldest_are_removed() {
     // The documented memory of a query is based on this size.
-    assert_eq!(size_of::<QueryBaseline>(), 24);
+    assert_eq!(size_of::<QueryBaseline>(), 64);
     let mut baselines: Baselines<u32> = Baselines::default();
-    let rules = BaselineRules::of_query(Burst::default());
     let queries = u32::try_from(MAX_QUERIES).expect("a small number") + 1;
     for query in 0..queries {
         let minute = (0.5, i64::from(query));
-        assert_eq!(baselines.add(&query, |it| *it, minute, rules), None);
+        assert!(baselines.add(&query, |it| *it, minute, 1).is_none());
     }
     let kept = u64::try_from(MAX_QUERIES - MAX_QUERIES / 4 + 1).expect("a number");
     assert_eq!((baselines.number(), baselines.scores()), (kept, kept));
     assert_eq!(baselines.mean(), Some(0.5));
     let later = (0.25, 1_000_000);
-    assert_eq!(baselines.add(&0, |it| *it, later, rules), None, "removed");
+    let removed = baselines.add(&0, |it| *it, later, 1);
+    assert!(removed.is_none());
     let newest = queries - 1;
-    assert_eq!(baselines.add(&newest, |it| *it, later, rules), Some(0.5));
+    let compared = baselines.add(&newest, |it| *it, later, 1);
+    assert_eq!(compared.map(|it| it.baseline.mean), Some(0.5));
 }
 
-#[test]
-fn a_pause_of_months_is_no_evidence_of_a_drop() {
-    let tolerance = Hypothesis::dropped_at_most(0.01).expect("a tolerance");
-    let mut test = DropTest::default();
-    test.add(0, Some(0.5), tolerance, 30.0);
-    test.add(400 * 24 * 60, Some(0.5), tolerance, 30.0);
-    assert!(test.log_evidence() < 8.0, "{}", test.log_evidence());
+/// Rules of a drop test.
+fn rules() -> SeriesRules {
+    SeriesRules {
+        threshold: 17.0,
+        tolerance: 0.01,
+        warm_up_tolerance: 0.02,
+        repeat_window: 1,
+        has_local: true,
+        is_seasonal: false,
+    }
 }
 
 #[test]
@@ -387,15 +396,17 @@ fn a_late_score_does_not_reopen_a_block_or_a_minute() {
     }
     assert!(add(&mut tests, 600_000));
 
-    let tolerance = Hypothesis::dropped_at_most(0.01).expect("a tolerance");
-    let mut test = DropTest::default();
-    test.add(10, Some(0.505), tolerance, 30.0);
+    let minute = |minute: i64| minute * 60_000;
+    let rules = rules();
+    let mut test = DropSeries::default();
+    let [mut query, mut other] = [QueryScores::default(); 2];
+    assert!(!test.add(minute(0), Some(&mut query), 0.5, &rules));
+    assert!(test.add(minute(10), Some(&mut query), 0.5, &rules));
     let before = test.log_evidence();
-    test.add(3, None, tolerance, 30.0);
-    test.add(10, None, tolerance, 30.0);
+    // Late: a repeat, and a first search. Neither is compared.
+    assert!(!test.add(minute(3), Some(&mut query), 0.0, &rules));
+    assert!(!test.add(minute(3), Some(&mut other), 0.0, &rules));
     assert!(near(test.log_evidence(), before));
-    test.add(11, None, tolerance, 30.0);
-    assert!(test.log_evidence() > before + 0.5);
 }
 
 #[test]

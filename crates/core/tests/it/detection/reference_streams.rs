@@ -12,8 +12,6 @@ pub(crate) struct Golden {
     /// Scores in units of 0.0001.
     scores: Vec<u32>,
     pub(crate) targets: Vec<GoldenTarget>,
-    pub(crate) drops: Vec<GoldenDrop>,
-    /// The same streams in the drop test with a local part and a learned tolerance.
     pub(crate) series: Vec<GoldenDrop>,
 }
 

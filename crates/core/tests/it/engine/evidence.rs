@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::{
-    BaselineRules, Baselines, BlockTest, Burst, DropTest, Hypothesis, against_baseline,
-    log_threshold, minute_of, summed,
+    BlockTest, Burst, DropSeries, Part, QueryScores, SeriesRules, log_threshold, minute_of, summed,
 };
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
@@ -23,7 +22,6 @@ const TOLERANCE: f64 = 0.01;
 const P_AT_1: usize = 0;
 const TARGET: f64 = 0.5;
 const ALPHA: f64 = 0.001;
-const CEILING: f64 = 13.0;
 
 /// Time between two searches. Each of the two queries is served once a minute.
 const STEP: i64 = 30_000;
@@ -34,6 +32,7 @@ fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
         target,
         is_lower_better: false,
         is_user_measure,
+        is_seasonal: is_user_measure,
     };
     let people = people.map(|index| watched(index, None, true));
     Settings {
@@ -45,13 +44,14 @@ fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
             slices: vec![0],
             means: Vec::new(),
             tolerance: TOLERANCE,
+            warm_up_tolerance: TOLERANCE,
+            local: true,
             burst: Burst::default(),
             alpha: ALPHA,
             target_threshold: log_threshold(ALPHA),
             workers: 1,
             replicas: 1,
             drop_threshold: 10.0,
-            ceiling: CEILING,
             split_threshold: 6.9,
         },
         ..settings()
@@ -140,17 +140,21 @@ fn assert_close(found: Option<f64>, expected: f64) {
 
 /// Evidence of both tests for a pattern of searches, from the standalone tests.
 fn standalone(pattern: &[bool], offset: i64) -> (f64, f64) {
-    let hypothesis = Hypothesis::dropped_at_most(TOLERANCE).expect("a tolerance");
-    let rules = BaselineRules::of_query(Burst::default());
-    let mut baselines: Baselines<i64> = Baselines::default();
-    let (mut drop, mut target) = (DropTest::default(), BlockTest::new(TARGET));
+    let rules = SeriesRules {
+        threshold: 10.0,
+        tolerance: TOLERANCE,
+        warm_up_tolerance: TOLERANCE,
+        repeat_window: Burst::default().repeat_window(),
+        has_local: true,
+        is_seasonal: false,
+    };
+    let mut queries = [QueryScores::default(); 2];
+    let (mut drop, mut target) = (DropSeries::default(), BlockTest::new(TARGET));
     for (number, is_good) in (offset..).zip(pattern) {
         let ts = START + number * STEP;
         let score = if *is_good { 1.0 } else { 0.0 };
-        let minute = minute_of(ts);
-        let baseline = baselines.add(&(number % 2), |it| *it, (score, minute), rules);
-        let difference = baseline.map(|it| against_baseline(score, it));
-        drop.add(minute, difference, hypothesis, CEILING);
+        let query = &mut queries[usize::from(number % 2 == 1)];
+        drop.add(ts, Some(query), score, &rules);
         target.add(ts, score, Burst::default().block());
     }
     (drop.log_evidence(), target.log_evidence(TARGET))
@@ -220,7 +224,7 @@ fn a_drop_is_reported_once_with_the_regressed_queries() {
     // The slice `all` and its slices by query type: two queries, two types.
     let whole = &of_drop(&alarms)[0];
     assert!(whole.log_evidence >= whole.threshold, "{whole:?}");
-    assert!(whole.expected > whole.recent + 0.1, "{whole:?}");
+    assert!(whole.expected > whole.recent + 0.05, "{whole:?}");
     let regressed: Vec<&str> = whole
         .worst_regressions
         .iter()
@@ -417,6 +421,110 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
     assert_close(exposed, drop.estimate);
     assert!(reader.evidence("drop_start_timestamp_seconds").is_some());
     assert!(reader.evidence("drop_searches").is_some());
+}
+
+/// Reads a search for one of `queries` gold queries every three seconds, in rounds. The first three
+/// queries fail from the round `drop` on; every query fails in one round of ten.
+fn rounds(reader: &mut Reader, queries: i64, rounds: std::ops::Range<i64>, drop: i64) {
+    for round in rounds {
+        for query in 0..queries {
+            let number = round * queries + query;
+            let ts = START + number * 3_000;
+            let is_good = (query * 7 + round) % 10 != 0 && (query >= 3 || round < drop);
+            let first = if is_good { "d0" } else { "d1" };
+            let payload = format!(
+                r#"{{"query_id": "q{number}", "ts": {ts}, "query_key": "g{query}", "variant": "V1",
+                    "results": [{{"id": "{first}"}}]}}"#
+            );
+            read(&mut reader.engine, Kind::Search, 0, number, &payload);
+            tick(&mut reader.engine, ts);
+        }
+    }
+}
+
+fn gold_set_of(queries: i64) -> Arc<GoldSet> {
+    let queries = (0..queries).map(|query| {
+        format!(r#"{{"query_id": "g{query}", "query_text": "질문 {query}", "ground_truth": {{"d0": 1}}}}"#)
+    });
+    let queries: Vec<String> = queries.collect();
+    let set = format!(r#"{{"queries": [{}]}}"#, queries.join(","));
+    let set = gold::parse("gold.json", set.as_bytes(), &gold::Options::default());
+    Arc::new(set.expect("a gold set"))
+}
+
+#[test]
+fn a_drop_of_three_queries_of_a_hundred_names_them() {
+    let mut reader = Reader::new(watching(None, None));
+    reader.engine.apply(Input::Gold(gold_set_of(100)));
+    rounds(&mut reader, 100, 0..40, 40);
+    assert_eq!(reader.engine.take_effects().alarms, []);
+    let mut alarms = Vec::new();
+    let mut round = 40;
+    while of_drop(&alarms).is_empty() {
+        rounds(&mut reader, 100, round..round + 1, 40);
+        alarms = reader.engine.take_effects().alarms;
+        round += 1;
+        assert!(round < 80, "the drop is found");
+    }
+    let alarm = of_drop(&alarms)[0];
+    assert_eq!(alarm.part, Some(Part::Some), "{alarm:?}");
+    let named = alarm.worst_regressions.iter().map(|it| &*it.query);
+    let named: Vec<&str> = named.take(3).collect();
+    assert!(
+        ["g0", "g1", "g2"].iter().all(|it| named.contains(it)),
+        "{named:?}"
+    );
+}
+
+#[test]
+fn without_the_local_part_a_drop_is_one_of_all_queries() {
+    let mut settings = watching(None, None);
+    settings.detection.local = false;
+    let mut reader = Reader::new(settings);
+    reader.engine.apply(Input::Gold(gold_set_of(100)));
+    rounds(&mut reader, 100, 0..80, 40);
+    let alarms = reader.engine.take_effects().alarms;
+    assert!(
+        of_drop(&alarms).iter().all(|it| it.part == Some(Part::All)),
+        "{alarms:?}"
+    );
+}
+
+#[test]
+fn the_variation_of_hours_outlives_resets_and_applies_to_new_variants() {
+    let mut reader = Reader::new(watching(None, None));
+    reader.searches(healthy(100));
+    let end = |reader: &Reader, variant: &str| {
+        let labels = format!(r#"variant="{variant}""#);
+        let samples = reader.samples();
+        let is_meant = |name: &&String| {
+            name.starts_with("drop_warm_up_end") && name.contains(&labels) && name.contains(WHOLE)
+        };
+        samples
+            .keys()
+            .find(is_meant)
+            .map(|name| samples[name].clone())
+    };
+    let first = end(&reader, "V1").expect("searches were compared");
+    reader.engine.apply(Input::ResetBaselines);
+    assert_eq!(end(&reader, "V1"), None);
+    let world = World::new(watching(None, None));
+    let (engine, _) = restored(&world, &write(&reader.engine));
+    (reader.world, reader.engine) = (world, engine);
+    assign(&mut reader.engine, 0);
+    reader.searches(healthy(100));
+    assert_eq!(end(&reader, "V1").as_ref(), Some(&first));
+    for (number, variant) in [(0, "V2"), (1, "V2"), (2, "V2"), (3, "V2")] {
+        let ts = START + (reader.read + 10 * number) * STEP;
+        let payload = format!(
+            r#"{{"query_id": "new{number}", "ts": {ts}, "query_key": "g0", "variant": "{variant}",
+                "results": [{{"id": "d0"}}]}}"#
+        );
+        tick(&mut reader.engine, ts);
+        read(&mut reader.engine, Kind::Search, 0, reader.read, &payload);
+        reader.read += 1;
+    }
+    assert_eq!(end(&reader, "V2"), Some(first));
 }
 
 fn other_gold_set() -> Arc<GoldSet> {
