@@ -1,4 +1,4 @@
-//! Events of records of an unknown shape, told apart by their names (`product.clicked`), else by a list of
+//! Events of records of an unknown shape, distinguished by their names (`product.clicked`), else by a list of
 //! results.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -109,19 +109,19 @@ impl Events {
             ..Self::default()
         };
         for unit in units {
-            let told = events.name.as_ref().and_then(|name| unit.leaves.get(name));
+            let named = events.name.as_ref().and_then(|name| unit.leaves.get(name));
             let has_list = unit.lists.iter().any(|(pointer, elements)| {
                 place(pointer, HIT_LISTS).is_some()
                     && (elements.iter().all(Value::is_object) || is_ids(elements))
             });
-            let kind = match told.map(|leaf| meaning(&leaf.text)) {
+            let kind = match named.map(|leaf| meaning(&leaf.text)) {
                 Some(Meaning::Search) | None if has_list => Kind::Search,
                 Some(Meaning::Feedback(_)) => Kind::Feedback,
                 // Feedback without a name, where other records have names, would be any record.
                 None if events.name.is_none() => Kind::Feedback,
                 Some(_) | None => continue,
             };
-            if let Some(leaf) = told {
+            if let Some(leaf) = named {
                 events.names[kind.index()].insert(leaf.text.clone());
             }
             events.units[kind.index()].push(unit);

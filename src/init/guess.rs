@@ -351,7 +351,7 @@ pub(super) fn guess(shapes: &[Shape]) -> Guess {
 /// Section of a mapping.
 type Section = Vec<(String, Term)>;
 
-/// What both kinds share.
+/// Context of both kinds of events.
 struct Found<'a> {
     events: &'a Events,
     /// Values of the leaves of searches, and of feedback.

@@ -110,7 +110,7 @@ fn alarm(entry: &RegressionEntry, deployments: &[Deployment]) -> Markup {
                     " " span.name { "mean of all searches " (score(bounds.lower)) "–" (score(bounds.upper)) }
                 }
             }
-            span.name { @if it.test == "drop" { "below its baseline" @if it.part == Some("some") { " in some queries" } } @else { "below its target" } }
+            span.name { @if it.test == "drop" { "below its baseline" } @else { "below its target" } }
             span.when { (when(&entry.time, entry.age_seconds)) " " (deployments::before_alarm(deployments, &it.variant, at)) }
             @if !it.queries.is_empty() {
                 span.top { span.name { "most affected " }
