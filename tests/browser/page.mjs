@@ -27,7 +27,7 @@ const browser = await chromium.launch({
 });
 const page = await open({});
 
-for (const part of [numbers, twoClicks, keyboard, screens, hostileTexts, withoutScripts, deployments]) {
+for (const part of [numbers, header, twoClicks, keyboard, screens, hostileTexts, withoutScripts, deployments]) {
   await part().catch((error) => problems.push(`${part.name}: ${error}`));
 }
 if (problems.length > 0) fail();
@@ -57,6 +57,30 @@ async function json(path) {
 // Every number on every screen is a number of the API, and of /metrics.
 async function numbers() {
   await everyNumber({ page, base, claims, json, expect });
+}
+
+// The header, the title and the icon say what is wrong: alarms, traffic that stopped, a server that is gone.
+async function header() {
+  const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
+  const tab = await context.newPage();
+  tab.setDefaultTimeout(15_000);
+  await tab.goto(`${base}/`);
+  const alarms = Number(await tab.locator("#alarms .number").textContent());
+  const line = tab.locator("header .status");
+  expect(alarms > 0, "the regression has no alarm");
+  expect((await line.innerText()).includes(`▼ ${alarms} alarm`), `the header does not state ${alarms} alarms: ${await line.innerText()}`);
+  expect((await tab.title()).startsWith(`▼ ${alarms} `), `the title does not state ${alarms} alarms: ${await tab.title()}`);
+  const icon = async () => tab.locator("link[rel=icon]").getAttribute("href");
+  expect((await icon()).includes("icon-alarm.svg"), `the icon is ${await icon()}`);
+  await tab.route("**/*", (route) => route.abort());
+  await line.getByText("✗ disconnected since").waitFor();
+  expect(!(await line.innerText()).includes("live"), "a page without a server says live");
+  expect((await tab.title()).startsWith("✗ "), `the title of a page without a server is ${await tab.title()}`);
+  expect((await icon()).includes("icon-problem.svg"), `the icon without a server is ${await icon()}`);
+  await tab.unroute("**/*");
+  await line.getByText(`▼ ${alarms} alarm`).waitFor();
+  expect((await tab.title()).startsWith("▼ "), "the title does not come back");
+  await context.close();
 }
 
 // From the alarm to the ranking that explains it in two clicks.

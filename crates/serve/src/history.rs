@@ -1,4 +1,4 @@
-//! Score history of the last minutes, for sparklines.
+//! Score history of the last minutes, for sparklines, and the time of the last search.
 //!
 //! The means of the shortest window are sampled at a fixed interval. The memory is bounded:
 //! [`MAX_POINTS`] values for each of at most [`MAX_SERIES`] pairs of measure and variant, 2 MiB in
@@ -9,8 +9,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::collect::Names;
+use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::time::WallTime;
+use rankgauge_core::event::Kind;
+use rankgauge_core::time::{Millis, WallTime};
 
 /// Interval between two points.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
@@ -29,6 +31,8 @@ pub struct History(Mutex<Points>);
 struct Points {
     /// Times of the points, oldest first.
     times: VecDeque<WallTime>,
+    /// Searches received, and the time at which they were seen to change.
+    searches: Option<(u64, WallTime)>,
     /// Means by measure and variant, as many as there are times; `None` for an empty window.
     series: BTreeMap<(String, String), VecDeque<Option<f64>>>,
 }
@@ -47,10 +51,11 @@ pub struct Series {
 impl History {
     /// Adds the current means of all searches by variant.
     pub fn sample(&self, snapshot: &Snapshot, names: &Names, now: WallTime) {
+        let model = names.read(snapshot);
+        self.since_last_search(&model, now);
         if names.settings.windows.is_empty() {
             return;
         }
-        let model = names.read(snapshot);
         let mut means = BTreeMap::new();
         for it in model.variants() {
             for (index, measure) in model.measures().iter().enumerate() {
@@ -60,6 +65,23 @@ impl History {
             }
         }
         self.points().add(now, &means);
+    }
+
+    /// Time since a search was last received, as far as the calls of this function tell; `None` before
+    /// the first search.
+    pub fn since_last_search(&self, model: &ReadModel<'_>, now: WallTime) -> Option<Millis> {
+        let outcomes = model.outcomes(Kind::Search).into_iter();
+        let received =
+            outcomes.map(|(_, events)| events).sum::<u64>() + model.pending(Kind::Search);
+        let mut points = self.points();
+        match points.searches {
+            _ if received == 0 => None,
+            Some((known, at)) if known == received => Some(now.since(at)),
+            _ => {
+                points.searches = Some((received, now));
+                Some(Millis(0))
+            }
+        }
     }
 
     /// Times of the points, and the series that `is_selected` selects by measure and variant.

@@ -33,7 +33,7 @@ use crate::clock::wall_now;
 pub(super) use deployments::deployed;
 use format::size;
 pub(super) use screen::Screen;
-use screen::{ICON, SCRIPT, STYLE, document};
+use screen::{ALARM_ICON, ICON, PROBLEM_ICON, SCRIPT, STYLE, document};
 
 const HTML: &str = "text/html; charset=utf-8";
 /// Policy of a page: its own style sheet and script, requests and forms to this server, and nothing
@@ -60,10 +60,12 @@ pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 8] = [
 ];
 
 /// Addresses, content types and texts of the files of the page.
-pub(super) const ASSETS: [(&str, &str, &str); 3] = [
+pub(super) const ASSETS: [(&str, &str, &str); 5] = [
     ("/assets/page.css", "text/css; charset=utf-8", STYLE),
     ("/assets/page.js", "text/javascript; charset=utf-8", SCRIPT),
     ("/assets/icon.svg", "image/svg+xml", ICON),
+    ("/assets/icon-alarm.svg", "image/svg+xml", ALARM_ICON),
+    ("/assets/icon-problem.svg", "image/svg+xml", PROBLEM_ICON),
 ];
 
 /// Parameters of the files: the version of the page that names them.

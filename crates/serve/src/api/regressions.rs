@@ -43,6 +43,13 @@ pub(crate) struct RegressionEntry {
     number: u64,
 }
 
+/// Number of alarms that are active now.
+pub(crate) fn active(exposition: &Exposition) -> usize {
+    let all = of(exposition, &Parameters::from_pairs(&PARAMETERS, []));
+    let all = all.map(|found| found.regressions).unwrap_or_default();
+    all.iter().filter(|entry| entry.is_active).count()
+}
+
 /// Returns the regressions that were reported since the process started, newest first.
 pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Regressions, ApiError> {
     let before = cursor::<u64>(params)?;

@@ -60,7 +60,9 @@ fn calm(systems: &Systems) -> Markup {
         } @else if monitored == 0 {
             p.calm { "Nothing is tested yet: no search for a gold query has been judged." }
         } @else {
-            p.calm { span.good { "✓" } " No measure is below its baseline or its target."
+            @let below = scores().filter(|it| it.is_below_targets).count();
+            p.calm { "No evidence of a drop, nor of a mean below its target."
+                @if below > 0 { " " span.name { (below) " means reach no target now." } }
                 @if tested < monitored { " " span.name { "Learning: " (monitored - tested) " of " (monitored) " baselines; a drop below them is not found yet." } }
             }
         }

@@ -9,6 +9,8 @@ use rankgauge_core::number::real;
 pub(super) const STYLE: &str = include_str!("style.css");
 pub(super) const SCRIPT: &str = include_str!("script.js");
 pub(super) const ICON: &str = include_str!("icon.svg");
+pub(super) const ALARM_ICON: &str = include_str!("icon-alarm.svg");
+pub(super) const PROBLEM_ICON: &str = include_str!("icon-problem.svg");
 
 /// Version of the assets, a part of their addresses: browsers may keep an asset forever.
 const VERSION: u64 = fingerprint(fingerprint(0xcbf2_9ce4_8422_2325, STYLE), SCRIPT);
@@ -45,7 +47,64 @@ const TABS: [(&str, &str, &str); 6] = [
     ("gold", "Gold set", "/gold"),
 ];
 
+/// State of the sidecar and of its searches, worst first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State<'a> {
+    /// It cannot count, or its numbers are stale.
+    Problem(&'a str),
+    /// Alarms are active.
+    Alarms(usize),
+    /// Nothing is wrong with what was measured, which may be nothing.
+    Quiet,
+}
+
+impl<'a> State<'a> {
+    fn of(status: &'a Status) -> Self {
+        let is_connected = status.workers.iter().any(|worker| worker.connected);
+        let away = (!is_connected).then_some("no broker connection");
+        let problem = status.liveness_problem.as_deref().or(away);
+        match problem.or(status.readiness_problem.as_deref()) {
+            Some(problem) => Self::Problem(problem),
+            None if status.active_alarms > 0 => Self::Alarms(status.active_alarms),
+            None => Self::Quiet,
+        }
+    }
+
+    /// Beginning of the title of the document.
+    fn mark(self) -> String {
+        match self {
+            Self::Problem(_) => "✗ ".to_owned(),
+            Self::Alarms(alarms) => format!("▼ {alarms} "),
+            Self::Quiet => String::new(),
+        }
+    }
+
+    /// Icon of the document.
+    fn icon(self) -> &'static str {
+        match self {
+            Self::Problem(_) => "icon-problem.svg",
+            Self::Alarms(_) => "icon-alarm.svg",
+            Self::Quiet => "icon.svg",
+        }
+    }
+}
+
+/// Time without a search from which it is stated.
+const IDLE_SECONDS: f64 = 5.0;
+
+/// Searches: whether any arrive now.
+fn traffic(status: &Status) -> Markup {
+    html! {
+        @match status.last_search_age_seconds {
+            None => li { "no searches yet" },
+            Some(age) if age >= IDLE_SECONDS => li { "no searches for " (duration(age.floor())) },
+            Some(_) => li { "live" },
+        }
+    }
+}
+
 pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
+    let state = status.map_or(State::Quiet, State::of);
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -53,8 +112,8 @@ pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (screen.title) " – rankgauge" }
-                link rel="icon" href={ "/assets/icon.svg?v=" (VERSION) } type="image/svg+xml";
+                title { (state.mark()) (screen.title) " – rankgauge" }
+                link rel="icon" href={ "/assets/" (state.icon()) "?v=" (VERSION) } type="image/svg+xml";
                 link rel="stylesheet" href={ "/assets/page.css?v=" (VERSION) };
                 script src={ "/assets/page.js?v=" (VERSION) } defer {}
             }
@@ -65,7 +124,7 @@ pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
                     nav aria-label="Screens" { ul { @for (name, title, address) in TABS {
                         li { a href=(address) data-screen=(name) aria-current=[(name == screen.tab).then_some("page")] { (title) } }
                     } } }
-                    @if let Some(status) = status { (status_line(status)) }
+                    @if let Some(status) = status { (status_line(status, state)) }
                 }
                 main id="main" tabindex="-1" { (screen.content) }
                 footer {
@@ -82,11 +141,7 @@ pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
 }
 
 /// State of the sidecar in one line.
-fn status_line(status: &Status) -> Markup {
-    let is_connected = status.workers.iter().any(|worker| worker.connected);
-    let away = (!is_connected).then_some("no broker connection");
-    let problem = status.liveness_problem.as_deref().or(away);
-    let problem = problem.or(status.readiness_problem.as_deref());
+fn status_line(status: &Status, state: State<'_>) -> Markup {
     let lags = status
         .partitions
         .iter()
@@ -110,13 +165,13 @@ fn status_line(status: &Status) -> Markup {
     let finalised = judged + pending;
     html! {
         ul.status {
-            li {
-                @if let Some(problem) = problem {
-                    strong.bad { "✗ " (problem) }
-                } @else {
-                    span.good { "✓ healthy" }
-                }
+            @if let State::Problem(problem) = state {
+                li { strong.bad { "✗ " (problem) } }
             }
+            @if status.active_alarms > 0 {
+                li { a href="/" { strong.bad { "▼ " (status.active_alarms) @if status.active_alarms == 1 { " alarm" } @else { " alarms" } } } }
+            }
+            (traffic(status))
             @if status.is_over_series_limit {
                 li { a href="/pipeline#rejected" { strong.bad { "✗ series limit reached" } } }
             }

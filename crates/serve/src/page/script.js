@@ -89,6 +89,23 @@
     setTimeout(() => element.classList.remove("changed"), 1000);
   }
 
+  // The last refresh that failed first: what is shown is older than that.
+  let since;
+  function disconnected() {
+    since = new Date();
+    const line = document.querySelector("header .status");
+    if (!line) return;
+    const state = document.createElement("li");
+    const text = document.createElement("strong");
+    text.className = "bad";
+    text.textContent = `✗ disconnected since ${clock.format(since)}`;
+    state.append(text);
+    line.replaceChildren(state);
+    document.title = `✗ ${document.title.replace(/^(✗|▼ \d+) /, "")}`;
+    const icon = document.querySelector("link[rel=icon]");
+    icon.setAttribute("href", icon.getAttribute("href").replace(/icon[a-z-]*\.svg/, "icon-problem.svg"));
+  }
+
   let paused = false;
   let busy = false;
   async function refresh() {
@@ -100,12 +117,18 @@
       const next = fresh.querySelector("main");
       if (!response.ok || !next) throw new Error(String(response.status));
       localTimes(fresh);
+      document.title = fresh.title;
+      const icon = fresh.querySelector("link[rel=icon]").getAttribute("href");
+      const shown = document.querySelector("link[rel=icon]");
+      if (shown.getAttribute("href") !== icon) shown.setAttribute("href", icon);
       update(document.querySelector("header"), fresh.querySelector("header"));
       update(main(), next);
       root.classList.remove("stale");
+      since = undefined;
       root.dataset.refreshes = String(Number(root.dataset.refreshes ?? 0) + 1);
     } catch {
-      // The state says so itself, and the next refresh tries again.
+      // The next refresh tries again, and brings the whole header back.
+      if (since === undefined) disconnected();
       root.classList.add("stale");
     } finally {
       busy = false;

@@ -35,6 +35,9 @@ fn without_broker_traffic_and_gold_set_the_next_step_is_named() {
             "✗ no broker connection",
             "no gold set",
             "No searches yet",
+            "<li>no searches yet</li>",
+            "<title>✗ Overview",
+            "icon-problem.svg",
             "<code>rankgauge produce</code>",
         ],
     );
@@ -72,6 +75,8 @@ fn baselines_that_are_being_learned_and_few_samples_are_shown() {
     settings["feedback"] = json!({"min_samples": 1_000});
     let sidecar = start(&settings);
     scrape_when_received(&sidecar, stream.produced());
+    // The traffic has stopped, which is no health.
+    says(&sidecar, "/", &["<li>no searches for ", "<title>Overview"]);
     let learning = "baselines; a drop below them is not found yet";
     says(
         &sidecar,
