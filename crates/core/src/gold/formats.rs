@@ -19,7 +19,7 @@ mod quepid;
 mod rag;
 pub(super) mod rank_eval;
 mod ranx;
-mod rows;
+pub(super) mod rows;
 pub(super) mod sheet;
 mod srw;
 mod table;

@@ -174,7 +174,9 @@ pub fn parse(name: &str, bytes: &[u8], options: &Options) -> Result<GoldSet, Gol
 }
 
 /// Returns the set, or the error if there is one.
-fn into_result((set, error): (GoldSet, Option<GoldError>)) -> Result<GoldSet, GoldError> {
+pub(super) fn into_result(
+    (set, error): (GoldSet, Option<GoldError>),
+) -> Result<GoldSet, GoldError> {
     match error {
         None => Ok(set),
         Some(error) => Err(error),

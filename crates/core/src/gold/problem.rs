@@ -42,6 +42,8 @@ pub enum Problem {
     Empty { file: Arc<str> },
     #[error("{file}: `{list}` is an empty list; give it queries, or leave the file out")]
     NoQueries { file: Arc<str>, list: &'static str },
+    #[error("{name} is empty; give it queries with judgements")]
+    NoRows { name: Arc<str> },
     #[error(
         "{place}: the file is larger than {} MiB, the limit for a gold file; check the path, or \
          split it", MAX_FILE_BYTES >> 20
@@ -249,6 +251,7 @@ impl Problem {
             Self::Unreadable { .. }
             | Self::NoFiles { .. }
             | Self::NoJudgements { .. }
+            | Self::NoRows { .. }
             | Self::SeveralSplits { .. } => None,
             Self::Empty { file } | Self::Corpus { file } | Self::NoQueries { file, .. } => {
                 Some(Place {
@@ -302,7 +305,7 @@ impl Problem {
             Self::Unreadable { .. } | Self::NoFiles { .. } | Self::SeveralSplits { .. } => {
                 "unreadable"
             }
-            Self::Empty { .. } | Self::NoQueries { .. } => "empty",
+            Self::Empty { .. } | Self::NoQueries { .. } | Self::NoRows { .. } => "empty",
             Self::NoJudgements { .. } => "no_judgements",
             Self::TooLarge { .. } => "too_large",
             Self::NotUtf8 { .. } => "not_utf8",

@@ -4,6 +4,7 @@ mod documented;
 mod expansion;
 mod formats;
 mod hostile;
+mod memory;
 mod wrong_files;
 
 use std::fs;

@@ -22,7 +22,7 @@ use crate::text;
 
 /// Rows of a file or of a part of it.
 #[derive(Debug, Default)]
-pub(super) struct Rows<'a> {
+pub(in crate::gold) struct Rows<'a> {
     /// Queries in the order of their first rows.
     queries: Vec<Query<'a>>,
     positions: FxHashMap<Cow<'a, str>, usize>,
@@ -71,7 +71,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds a query if it is new.
-    pub(super) fn query(&mut self, key: impl Into<Cow<'a, str>>, line: usize) {
+    pub(in crate::gold) fn query(&mut self, key: impl Into<Cow<'a, str>>, line: usize) {
         let key = key.into();
         if self.queries.get(self.last).is_some_and(|it| it.key == key) {
             return;
@@ -84,7 +84,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Adds the judgement of a row.
-    pub(super) fn judge(
+    pub(in crate::gold) fn judge(
         &mut self,
         key: impl Into<Cow<'a, str>>,
         line: usize,
@@ -99,6 +99,16 @@ impl<'a> Rows<'a> {
     /// Returns true if there are no rows.
     pub(super) fn is_empty(&self) -> bool {
         self.queries.is_empty()
+    }
+
+    /// Groups the rows, and copies what is left of their texts.
+    pub(in crate::gold) fn into_part(mut self) -> Part {
+        let grouped = self.take_grouped().into_iter();
+        Part(
+            grouped
+                .map(|(query, it)| (query.into_owned(), it))
+                .collect(),
+        )
     }
 
     /// Converts the rows of `file` to a draft.
@@ -122,6 +132,20 @@ impl<'a> Rows<'a> {
         self.positions.clear();
         self.judgements.clear();
         self.queries.drain(..).zip(builder.finish()).collect()
+    }
+}
+
+/// Part of a set: judgements by query.
+#[derive(Debug)]
+pub(in crate::gold) struct Part(Grouped<'static>);
+
+impl Part {
+    /// Merges parts that follow one another to a draft. `file` is used in messages.
+    pub(in crate::gold) fn into_draft(parts: Vec<Self>, file: &SourceFile) -> Draft {
+        draft(
+            file,
+            together(parts.into_iter().map(|Self(part)| part).collect()),
+        )
     }
 }
 
@@ -182,9 +206,8 @@ pub(super) fn read_parts(
                 return None;
             }
             capacity = capacity.max(rows.judgements.len());
-            let grouped = rows.take_grouped().into_iter();
-            let grouped = grouped.map(|(query, it)| (query.into_owned(), it));
-            judged.push((number, grouped.collect()));
+            let Part(grouped) = rows.into_part();
+            judged.push((number, grouped));
         }
     });
     let judged: Option<Vec<_>> = judged.into_iter().collect();
