@@ -2,13 +2,14 @@
 //! collected, while the run is read.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::compare::{AnalysedErrors, AnswerErrors, SearchLabel};
 use crate::evaluate::{
     AnsweredTwice, JudgedAnswers, Options, Plan, RunEvaluation, label_of, query_of,
 };
 use crate::operations::{self, Operations};
-use crate::run::{Answer, Place, Results, RunError, RunReader};
+use crate::run::{Answer, Place, Places, RankedQuery, ReadRun, Results, RunError, RunReader};
 use crate::sweep::{self, Sweep, WithoutScore};
 use crate::text_layout::escape_controls;
 use rankgauge_core::engine::money::PriceTable;
@@ -158,6 +159,65 @@ pub fn judge(
         || Thread::new(&plan, contents),
         |thread, place, answer| thread.add(gold, contents.labels, place, answer),
     )?;
+    finish(gold, name, path, warning, &plan, read)
+}
+
+/// Judges the run `name`, whose answers are in memory, against `gold`. Each thread takes the next
+/// answers; those of few queries need one thread.
+///
+/// # Errors
+/// The run answers a gold query twice or none at all.
+pub fn judge_in_memory(
+    gold: &GoldSet,
+    name: &str,
+    run: &[RankedQuery],
+    options: &Options,
+) -> Result<RunEvaluation, JudgeError> {
+    let plan = Plan::new(options);
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut thread = Thread::new(&plan, &Contents::default());
+        loop {
+            let first = next.fetch_add(ANSWERS_AT_ONCE, Ordering::Relaxed);
+            let Some(queries) = run.get(first..) else {
+                break;
+            };
+            if queries.is_empty() {
+                break;
+            }
+            for (position, query) in queries.iter().take(ANSWERS_AT_ONCE).enumerate() {
+                let place = Place::in_memory(first + position);
+                thread.add(gold, &[], place, &query.answer());
+            }
+        }
+        thread
+    };
+    let states = if run.len() <= ANSWERS_AT_ONCE {
+        vec![work()]
+    } else {
+        rayon::broadcast(|_| work())
+    };
+    let read = ReadRun {
+        states,
+        places: Places::default(),
+        tag: None,
+    };
+    let judged = finish(gold, name, PathBuf::from(name), None, &plan, read)?;
+    Ok(judged.evaluation)
+}
+
+/// Number of answers that a thread takes at once from a run in memory.
+const ANSWERS_AT_ONCE: usize = 32;
+
+/// Merges what the threads have judged.
+fn finish(
+    gold: &GoldSet,
+    name: &str,
+    path: PathBuf,
+    warning: Option<String>,
+    plan: &Plan<'_>,
+    read: ReadRun<Thread<'_>>,
+) -> Result<JudgedRun, JudgeError> {
     let (mut answers, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
     let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
     for thread in read.states {
@@ -168,7 +228,7 @@ pub fn judge(
         labels.extend(thread.labels);
     }
     let is_known = answers.iter().any(JudgedAnswers::has_known);
-    let evaluation = JudgedAnswers::finish(answers, name, gold, &plan, &read.places)?;
+    let evaluation = JudgedAnswers::finish(answers, name, gold, plan, &read.places)?;
     if !is_known {
         return Err(JudgeError::NoGoldQuery {
             path,

@@ -9,10 +9,12 @@ mod answer;
 mod error;
 mod events;
 mod input;
+mod memory;
 mod reader;
 mod score_map;
 mod trec;
 
 pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, name_of};
 pub use error::{RunError, RunProblem};
+pub use memory::RankedQuery;
 pub use reader::{Place, Places, ReadRun, RunReader};

@@ -48,6 +48,11 @@ pub enum RunProblem {
         "the {what} `{value}` is not a number; the columns are `query Q0 document rank score name`"
     )]
     NotANumber { what: &'static str, value: String },
+    #[error(
+        "the score of document `{document}` for query `{query}` is not a number; give it a score, or \
+         leave the document out"
+    )]
+    NoScore { query: String, document: String },
     #[error("document `{document}` is returned again for query `{query}`; keep one")]
     RepeatedDocument { query: String, document: String },
     #[error("query `{query}` is answered again, first on line {first}; keep one answer")]

@@ -56,6 +56,16 @@ pub struct Place {
     line: usize,
 }
 
+impl Place {
+    /// Place of the answer at this position, from 0, of a run in memory.
+    pub(crate) fn in_memory(position: usize) -> Self {
+        Self {
+            part: 0,
+            line: position + 1,
+        }
+    }
+}
+
 /// Lines of the places in a run.
 #[derive(Debug, Default)]
 pub struct Places {

@@ -6,6 +6,7 @@ mod compare;
 mod gate;
 mod gold;
 mod labelling;
+mod memory;
 mod operations;
 mod reports;
 mod runs;

@@ -1,0 +1,101 @@
+//! Runs in memory, for callers that have no file.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashSet;
+
+use super::answer::{Answer, Order, Results, as_compared, by_score};
+use super::error::RunProblem;
+
+/// Results for one query, in the order in which they are judged.
+#[derive(Clone, Debug)]
+pub struct RankedQuery {
+    key: String,
+    /// Concatenation of the document ids.
+    text: String,
+    /// End offsets of the ids in `text`.
+    ends: Vec<usize>,
+    scores: Vec<f64>,
+}
+
+impl RankedQuery {
+    /// Results in the order of trec_eval, or as listed. `results` are sorted in place.
+    ///
+    /// # Errors
+    /// A score is NaN, a document is repeated, or the order needs ranks.
+    pub fn new(
+        key: &str,
+        results: &mut [(f64, &str)],
+        order: Option<Order>,
+    ) -> Result<Self, RunProblem> {
+        if let Some((_, document)) = results.iter().find(|(score, _)| score.is_nan()) {
+            return Err(RunProblem::NoScore {
+                query: key.to_owned(),
+                document: (*document).to_owned(),
+            });
+        }
+        match order {
+            None | Some(Order::Score) => results.sort_by(|(one, a), (other, b)| {
+                by_score((as_compared(*one), a), (as_compared(*other), b))
+            }),
+            Some(Order::Served) => {}
+            Some(Order::Rank) => return Err(RunProblem::NoOrder { what: "rank" }),
+        }
+        let mut ranked = Self {
+            key: key.to_owned(),
+            text: String::with_capacity(results.iter().map(|(_, id)| id.len()).sum()),
+            ends: Vec::with_capacity(results.len()),
+            scores: Vec::with_capacity(results.len()),
+        };
+        for (score, document) in results {
+            ranked.text.push_str(document);
+            ranked.ends.push(ranked.text.len());
+            ranked.scores.push(*score);
+        }
+        Ok(ranked)
+    }
+
+    /// Checks that no document is repeated.
+    ///
+    /// # Errors
+    /// The first document that is.
+    pub fn check_distinct(&self) -> Result<(), RunProblem> {
+        let mut seen = FxHashSet::default();
+        match self.documents().find(|document| !seen.insert(*document)) {
+            None => Ok(()),
+            Some(document) => Err(RunProblem::RepeatedDocument {
+                query: self.key.clone(),
+                document: document.to_owned(),
+            }),
+        }
+    }
+
+    /// Query: its key or its text.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Document ids.
+    pub fn documents(&self) -> impl ExactSizeIterator<Item = &str> {
+        let mut start = 0;
+        self.ends.iter().map(move |end| {
+            let id = self.text.get(start..*end).unwrap_or_default();
+            start = *end;
+            id
+        })
+    }
+
+    /// Scores of the documents.
+    pub fn scores(&self) -> &[f64] {
+        &self.scores
+    }
+
+    /// Answer with these results.
+    pub(crate) fn answer(&self) -> Answer<'_> {
+        Answer {
+            query: Cow::Borrowed(&self.key),
+            results: Results::Documents(self.documents().map(Cow::Borrowed).collect()),
+            scores: Vec::new(),
+        }
+    }
+}
