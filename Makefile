@@ -13,7 +13,7 @@ DENY_OFFLINE := bans licenses sources
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-connect test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test python test-connect test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,11 @@ test: ## Run the tests of all crates, with a real Kafka and a real Prometheus, a
 	@tests/setup.sh
 	cargo test --workspace
 	fuzz/run.sh 20000
+
+python: ## Build the wheel of the Python package into target/wheels, and run its tests (docs/python.md)
+	@tests/setup.sh build python
+	crates/python/build.sh
+	crates/python/test.sh $(PYTEST)
 
 alerts-test: ## Run an hour of healthy demo traffic through the shipped rules and Alertmanager (docs/operations.md)
 	@tests/setup.sh build kafka prometheus
@@ -61,13 +66,15 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 		$(CARGO_DENY) check $(DENY_OFFLINE); fi
 
 bench: ## Run the benchmarks (docs/performance.md); those with a target print "target: …: met" or "MISSED"
-	@tests/setup.sh build kafka bench peers trec_eval
+	@tests/setup.sh build kafka bench peers python trec_eval
 	cargo bench --bench broker
 	cargo bench --bench broker -- --pin --rounds 3
 	cargo bench --bench law_search
 	cargo bench --bench memory --bench scrape
 	cargo bench --bench engine --bench checkpoint --bench detection --bench evaluate
 	cargo bench --bench otlp
+	crates/python/build.sh
+	$(TARGET)/python/bin/python -P crates/python/bench.py
 
 instructions: ## Compare the instructions of the engine with benches/instructions.json (UPDATE=1 writes it)
 	@tests/setup.sh build valgrind

@@ -10,6 +10,8 @@
 #   peers       Python 3.11 or later, perl, and other evaluation tools in target/peers
 #   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only on request,
 #               and only where Maven Central has a build (Linux on x86-64)
+#   python      Python 3.11 or later, and in target/python what `make python` builds and tests the wheel
+#               with; only on request
 #   bench       Python 3.11 or later, the Python programs that `make bench` compares with, in
 #               target/bench-peers, and taskset; only on request
 #   valgrind    valgrind, for `make instructions`; only on request
@@ -79,6 +81,7 @@ venv_there() { cmp -s "$(requirements "$1")" "$target/$1/requirements.txt"; }
 requirements() {
     case $1 in
         bench-peers) echo benches/python/requirements.txt ;;
+        python) echo crates/python/requirements.txt ;;
         connect/python) echo examples/connect/requirements.txt ;;
         *) echo "tests/$1/requirements.txt" ;;
     esac
@@ -137,6 +140,9 @@ require() {
                 need python3 have python3
             fi
             ;;
+        python)
+            venv_there python || need python3-venv python_3_11
+            ;;
         bench)
             venv_there bench-peers || need python3-venv python_3_11
             need git have git
@@ -193,7 +199,7 @@ require() {
             need openjdk-17-jdk-headless have javac
             jars_fetched solr || need maven have mvn
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, workflows, arm64, docs and solr" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, python, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, workflows, arm64, docs and solr" ;;
     esac
 }
 
@@ -309,7 +315,7 @@ fetch() {
             say 'fetching the dependencies of tests/browser/'
             (cd tests/browser && npm ci --no-audit --no-fund --loglevel=error >&2)
             ;;
-        peers | api | otel) venv "$1" ;;
+        peers | python | api | otel) venv "$1" ;;
         bench) venv bench-peers ;;
         workflows)
             venv workflows

@@ -1,0 +1,177 @@
+//! Runs: results for queries from files, dictionaries and data frames.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use rankgauge_core::event::Limits;
+use rankgauge_core::ranking::Eligibility;
+use rankgauge_eval::run::{Order, RankedQuery, ReadOptions, RunProblem, RunReader};
+use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
+
+use crate::arrow;
+use crate::dictionary;
+use crate::error::Failure;
+use crate::frame::{Frame, Id, Names, id_text};
+use crate::guard::{catch, compute, compute_long};
+
+/// Name of a run in memory, in messages.
+const NAME: &str = "run";
+
+/// Limits of search events, as the configuration has them by default.
+pub(crate) const LIMITS: Limits = Limits {
+    record_bytes: 1 << 20,
+    results_per_search: 10_000,
+};
+
+/// Results for queries.
+#[pyclass(frozen, module = "rankgauge._native")]
+pub(crate) struct Results {
+    pub(crate) source: Source,
+}
+
+/// Place of the results.
+#[derive(Clone)]
+pub(crate) enum Source {
+    /// Read whenever it is judged.
+    File(PathBuf, Option<Order>),
+    Memory(Arc<Vec<RankedQuery>>),
+}
+
+/// Parses the name of an order.
+fn order_of(order: Option<&str>) -> PyResult<Option<Order>> {
+    match order {
+        None => Ok(None),
+        Some("score") => Ok(Some(Order::Score)),
+        Some("served") => Ok(Some(Order::Served)),
+        Some("rank") => Ok(Some(Order::Rank)),
+        Some(other) => Err(PyValueError::new_err(format!(
+            "order is `score`, `served` or `rank`, not `{other}`"
+        ))),
+    }
+}
+
+/// Opens a run.
+pub(crate) fn open(path: &PathBuf, order: Option<Order>) -> Result<RunReader, Failure> {
+    let options = ReadOptions {
+        order,
+        limits: LIMITS,
+        scores: false,
+        eligibility: Eligibility::default(),
+    };
+    RunReader::open(path, &options).map_err(|error| Failure::Run(error.to_string()))
+}
+
+fn wrong(problem: &RunProblem) -> Failure {
+    Failure::Run(format!("{NAME}: {problem}"))
+}
+
+fn in_memory(queries: Vec<RankedQuery>) -> Result<Results, Failure> {
+    if queries.is_empty() {
+        return Err(wrong(&RunProblem::Empty));
+    }
+    Ok(Results {
+        source: Source::Memory(Arc::new(queries)),
+    })
+}
+
+fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
+    let queries = frame.queries().into_par_iter().map(|(key, segments)| {
+        let ranked = RankedQuery::new(key, &mut frame.rows(&segments), order);
+        let ranked = ranked.map_err(|problem| wrong(&problem))?;
+        ranked.check_distinct().map_err(|problem| wrong(&problem))?;
+        Ok(ranked)
+    });
+    let queries: Result<Vec<RankedQuery>, Failure> = queries.collect();
+    in_memory(queries?)
+}
+
+#[pymethods]
+impl Results {
+    /// Run in a file, whose format is recognised by its content.
+    #[staticmethod]
+    fn from_file(py: Python<'_>, path: PathBuf, order: Option<&str>) -> PyResult<Self> {
+        let order = order_of(order)?;
+        let path = compute_long(py, move || open(&path, order).map(|_| path))?;
+        Ok(Self {
+            source: Source::File(path, order),
+        })
+    }
+
+    /// Reads `{query: {document: score}}`.
+    #[staticmethod]
+    fn from_dict(results: &Bound<'_, PyDict>, order: Option<&str>) -> PyResult<Self> {
+        let order = order_of(order)?;
+        let parts = catch(|| {
+            dictionary::read(results, NAME, "score", |chunk| {
+                let mut rows: Vec<(f64, &str)> = Vec::new();
+                let queries = chunk.queries().map(|(key, entries)| {
+                    rows.clear();
+                    rows.extend(entries.iter());
+                    RankedQuery::new(key, &mut rows, order).map_err(|problem| wrong(&problem))
+                });
+                queries.collect::<Result<Vec<RankedQuery>, Failure>>()
+            })
+        })?;
+        Ok(in_memory(parts.into_iter().flatten().collect())?)
+    }
+
+    /// Reads the columns `names` (query, document, score) of a table of Arrow.
+    #[staticmethod]
+    fn from_arrow(
+        py: Python<'_>,
+        table: &Bound<'_, PyAny>,
+        names: Names,
+        order: Option<&str>,
+    ) -> PyResult<Self> {
+        let order = order_of(order)?;
+        let (schema, batches) = catch(|| arrow::read(table))?;
+        Ok(compute(py, move || {
+            let frame = Frame::of_arrow(NAME, &schema, &batches, &names).map_err(Failure::Run)?;
+            of_frame(&frame, order)
+        })?)
+    }
+
+    /// Reads lists of equal length.
+    #[staticmethod]
+    fn from_lists(
+        py: Python<'_>,
+        queries: Vec<Id>,
+        documents: Vec<Id>,
+        scores: Vec<f64>,
+        order: Option<&str>,
+    ) -> PyResult<Self> {
+        let order = order_of(order)?;
+        let queries = queries.into_iter().map(id_text).collect();
+        let documents = documents.into_iter().map(id_text).collect();
+        let frame = Frame::of_lists(queries, documents, scores);
+        Ok(compute(py, || of_frame(&frame, order))?)
+    }
+
+    /// Number of queries; `None` for a file.
+    #[getter]
+    fn size(&self) -> Option<usize> {
+        match &self.source {
+            Source::File(..) => None,
+            Source::Memory(queries) => Some(queries.len()),
+        }
+    }
+
+    /// Scores of the documents of each query, in judged order; `None` for a file.
+    fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Source::Memory(queries) = &self.source else {
+            return Ok(None);
+        };
+        let all = PyDict::new(py);
+        for query in queries.iter() {
+            let scores = PyDict::new(py);
+            for (document, score) in query.documents().zip(query.scores()) {
+                scores.set_item(document, score)?;
+            }
+            all.set_item(query.key(), scores)?;
+        }
+        Ok(Some(all))
+    }
+}
