@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
+use twox_hash::XxHash3_128;
 
-use super::digest::{add_part, hex};
+use super::digest::hex;
 use super::formats::draft::SourceFile;
 use super::formats::rows::{Part, Rows};
 use super::judgements::Grade;
@@ -17,35 +18,42 @@ use super::validate;
 #[derive(Debug, Default)]
 pub struct JudgedRows<'a> {
     rows: Rows<'a>,
-    hash: Sha256,
+    /// Ids and grades, for the hash.
+    content: Vec<u8>,
 }
 
 /// Rows that are grouped by query.
 #[derive(Debug)]
 pub struct JudgedPart {
     part: Part,
-    hash: Sha256,
+    hash: u128,
 }
 
 impl<'a> JudgedRows<'a> {
     /// Adds a query, which may have no judgement. `row` is its number in messages, from 1.
     pub fn add_query(&mut self, key: &'a str, row: usize) {
-        add_part(&mut self.hash, key.as_bytes());
+        self.add_id(key);
         self.rows.query(key, row);
     }
 
     /// Adds a judgement to a query. `row` is its number in messages, from 1.
     pub fn judge(&mut self, key: &'a str, row: usize, document: &'a str, grade: Grade) {
-        add_part(&mut self.hash, document.as_bytes());
-        self.hash.update(grade.get().to_le_bytes());
+        self.add_id(key);
+        self.add_id(document);
+        self.content.extend(grade.get().to_le_bytes());
         self.rows.judge(key, row, document, grade);
+    }
+
+    fn add_id(&mut self, id: &str) {
+        self.content.extend(id.len().to_le_bytes());
+        self.content.extend(id.as_bytes());
     }
 
     /// Groups the rows.
     pub fn finish(self) -> JudgedPart {
         JudgedPart {
             part: self.rows.into_part(),
-            hash: self.hash,
+            hash: XxHash3_128::oneshot(&self.content),
         }
     }
 }
@@ -66,7 +74,7 @@ pub fn from_parts(
     let mut hash = Sha256::new();
     let mut rows = Vec::with_capacity(parts.len());
     for part in parts {
-        hash.update(part.hash.finalize());
+        hash.update(part.hash.to_le_bytes());
         rows.push(part.part);
     }
     let draft = Part::into_draft(rows, &file);

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::answer::{Answer, Order, Results, as_compared, by_score};
 use super::error::RunProblem;
@@ -60,7 +60,7 @@ impl RankedQuery {
     /// # Errors
     /// The first document that is.
     pub fn check_distinct(&self) -> Result<(), RunProblem> {
-        let mut seen = FxHashSet::default();
+        let mut seen = FxHashSet::with_capacity_and_hasher(self.ends.len(), FxBuildHasher);
         match self.documents().find(|document| !seen.insert(*document)) {
             None => Ok(()),
             Some(document) => Err(RunProblem::RepeatedDocument {
