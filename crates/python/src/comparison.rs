@@ -19,6 +19,9 @@ pub(crate) struct Comparison {
     comparison: tests::Comparison,
 }
 
+/// Scores of a run: query -> measure -> score.
+type ScoresByQuery = BTreeMap<String, BTreeMap<String, f64>>;
+
 /// Options of the tests.
 fn options(alpha: f64, seed: u64, resamples: Option<u32>) -> PyResult<Options> {
     if !(alpha > 0.0 && alpha < 1.0) {
@@ -73,7 +76,7 @@ pub(crate) fn compare(
 #[pyfunction]
 pub(crate) fn compare_scores(
     py: Python<'_>,
-    runs: Vec<(String, BTreeMap<String, BTreeMap<String, f64>>)>,
+    runs: Vec<(String, ScoresByQuery)>,
     alpha: f64,
     seed: u64,
     resamples: Option<u32>,

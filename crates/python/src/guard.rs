@@ -82,12 +82,12 @@ pub(crate) fn compute_long<T: Send + 'static>(
         drop(sender.send(catch(work)));
     });
     loop {
-        let received;
-        (receiver, received) = py.detach(move || {
-            let received = receiver.recv_timeout(SIGNAL_INTERVAL);
-            (receiver, received)
+        let result;
+        (receiver, result) = py.detach(move || {
+            let result = receiver.recv_timeout(SIGNAL_INTERVAL);
+            (receiver, result)
         });
-        match received {
+        match result {
             Ok(result) => return result,
             Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| abandon())?,
             Err(RecvTimeoutError::Disconnected) => {

@@ -1,6 +1,6 @@
 //! Runs: results for queries from files, dictionaries and data frames.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use pyo3::exceptions::PyValueError;
@@ -54,7 +54,7 @@ fn order_of(order: Option<&str>) -> PyResult<Option<Order>> {
 }
 
 /// Opens a run.
-pub(crate) fn open(path: &PathBuf, order: Option<Order>) -> Result<RunReader, Failure> {
+pub(crate) fn open(path: &Path, order: Option<Order>) -> Result<RunReader, Failure> {
     let options = ReadOptions {
         order,
         limits: LIMITS,
