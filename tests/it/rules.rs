@@ -5,12 +5,16 @@ mod causes;
 
 use std::fs;
 use std::thread;
+use std::time::Duration;
 
 use marked_yaml::types::MarkedMappingNode;
 use marked_yaml::{Node, parse_yaml};
+use serde_json::json;
 
 use crate::dashboards::promql::Series;
 use crate::dashboards::{dashboards, folder, run};
+use crate::harness::alertmanager::{Alert as Found, Alertmanager};
+use crate::harness::wait_until;
 
 const RUNBOOKS: &str = "https://github.com/rankgauge/rankgauge/blob/main/docs/runbooks.md#";
 /// Start of the links of alerts, before the uid of a dashboard. The label is set in `prometheus.yaml`.
@@ -18,7 +22,10 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
 /// Panels that alerts link to. Panel ids are assigned in the order of the rows, so a new panel changes the
 /// ids of later panels. The links must then be updated, and this table contains their targets.
-const PANELS: [(&str, &[&str]); 31] = [
+const PANELS: [(&str, &[&str]); 34] = [
+    ("RankgaugeAllDown", &["Assigned partitions"]),
+    ("RankgaugeTopicUndecodable", &["Invalid events"]),
+    ("RankgaugeFeedbackOrphaned", &["Events by outcome"]),
     ("RankgaugeAbsent", &["Events by outcome"]),
     (
         "RankgaugeCheckpointFailing",
@@ -140,6 +147,8 @@ fn mappings<'a>(node: &'a MarkedMappingNode, key: &str) -> Vec<&'a MarkedMapping
 /// Rule with an expression: a recording rule with the recorded name, or an alert.
 struct Rule {
     recorded: Option<String>,
+    /// Names of the labels that a recording rule adds.
+    adds: Vec<String>,
     alert: Option<Alert>,
     expr: String,
 }
@@ -194,6 +203,12 @@ fn rule(node: &MarkedMappingNode) -> Rule {
     });
     Rule {
         recorded: scalar(node, "record"),
+        adds: node
+            .get_mapping("labels")
+            .into_iter()
+            .flat_map(|labels| labels.keys())
+            .map(|name| name.as_str().to_owned())
+            .collect(),
         alert,
         expr: text_of(node, "expr").to_owned(),
     }
@@ -204,7 +219,8 @@ pub(crate) fn exposed_and_recorded() -> Series {
     let mut series = Series::exposed();
     for rule in rules() {
         // A separate test reports rules with unknown names.
-        if let (Some(name), Ok(known)) = (&rule.recorded, series.labels_of(&rule.expr)) {
+        if let (Some(name), Ok(mut known)) = (&rule.recorded, series.labels_of(&rule.expr)) {
+            known.extend(rule.adds);
             series.add(name, known);
         }
     }
@@ -351,6 +367,8 @@ fn rules_and_alert_texts_use_only_exposed_metrics_and_labels() {
             }
         }
         if let Some(name) = &rule.recorded {
+            let mut known = known;
+            known.extend(rule.adds);
             series.add(name, known);
         }
     }
@@ -449,6 +467,131 @@ fn expanded(template: &str, is_true: bool) -> String {
         text.replace_range(start..end + "{{ end }}".len(), &chosen);
     }
     text
+}
+
+/// Alerts on quality and service, of all that an alert on the measurement can make wrong: name, measure, and
+/// what the table in docs/runbooks.md calls them.
+const TARGETS: [(&str, &str, &str); 4] = [
+    ("RankgaugeQualityDropped", "nDCG@10", "quality of rankings"),
+    ("RankgaugeQualityDropped", "CTR", "quality of user measures"),
+    (
+        "RankgaugeQualityDropped",
+        "ZeroResult",
+        "quality of other measures",
+    ),
+    ("RankgaugeObjectiveBurningFast", "", "service"),
+];
+
+/// What an alert inhibits, as the table in docs/runbooks.md says.
+fn documented_inhibitions(alert: &str) -> Vec<&'static str> {
+    let runbooks = fs::read_to_string(folder("docs/runbooks.md")).expect("docs/runbooks.md exists");
+    let row = runbooks.lines().find_map(|line| {
+        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
+        (cells.first() == Some(&&*format!("`{alert}`"))).then(|| cells[1].to_owned())
+    });
+    let inhibited = TARGETS
+        .into_iter()
+        .filter(|(_, _, what)| match row.as_deref() {
+            None | Some("quality of the same variant and measure") => false,
+            Some("quality, service") => true,
+            Some(of) => of == *what,
+        });
+    inhibited.map(|(_, _, what)| what).collect()
+}
+
+#[test]
+fn alerts_on_the_measurement_inhibit_what_the_runbooks_say() {
+    let measurement: Vec<Alert> = alerts()
+        .into_iter()
+        .filter(|alert| alert.concern == "measurement")
+        .collect();
+    // RankgaugeAbsent has no labels, so that it inhibits everything.
+    let (absent, others): (Vec<&Alert>, Vec<&Alert>) = measurement
+        .iter()
+        .partition(|alert| alert.name == "RankgaugeAbsent");
+    for group in [others, absent] {
+        let alertmanager = Alertmanager::start(&folder("deploy/alertmanager/alertmanager.yaml"));
+        let mut posted = Vec::new();
+        for alert in &group {
+            let namespace = alert.name.to_lowercase();
+            let source = if alert.name == "RankgaugeAbsent" {
+                json!({"alertname": alert.name, "concern": alert.concern})
+            } else {
+                json!({"alertname": alert.name, "concern": alert.concern, "job": "rankgauge",
+                    "namespace": namespace, "severity": alert.severity})
+            };
+            posted.push(json!({"labels": source}));
+            for (name, measure, what) in TARGETS {
+                let concern = if what == "service" {
+                    "service"
+                } else {
+                    "quality"
+                };
+                posted.push(
+                    json!({"labels": {"alertname": name, "concern": concern, "job": "rankgauge",
+                    "namespace": namespace, "measure": measure, "variant": "V5", "slice": "all",
+                    "severity": "critical"}}),
+                );
+            }
+        }
+        alertmanager.post(&posted.into());
+        let found = wait_until(Duration::from_secs(30), "all alerts are known", || {
+            let found = alertmanager.alerts();
+            let is_processed = found
+                .iter()
+                .all(|alert| alert.status.state != "unprocessed");
+            (found.len() == group.len() * (1 + TARGETS.len()) && is_processed).then_some(found)
+        });
+        for alert in &group {
+            let of =
+                |label: &str, alert: &Found| alert.labels.get(label).cloned().unwrap_or_default();
+            let inhibited: Vec<&str> = TARGETS
+                .into_iter()
+                .filter(|(name, measure, _)| {
+                    found.iter().any(|it| {
+                        of("namespace", it) == alert.name.to_lowercase()
+                            && of("alertname", it) == *name
+                            && of("measure", it) == *measure
+                            && !it.status.inhibited_by.is_empty()
+                    })
+                })
+                .map(|(_, _, what)| what)
+                .collect();
+            assert_eq!(
+                inhibited,
+                documented_inhibitions(&alert.name),
+                "{}",
+                alert.name
+            );
+        }
+    }
+}
+
+/// The measures that need feedback are those of the inhibition rules.
+#[test]
+fn alertmanager_names_every_measure_that_needs_feedback() {
+    let text = fs::read_to_string(folder("deploy/alertmanager/alertmanager.yaml"));
+    let text = text.expect("the example exists");
+    let (_, names) = text.split_once("measure=~\"(").expect("a rule on measures");
+    let (names, _) = names.split_once(')').expect("the end of the names");
+    let named: Vec<&str> = names.split('|').collect();
+    let documents =
+        fs::read_to_string(folder("docs/measures.md")).expect("docs/measures.md exists");
+    let row = documents
+        .lines()
+        .find(|line| line.starts_with("| [Users](#users)"));
+    let row = row.expect("a row of user measures");
+    let documented = row
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|name| *name != "ZeroResult");
+    for name in documented {
+        assert!(
+            named.contains(&name),
+            "deploy/alertmanager/alertmanager.yaml lacks {name}"
+        );
+    }
 }
 
 #[test]
