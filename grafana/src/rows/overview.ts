@@ -157,7 +157,7 @@ export function overview(): Row {
         unit: units.PercentUnit,
         width: 12,
         queries: [
-          { expr: max('variant', `${evidence} / on (namespace, job) group_left () ${threshold}`), legend: '{{variant}}' },
+          { expr: max('variant', `${evidence} / on (cluster, namespace, job) group_left () ${threshold}`), legend: '{{variant}}' },
         ],
       })
         .thresholds(

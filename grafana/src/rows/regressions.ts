@@ -44,7 +44,7 @@ export function regressions(): Row {
     ).dataLinks([queriesLink()]);
   const ofThreshold = (test: string, series: string) => {
     const limit = recorded('evidence_threshold:max', `test="${test}"`);
-    return max(SERIES, `${recorded(series, VARIANTS)} / on (namespace, job) group_left () ${limit}`);
+    return max(SERIES, `${recorded(series, VARIANTS)} / on (cluster, namespace, job) group_left () ${limit}`);
   };
   // The widest bounds of several deployments.
   const lower = (labels: string, ...matchers: string[]) =>

@@ -14,15 +14,16 @@ use rankgauge_core::engine::family::{self, Type};
 pub(crate) type Labels = BTreeSet<String>;
 
 /// Labels that Prometheus adds to every series of a target, limited to those in use.
-const OF_THE_TARGET: [&str; 3] = ["namespace", "job", "instance"];
+const OF_THE_TARGET: [&str; 4] = ["cluster", "namespace", "job", "instance"];
 
 /// Labels of the alerts of the shipped rules, limited to those in use.
-const OF_ALERTS: [&str; 10] = [
+const OF_ALERTS: [&str; 11] = [
     "alertname",
     "alertstate",
     "concern",
     "job",
     "measure",
+    "cluster",
     "namespace",
     "severity",
     "slice",
