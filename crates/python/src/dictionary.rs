@@ -11,6 +11,7 @@ use pyo3::types::{PyDict, PyString};
 
 use crate::error::Failure;
 use crate::guard::pool;
+use crate::raw;
 
 /// Number of entries of a chunk.
 const CHUNK: usize = 1 << 14;
@@ -40,7 +41,14 @@ impl Chunk {
         })
     }
 
-    fn size(&self) -> usize {
+    fn add(&mut self, document: &str, value: f64) {
+        self.text.push_str(document);
+        self.ends.push(self.text.len());
+        self.values.push(value);
+    }
+
+    /// Number of entries, including one for each query.
+    pub(crate) fn size(&self) -> usize {
         self.ends.len() + self.queries.len()
     }
 }
@@ -121,19 +129,15 @@ fn chunks(
             })?;
             &converted
         };
-        let start = chunk.ends.len();
-        for (document, value) in entries.iter() {
-            let document = text(&document, what, "document")?;
-            let document = document.to_str()?;
-            chunk.text.push_str(document);
-            chunk.ends.push(chunk.text.len());
-            chunk.values.push(value.extract().map_err(|_| {
-                wrong_type(format!(
-                    "{what}: the {number} of document `{document}` for query `{key}` is a {}; give it a \
-                     number",
-                    type_name(&value)
-                ))
-            })?);
+        let (start, bytes) = (chunk.ends.len(), chunk.text.len());
+        let is_usual = raw::each_entry(entries, |document, value| {
+            chunk.add(document, value);
+        });
+        if !is_usual {
+            chunk.text.truncate(bytes);
+            chunk.ends.truncate(start);
+            chunk.values.truncate(start);
+            read_entries(&mut chunk, key, entries, what, number)?;
         }
         chunk
             .queries
@@ -153,6 +157,29 @@ fn chunks(
     }
     if !chunk.queries.is_empty() {
         take(chunk);
+    }
+    Ok(())
+}
+
+/// Reads the entries of a query, whatever their types are.
+fn read_entries(
+    chunk: &mut Chunk,
+    key: &str,
+    entries: &Bound<'_, PyDict>,
+    what: &str,
+    number: &str,
+) -> Result<(), Failure> {
+    for (document, value) in entries.iter() {
+        let document = text(&document, what, "document")?;
+        let document = document.to_str()?;
+        let value = value.extract().map_err(|_| {
+            wrong_type(format!(
+                "{what}: the {number} of document `{document}` for query `{key}` is a {}; give it a \
+                 number",
+                type_name(&value)
+            ))
+        })?;
+        chunk.add(document, value);
     }
     Ok(())
 }

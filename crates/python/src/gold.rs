@@ -66,7 +66,7 @@ fn of_frame(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
     let parts: Result<Vec<JudgedPart>, Failure> = slices
         .into_par_iter()
         .map(|(batch, first)| {
-            let mut rows = JudgedRows::default();
+            let mut rows = JudgedRows::with_capacity(ROWS_AT_ONCE);
             for row in first..batch.len().min(first + ROWS_AT_ONCE) {
                 let number = batch.before + row + 1;
                 let (query, document, value) = batch.row(row);
@@ -106,7 +106,7 @@ impl Gold {
         let options = options(relevance_level)?;
         let parts = catch(|| {
             dictionary::read(judgements, NAME, "grade", |chunk| {
-                let mut rows = JudgedRows::default();
+                let mut rows = JudgedRows::with_capacity(chunk.size());
                 let mut row = chunk.before;
                 for (key, entries) in chunk.queries() {
                     row += 1;

@@ -2,7 +2,8 @@
 //!
 //! It converts Python's objects to those of the core and eval crates, and back. It has no measure, no
 //! test and no reader of its own. Every function that Python calls turns a panic into an exception
-//! (`guard`), long work releases the interpreter, and only `arrow` has `unsafe` code.
+//! (`guard`), long work releases the interpreter, and only `arrow` and
+//! `raw` have `unsafe` code.
 
 mod arrow;
 mod comparison;
@@ -12,6 +13,7 @@ mod events;
 mod frame;
 mod gold;
 mod guard;
+mod raw;
 mod results;
 mod scores;
 

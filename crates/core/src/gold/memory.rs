@@ -30,6 +30,14 @@ pub struct JudgedPart {
 }
 
 impl<'a> JudgedRows<'a> {
+    /// No rows, with capacity for `rows`.
+    pub fn with_capacity(rows: usize) -> Self {
+        Self {
+            rows: Rows::with_capacity(rows),
+            content: Vec::with_capacity(rows * 64),
+        }
+    }
+
     /// Adds a query, which may have no judgement. `row` is its number in messages, from 1.
     pub fn add_query(&mut self, key: &'a str, row: usize) {
         self.add_id(key);

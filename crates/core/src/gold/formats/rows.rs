@@ -50,7 +50,7 @@ impl Query<'_> {
 
 impl<'a> Rows<'a> {
     /// Empty rows with capacity for `judgements`.
-    fn with_capacity(judgements: usize) -> Self {
+    pub(in crate::gold) fn with_capacity(judgements: usize) -> Self {
         Self {
             judgements: Vec::with_capacity(judgements),
             ..Self::default()
