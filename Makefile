@@ -60,6 +60,8 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 	@tests/setup.sh build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo fmt --manifest-path crates/python/Cargo.toml --check
+	CARGO_TARGET_DIR=$(abspath $(TARGET)) cargo clippy --locked --manifest-path crates/python/Cargo.toml -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
 	@if $(CARGO_DENY) fetch db; then $(CARGO_DENY) check; else \
 		echo 'lint: advisory database unreachable: ADVISORIES ARE NOT CHECKED' >&2; \
