@@ -161,7 +161,7 @@ fn chunks(
     Ok(())
 }
 
-/// Reads the entries of a query, whatever their types are.
+/// Reads the entries of a query with keys and values of any type.
 fn read_entries(
     chunk: &mut Chunk,
     key: &str,
