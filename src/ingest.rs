@@ -34,9 +34,10 @@ use rankgauge_core::decode::{Encoded, Envelope, EventRef};
 use rankgauge_core::engine::effects::PendingEffects;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
-use rankgauge_core::event::Reason;
+use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records::{self, RejectedRecord};
+use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
 use rankgauge_kafka::envelope::MessageEnvelope;
@@ -507,6 +508,7 @@ fn process<M: Message + Debug>(
                 }
             },
         );
+    note_times(consumer, &mut member.engine, messages);
     undecodable.note(messages.iter().map(|it| consumer.kind_of(it)), &rejected);
     member.publisher.withhold(undecodable.withholds_commits());
     let rejected = rejected.into_iter().map(|(index, rejected)| {
@@ -521,6 +523,36 @@ fn process<M: Message + Debug>(
         rejected
     });
     rejected.collect()
+}
+
+/// Passes the newest time that Kafka states for the records of each topic partition to the engine.
+fn note_times<M: Message>(consumer: &Consumer<EngineMember>, engine: &mut Engine, messages: &[M]) {
+    let mut newest: Option<(Kind, i32, WallTime)> = None;
+    let mut pass = |newest: Option<(Kind, i32, WallTime)>| {
+        if let Some((kind, partition, at)) = newest {
+            engine.apply(Input::Written {
+                kind,
+                partition,
+                at,
+            });
+        }
+    };
+    for message in messages {
+        let Some(at) = message.timestamp().to_millis().map(WallTime) else {
+            continue;
+        };
+        let (kind, partition) = (consumer.kind_of(message), message.partition());
+        newest = match newest {
+            Some((of, number, known)) if (of, number) == (kind, partition) => {
+                Some((kind, partition, known.max(at)))
+            }
+            other => {
+                pass(other);
+                Some((kind, partition, at))
+            }
+        };
+    }
+    pass(newest);
 }
 
 /// Rate limits of the log messages, by rejection reason.

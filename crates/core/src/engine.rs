@@ -254,6 +254,10 @@ impl Engine {
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
                 self.revoke(partition);
+                for kind in Kind::ALL {
+                    let lost = resume.lost_pending[kind.index()];
+                    self.totals.events.lost(kind, lost);
+                }
                 self.insert_partition(partition, resume);
             }
             Input::Revoked { partition } => self.revoke(partition),
@@ -273,6 +277,15 @@ impl Engine {
                 before,
                 reason,
             } => self.lose(kind, partition, before, reason),
+            Input::Written {
+                kind,
+                partition,
+                at,
+            } => {
+                if let Some(index) = self.find(partition) {
+                    self.partitions[index].note_written(kind, at);
+                }
+            }
             Input::Gold(gold) => {
                 self.totals.evidence.set_gold_set(gold.sha256());
                 self.has_gold_texts = gold.has_texts();

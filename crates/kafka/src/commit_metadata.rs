@@ -1,13 +1,13 @@
 //! Metadata of a committed offset.
 //!
 //! The committed offset is the rebuild offset. Its metadata carries what a successor cannot read
-//! from the log: the counted offset, the join frontier, the newest event time and the spans of rejected
-//! records.
+//! from the log: the counted offset, the join frontier, the newest times, the number of pending events and
+//! the spans of rejected records.
 
 use rankgauge_core::engine::join::Second;
 use rankgauge_core::engine::partition::{CommitPoint, RejectedSpan};
 use rankgauge_core::event::Kind;
-use rankgauge_core::time::EventTime;
+use rankgauge_core::time::{EventTime, WallTime};
 
 /// Prefix of the text: name and version of the format.
 const PREFIX: &str = "rankgauge/1 ";
@@ -25,6 +25,8 @@ pub fn encode(point: &CommitPoint) -> String {
         point
             .newest
             .map(|EventTime(newest)| format!("newest={newest}")),
+        (point.written).map(|WallTime(written)| format!("written={written}")),
+        (point.pending > 0).then(|| format!("pending={}", point.pending)),
         (!rejected.is_empty()).then(|| format!("rejected={}", rejected.join(","))),
     ];
     let fields: Vec<String> = fields.into_iter().flatten().collect();
@@ -41,6 +43,8 @@ pub fn decode(partition: i32, kind: Kind, offset: i64, metadata: &str) -> Option
             ("counted", value) => counted = Some(value.parse().ok()?),
             ("frontier", value) => point.frontier = Some(Second(value.parse().ok()?)),
             ("newest", value) => point.newest = Some(EventTime(value.parse().ok()?)),
+            ("written", value) => point.written = Some(WallTime(value.parse().ok()?)),
+            ("pending", value) => point.pending = value.parse().ok()?,
             ("rejected", value) => {
                 point.rejected = value.split(',').map(span).collect::<Option<_>>()?;
             }

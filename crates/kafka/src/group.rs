@@ -594,9 +594,6 @@ impl<M: Member> Membership<M> {
         }
         match consumer.commit(&list, mode) {
             Ok(()) => {
-                if matches!(mode, CommitMode::Sync) {
-                    self.note_committed(&list);
-                }
                 let committed = points
                     .into_iter()
                     .map(|point| ((point.partition, point.kind), point));
@@ -607,14 +604,6 @@ impl<M: Member> Membership<M> {
                 error = %problem,
                 "offset commit failed; will retry"
             ),
-        }
-    }
-
-    fn note_committed(&self, offsets: &TopicPartitionList) {
-        let committed = offsets.elements().into_iter();
-        for element in committed.filter(|element| element.error().is_ok()) {
-            let kind = self.settings.kind_of(element.topic());
-            self.positions.committed(element.partition(), kind);
         }
     }
 }

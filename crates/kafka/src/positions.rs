@@ -6,11 +6,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rankgauge_core::engine::partition::CommitPoint;
 use rankgauge_core::event::Kind;
-use rankgauge_core::time::WallTime;
 
 type Points = BTreeMap<(i32, Kind), CommitPoint>;
 
@@ -24,8 +22,6 @@ struct PositionTable {
     durable: Points,
     /// Positions of revoked partitions, by worker. The worker may own such a partition again.
     left: Vec<Points>,
-    /// Time of the last successful commit of this process.
-    committed: BTreeMap<(i32, Kind), WallTime>,
     /// Id of the cluster of these positions, once known.
     cluster: Option<String>,
     /// Partition count of the topics at their first successful check.
@@ -38,7 +34,6 @@ impl Positions {
         Self(Mutex::new(PositionTable {
             durable: Points::new(),
             left: vec![Points::new(); workers],
-            committed: BTreeMap::new(),
             cluster: None,
             partitions: None,
         }))
@@ -111,25 +106,21 @@ impl Positions {
         self.table().durable.get(&(partition, kind)).cloned()
     }
 
-    /// Records a successful commit for a topic partition.
-    pub(crate) fn committed(&self, partition: i32, kind: Kind) {
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let now = WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX));
-        self.table().committed.insert((partition, kind), now);
-    }
-
-    /// Time of the last successful commit for a topic partition.
-    pub(crate) fn committed_at(&self, partition: i32, kind: Kind) -> Option<WallTime> {
-        self.table().committed.get(&(partition, kind)).copied()
+    /// Position in which this process left a topic partition last, with the most progress among its
+    /// workers.
+    pub(crate) fn last_left(&self, partition: i32, kind: Kind) -> Option<CommitPoint> {
+        let table = self.table();
+        let points = table
+            .left
+            .iter()
+            .filter_map(|points| points.get(&(partition, kind)));
+        points.max_by_key(|point| point.progress()).cloned()
     }
 
     /// Removes all positions of a topic partition, because the topic was recreated.
     pub(crate) fn forget(&self, partition: i32, kind: Kind) {
         let mut table = self.table();
         table.durable.remove(&(partition, kind));
-        table.committed.remove(&(partition, kind));
         for points in &mut table.left {
             points.remove(&(partition, kind));
         }
@@ -142,7 +133,6 @@ impl Positions {
         let before = table.cluster.replace(cluster.to_owned());
         let other = before.filter(|before| before != cluster)?;
         table.durable.clear();
-        table.committed.clear();
         table.left.iter_mut().for_each(Points::clear);
         Some(other)
     }

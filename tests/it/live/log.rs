@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{
-    SHUTDOWN, SOON, assert_same, count, counters, replayed, scrape_when_received, settings, start,
-    wait_until_counted,
+    SHUTDOWN, SOON, assert_same, count, counters, received, replayed, scrape_when_received,
+    settings, start, wait_until_counted,
 };
 use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
@@ -113,14 +113,12 @@ fn records_deleted_by_retention_are_counted_as_an_offset_gap_and_logged() {
         counted[0] + removed
     );
     assert!(second.log().contains(&said), "{}", second.log());
-    // Records of pending searches are deleted too, which is logged separately.
-    let said = format!(
-        "records of pending searches deleted; their later outcome is not counted worker=0 \
-         topic=\"{}\" partition=0 offset=0 log_start={}",
-        stream.topic(Kind::Search),
-        counted[0] + removed
-    );
-    assert!(second.log().contains(&said), "{}", second.log());
+    // Records of pending events are deleted too: the events are lost.
+    let said =
+        "records of pending events are gone; the events are counted as lost worker=0 partition=0";
+    assert!(second.log().contains(said), "{}", second.log());
+    let [searches, feedback] = stream.produced();
+    assert_eq!(received(&exposition), [searches - gap, feedback]);
     let log = second.log();
     let mut deletions = log.lines().filter(|line| line.contains("log_start="));
     assert!(deletions.all(|line| !line.contains("partition=1")), "{log}");
@@ -162,6 +160,17 @@ fn committed_offsets_moved_forward_while_stopped_are_counted_and_logged() {
         (judged == stream.produced()[0] - skipped).then_some(())
     });
     assert_eq!(gap(&second, "deleted"), 0);
+    // Events that were pending before the move are lost, and stay accounted for.
+    let [searches, feedback] = stream.produced();
+    let all = [searches - skipped, feedback];
+    wait_until(SOON, "all events are accounted for", || {
+        (received(&second.metrics()) == all).then_some(())
+    });
+    let labels = [("kind", "search"), ("outcome", "lost")];
+    assert_eq!(
+        count(&second.metrics(), "rankgauge_events_total", &labels),
+        200
+    );
     let said = format!(
         "committed offset moved forward; skipped records counted as an offset gap worker=0 \
          topic=\"{topic}\" partition=0 offset={counted} committed={}",

@@ -8,10 +8,11 @@ use serde_json::json;
 
 use super::stream::Stream;
 use super::{
-    CONSUMED, SOON, added, assert_same, counters, finished, replayed, scrape_when_received,
-    settings, start, wait_until_counted,
+    CONSUMED, SHUTDOWN, SOON, added, assert_same, count, counters, pending, replayed,
+    scrape_when_received, series, settings, start, wait_until_counted,
 };
 use crate::harness::kafka::broker;
+use crate::harness::sidecar::Exposition;
 use crate::harness::wait_until;
 
 #[test]
@@ -120,11 +121,22 @@ fn made_anew(before: usize, after: usize) {
     second.produce(broker(), after);
 
     let [searches, feedback] = second.produced();
-    let done = Kind::ALL.map(|kind| finished(&parting, kind));
-    let exposition = scrape_when_received(&sidecar, [done[0] + searches, done[1] + feedback]);
+    let [before_searches, before_feedback] = first.produced();
+    let all = [before_searches + searches, before_feedback + feedback];
+    let exposition = scrape_when_received(&sidecar, all);
+    assert_eq!(
+        lost(&exposition),
+        Kind::ALL.map(|kind| pending(&parting, kind))
+    );
     let mut of_first = counters(&parting);
-    // Records of the deleted topic are no longer pending.
+    // Records of the deleted topic are no longer pending, they are lost.
     of_first.retain(|series, _| !series.starts_with("rankgauge_events_pending"));
+    for kind in Kind::ALL {
+        let labels = [("kind", kind.name()), ("outcome", "lost")];
+        let labels = labels.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let series = series("rankgauge_events_total", &labels.into());
+        of_first.insert(series, pending(&parting, kind).to_string());
+    }
     assert_same(
         &added([&counters(&exposition)]),
         &added([&of_first, &replayed(&settings, &second, &exposition)]),
@@ -135,4 +147,75 @@ fn made_anew(before: usize, after: usize) {
     wait_until(CONSUMED, "what is new is committed", || {
         (super::counted(broker(), &settings, &second) == second.produced()).then_some(())
     });
+}
+
+/// Events of each kind with the outcome `lost`.
+fn lost(exposition: &Exposition) -> [u64; 2] {
+    Kind::ALL.map(|kind| {
+        let labels = [("kind", kind.name()), ("outcome", "lost")];
+        count(exposition, "rankgauge_events_total", &labels)
+    })
+}
+
+#[test]
+fn one_recreated_topic_is_read_from_the_beginning_while_running() {
+    for kind in Kind::ALL {
+        one_recreated(kind, true);
+    }
+}
+
+#[test]
+fn topic_recreated_while_stopped_is_read_from_the_beginning() {
+    for kind in Kind::ALL {
+        one_recreated(kind, false);
+    }
+}
+
+/// Recreates only the topic of `kind`, with as many records as before, while the sidecar runs or is
+/// stopped.
+fn one_recreated(kind: Kind, is_running: bool) {
+    let mut first = Stream::on_new_topics(broker(), 1, 100.0, Millis(600_000));
+    let mut settings = settings(broker(), &first);
+    settings["checkpoint"] = json!({"folder": first.folder().join("checkpoints")});
+    let mut sidecar = start(&settings);
+    first.produce(broker(), 500);
+    wait_until_counted(broker(), &settings, &first);
+    let parting = scrape_when_received(&sidecar, first.produced());
+    if !is_running {
+        assert!(sidecar.terminate(SHUTDOWN).success());
+    }
+
+    let topic = first.topic(kind);
+    broker().delete_topic(topic);
+    wait_until(SOON, "the topic can be created", || {
+        broker().try_create_topic(topic, 1).then_some(())
+    });
+    let mut second = Stream::new(first.topics(), 1, 100.0, Millis(300_000));
+    let records = second.take(700);
+    second.send(broker(), &records);
+    if !is_running {
+        sidecar = start(&settings);
+    }
+
+    let received = [0, 1].map(|kind| first.produced()[kind] + second.produced()[kind]);
+    let exposition = scrape_when_received(&sidecar, received);
+    // Events of the past are lost with the topic, or because their search or feedback is.
+    assert_eq!(
+        lost(&exposition),
+        Kind::ALL.map(|kind| pending(&parting, kind))
+    );
+    let log = sidecar.log();
+    let recreated =
+        format!("topic was recreated; starting at the beginning worker=0 topic=\"{topic}\"");
+    assert!(log.contains(&recreated), "{log}");
+    assert!(log.contains("the events are counted as lost"), "{log}");
+    assert_eq!(log.matches("topic was recreated").count(), 1, "{log}");
+    // Nothing is counted again after another start.
+    assert!(sidecar.terminate(SHUTDOWN).success());
+    let again = start(&settings);
+    let exposition = scrape_when_received(&again, received);
+    assert_eq!(
+        lost(&exposition),
+        Kind::ALL.map(|kind| pending(&parting, kind))
+    );
 }

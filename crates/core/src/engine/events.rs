@@ -12,12 +12,14 @@ pub enum SearchOutcome {
     Judged,
     /// Its query is not in the gold set.
     Unjudged,
-    /// A search with this id is pending, or was closed recently.
+    /// A search with this id was served within a feedback window of it.
     Duplicate,
     /// Its feedback window had passed when it arrived.
     Late,
     /// It must not be judged.
     NotEligible,
+    /// It was pending when its record became unreadable.
+    Lost,
 }
 
 /// Outcome of a feedback event.
@@ -31,14 +33,16 @@ pub enum FeedbackOutcome {
     Duplicate,
     /// Its window had passed when it arrived.
     Late,
+    /// It was pending when its record became unreadable.
+    Lost,
 }
 
 /// Counts by outcome. With the pending events, those of events add up to the events received. Those
 /// of records add up to the records received.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventCounts {
-    search: [u64; 5],
-    feedback: [u64; 4],
+    search: [u64; 6],
+    feedback: [u64; 5],
     invalid: [[u64; Reason::ALL.len()]; 2],
     records: [[u64; RecordOutcome::NAMES.len()]; 2],
 }
@@ -52,6 +56,14 @@ impl EventCounts {
     /// Counts `number` feedback events.
     pub fn feedback(&mut self, outcome: FeedbackOutcome, number: u64) {
         self.feedback[outcome as usize] += number;
+    }
+
+    /// Counts `number` pending events whose records became unreadable.
+    pub fn lost(&mut self, kind: Kind, number: u64) {
+        match kind {
+            Kind::Search => self.search[SearchOutcome::Lost as usize] += number,
+            Kind::Feedback => self.feedback(FeedbackOutcome::Lost, number),
+        }
     }
 
     /// Counts a record.
@@ -79,10 +91,20 @@ impl EventCounts {
     pub fn outcomes(&self, kind: Kind) -> Vec<(&'static str, u64)> {
         let (names, counts): (&[_], &[_]) = match kind {
             Kind::Search => (
-                &["judged", "unjudged", "duplicate", "late", "not_eligible"],
+                &[
+                    "judged",
+                    "unjudged",
+                    "duplicate",
+                    "late",
+                    "not_eligible",
+                    "lost",
+                ],
                 &self.search,
             ),
-            Kind::Feedback => (&["joined", "orphaned", "duplicate", "late"], &self.feedback),
+            Kind::Feedback => (
+                &["joined", "orphaned", "duplicate", "late", "lost"],
+                &self.feedback,
+            ),
         };
         let invalid = self.invalid[kind.index()].iter().sum();
         let counts = names.iter().copied().zip(counts.iter().copied());

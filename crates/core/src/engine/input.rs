@@ -109,6 +109,15 @@ pub enum Input<'a> {
         /// Reason of the loss.
         reason: LossReason,
     },
+    /// Time that Kafka states for a record of an assigned topic partition.
+    Written {
+        /// Kind of the topic.
+        kind: Kind,
+        /// In which partition.
+        partition: i32,
+        /// Time of the record.
+        at: WallTime,
+    },
     /// Gold set that judges all following searches.
     Gold(Arc<GoldSet>),
     /// Reset of the baselines of all variants.

@@ -27,6 +27,12 @@ pub struct Resume {
     pub frontier: Option<Second>,
     /// Newest event time, by kind.
     pub newest: [Option<EventTime>; 2],
+    /// Newest time of a counted record, by kind.
+    pub written: [Option<WallTime>; 2],
+    /// Number of pending events, by kind. The replay restores them.
+    pub pending: [u64; 2],
+    /// Number of pending events, by kind, that no replay can restore, because their records are gone.
+    pub lost_pending: [u64; 2],
     /// Records that were rejected as too far in the future, by kind. They stay rejected even if the
     /// clock has reached their times by now.
     pub rejected: [Vec<RejectedSpan>; 2],
@@ -47,6 +53,11 @@ pub struct CommitPoint {
     pub frontier: Option<Second>,
     /// Newest event time of the topic.
     pub newest: Option<EventTime>,
+    /// Newest time that Kafka states for a counted record. All records of a topic that is recreated
+    /// later have later times.
+    pub written: Option<WallTime>,
+    /// Number of pending events.
+    pub pending: u64,
     /// Records from `rebuild` on that were rejected as too far in the future.
     pub rejected: Vec<RejectedSpan>,
 }
@@ -59,6 +70,8 @@ impl Resume {
         self.counted[kind] = Some(point.counted);
         self.frontier = self.frontier.max(point.frontier);
         self.newest[kind] = point.newest;
+        self.written[kind] = point.written;
+        self.pending[kind] = point.pending;
         self.rejected[kind].clone_from(&point.rejected);
     }
 }
@@ -80,6 +93,8 @@ impl CommitPoint {
             counted: start,
             frontier: None,
             newest: None,
+            written: None,
+            pending: 0,
             rejected: Vec::new(),
         }
     }
@@ -220,6 +235,10 @@ pub(super) struct Partition {
     /// Next expected offset, by kind: the offset after the last record read, or the first one to
     /// read.
     expected: [Option<i64>; 2],
+    /// Newest time of a counted record, by kind.
+    written: [Option<WallTime>; 2],
+    /// Number of pending events before the replay, by kind.
+    resumed: [u64; 2],
     /// Records that were rejected as too far in the future, by kind.
     pub(super) rejected: [Rejections; 2],
     pub(super) lag: [Option<u64>; 2],
@@ -235,6 +254,8 @@ impl Partition {
             join: Join::new(window, settings.join_limits, resume.frontier),
             counted: resume.counted,
             expected: resume.rebuild,
+            written: resume.written,
+            resumed: resume.pending,
             rejected: resume.rejected.map(Rejections::resume),
             lag: [None; 2],
             watermark: None,
@@ -296,8 +317,23 @@ impl Partition {
         (fresh, gap)
     }
 
+    /// Notes the time that Kafka states for a record.
+    pub(super) fn note_written(&mut self, kind: Kind, at: WallTime) {
+        let written = &mut self.written[kind.index()];
+        *written = (*written).max(Some(at));
+    }
+
+    /// Number of pending events, by kind. A replay restores them one by one, and counts none.
+    fn pending(&self) -> [u64; 2] {
+        if self.is_catching_up() {
+            return self.resumed;
+        }
+        (self.join.pending()).map(|number| u64::try_from(number).unwrap_or(u64::MAX))
+    }
+
     /// Returns the commit point of each topic with a known counted offset.
     pub(super) fn commit_points(&self) -> impl Iterator<Item = CommitPoint> {
+        let pending = self.pending();
         Kind::ALL.into_iter().filter_map(move |kind| {
             let counted = self.counted[kind.index()]?;
             // The needed records are those of the join and all unread ones. The latter include
@@ -313,6 +349,8 @@ impl Partition {
                 counted,
                 frontier: self.join.frontier(),
                 newest: self.clock.newest_of(kind),
+                written: self.written[kind.index()],
+                pending: pending[kind.index()],
                 rejected: rejected.filter(|span| span.last >= rebuild).collect(),
             })
         })

@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 
 use rankgauge_core::engine::partition::Resume;
 
+use super::start::Starts;
 use super::{BROKER_REQUEST_TIMEOUT, Loss, Member, Membership, TOPIC_CHECK_INTERVAL};
 
 impl<M: Member> Membership<M> {
@@ -59,7 +60,11 @@ impl<M: Member> Membership<M> {
             return;
         }
         let resolved = self.resolve(consumer, assigned);
-        let (starts, resumes, lost) = match resolved {
+        let Starts {
+            offsets: starts,
+            resumes,
+            lost,
+        } = match resolved {
             Ok(resolved) => resolved,
             Err(problem) => {
                 warn!(
@@ -250,10 +255,7 @@ impl<M: Member> ConsumerContext for Membership<M> {
         }
     }
 
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        if result.is_ok() {
-            self.note_committed(offsets);
-        }
+    fn commit_callback(&self, result: KafkaResult<()>, _: &TopicPartitionList) {
         if let Err(problem) = result
             && problem.rdkafka_error_code() != Some(RDKafkaErrorCode::NoOffset)
         {

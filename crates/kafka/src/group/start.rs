@@ -2,6 +2,7 @@
 //! the checkpoints and the range of the log. A choice that loses or repeats records is logged.
 
 use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
@@ -11,10 +12,20 @@ use tracing::{error, info, warn};
 
 use super::{BROKER_REQUEST_TIMEOUT, Lost, Member, Membership};
 use crate::commit_metadata;
-use crate::settings::Start;
+use crate::settings;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::event::{Kind, LossReason};
 use rankgauge_core::time::WallTime;
+
+/// Start positions of partitions, with what is lost before them.
+pub(super) struct Starts {
+    /// Offset at which each topic partition is read.
+    pub(super) offsets: TopicPartitionList,
+    /// State in which each partition resumes.
+    pub(super) resumes: BTreeMap<i32, Resume>,
+    /// Lost records.
+    pub(super) lost: Vec<Lost>,
+}
 
 /// Candidate start positions of a topic partition.
 struct StartCandidates {
@@ -29,20 +40,46 @@ struct StartCandidates {
     of_kafka: Option<CommitPoint>,
     /// Position in a checkpoint of this process.
     of_disk: Option<CommitPoint>,
-    /// True if a known position belongs to an earlier topic of the same name.
-    is_recreated: bool,
+    /// Position in which this process left the partition last.
+    last_left: Option<CommitPoint>,
     /// True if the committed position has no metadata of a worker.
     is_of_operator: bool,
+    /// Position in an earlier topic of the same name.
+    earlier: Option<CommitPoint>,
+    /// True if the known positions belong to an earlier topic of the same name.
+    is_recreated: bool,
+}
+
+impl StartCandidates {
+    /// Positions in this topic or an earlier one.
+    fn positions(&self) -> impl Iterator<Item = &CommitPoint> {
+        let durable = self.of_disk.iter().chain(&self.of_kafka);
+        // Without a durable position, a position in memory still states what this process counted.
+        let in_memory = durable.clone().next().is_none().then_some(&self.last_left);
+        durable.chain(in_memory.into_iter().flatten())
+    }
+
+    /// Newest time of a counted record.
+    fn written(&self) -> Option<WallTime> {
+        self.positions().filter_map(|point| point.written).max()
+    }
+}
+
+/// Start position of a topic partition.
+struct Start {
+    point: CommitPoint,
+    /// True if records that a rebuild of the join needs are gone.
+    is_incomplete: bool,
 }
 
 impl<M: Member> Membership<M> {
     /// Resolves the start position of each partition to a numeric offset. No choice is left to
-    /// librdkafka. Returns the records that are lost before these positions, too.
+    /// librdkafka.
     pub(super) fn resolve(
         &self,
         consumer: &BaseConsumer<Self>,
         assigned: &TopicPartitionList,
-    ) -> KafkaResult<(TopicPartitionList, BTreeMap<i32, Resume>, Vec<Lost>)> {
+    ) -> KafkaResult<Starts> {
         let mut wanted = TopicPartitionList::with_capacity(assigned.count());
         for element in assigned.elements() {
             wanted.add_partition(element.topic(), element.partition());
@@ -56,10 +93,10 @@ impl<M: Member> Membership<M> {
                 element.partition(),
                 BROKER_REQUEST_TIMEOUT,
             )?;
-            known.push(self.candidates_of(consumer, &element, low, high));
+            known.push(self.candidates_of(&element, low, high));
         }
-        let mut starts = TopicPartitionList::with_capacity(known.len());
-        let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
+        self.find_recreated(consumer, &mut known);
+        let mut starts: BTreeMap<i32, Vec<(&StartCandidates, Start)>> = BTreeMap::new();
         let mut lost = Vec::new();
         for topic in &known {
             // Both topics of a partition resume from the same source. With one position from disk
@@ -67,30 +104,56 @@ impl<M: Member> Membership<M> {
             // before the other would each be taken as already counted with the other.
             let mut both = known.iter().filter(|it| it.partition == topic.partition);
             let disk_is_further = both.all(|it| {
-                let progress =
-                    |point: &Option<CommitPoint>| point.as_ref().map(CommitPoint::progress);
-                progress(&it.of_disk) >= progress(&it.of_kafka)
+                let of_kafka = it.of_kafka.as_ref().filter(|_| !it.is_of_operator);
+                it.of_disk.as_ref().map(CommitPoint::progress)
+                    >= of_kafka.map(CommitPoint::progress)
             });
-            let point = self.start_of(topic, disk_is_further, &mut lost);
-            let (partition, start) = (topic.partition, Offset::Offset(point.rebuild));
-            starts.add_partition_offset(&topic.topic, partition, start)?;
-            resumes.entry(partition).or_default().add(&point);
+            let start = self.start_of(topic, disk_is_further, &mut lost);
+            (starts.entry(topic.partition).or_default()).push((topic, start));
         }
-        Ok((starts, resumes, lost))
+        let mut offsets = TopicPartitionList::with_capacity(known.len());
+        let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
+        for (partition, mut starts) in starts {
+            let resume = resumes.entry(partition).or_default();
+            // Feedback without its search, or the other way round, would be counted again with another
+            // outcome. A join is therefore rebuilt completely or not at all.
+            if starts.iter().any(|(_, start)| start.is_incomplete) {
+                for (known, Start { point, .. }) in &mut starts {
+                    let pending = std::mem::take(&mut point.pending);
+                    resume.lost_pending[known.kind.index()] = pending;
+                    point.rebuild = point.rebuild.max(point.counted);
+                }
+                warn!(
+                    worker = self.worker,
+                    partition,
+                    searches = resume.lost_pending[Kind::Search.index()],
+                    feedback = resume.lost_pending[Kind::Feedback.index()],
+                    "records of pending events are gone; the events are counted as lost"
+                );
+            }
+            for (known, Start { point, .. }) in &starts {
+                let offset = Offset::Offset(point.rebuild);
+                offsets.add_partition_offset(&known.topic, partition, offset)?;
+                resume.add(point);
+            }
+        }
+        Ok(Starts {
+            offsets,
+            resumes,
+            lost,
+        })
     }
 
     /// Returns the candidate start positions of a topic partition whose log has the offsets
     /// `low..high`.
     fn candidates_of(
         &self,
-        consumer: &BaseConsumer<Self>,
         committed: &TopicPartitionListElem<'_>,
         low: i64,
         high: i64,
     ) -> StartCandidates {
         let (topic, partition) = (committed.topic(), committed.partition());
         let kind = self.settings.kind_of(topic);
-        let positions = &self.positions;
         let mut is_of_operator = false;
         let of_kafka = match committed.offset() {
             Offset::Offset(offset) => {
@@ -101,31 +164,69 @@ impl<M: Member> Membership<M> {
             }
             _ => None,
         };
-        let of_disk = positions.durable(partition, kind);
-        let committed_at = positions.committed_at(partition, kind);
-        let is_newer_topic = of_kafka.is_none()
-            && committed_at
-                .is_some_and(|at| was_recreated_since(consumer, topic, partition, low, at));
-        // A position beyond the log end belongs to an earlier topic of the same name.
-        let is_of_this = |point: &CommitPoint| !is_newer_topic && point.counted <= high;
-        let is_recreated = is_newer_topic
-            || [&of_kafka, &of_disk]
-                .into_iter()
-                .flatten()
-                .any(|it| !is_of_this(it));
-        if is_recreated {
-            positions.forget(partition, kind);
-        }
         StartCandidates {
             topic: topic.to_owned(),
             partition,
             kind,
             low,
             high,
-            of_kafka: of_kafka.filter(is_of_this),
-            of_disk: of_disk.filter(is_of_this),
-            is_recreated,
+            of_kafka,
+            of_disk: self.positions.durable(partition, kind),
+            last_left: self.positions.last_left(partition, kind),
             is_of_operator,
+            earlier: None,
+            is_recreated: false,
+        }
+    }
+
+    /// Finds topic partitions whose known positions belong to an earlier topic of the same name, and
+    /// drops these positions. The log of such a topic ends before the position, or all its records are
+    /// newer than those that were counted.
+    fn find_recreated(&self, consumer: &BaseConsumer<Self>, known: &mut [StartCandidates]) {
+        let times: Vec<Option<WallTime>> = known
+            .iter()
+            .map(|it| match it.positions().map(|point| point.counted).max() {
+                Some(counted) => it.written().filter(|_| counted > it.low),
+                // The brokers delete the committed offsets of a deleted topic.
+                None => {
+                    let other = |other: &&StartCandidates| {
+                        other.partition == it.partition && other.kind != it.kind
+                    };
+                    known.iter().find(other)?.written()
+                }
+            })
+            .collect();
+        let starts_after = |it: &StartCandidates, WallTime(at): WallTime| {
+            let mut wanted = TopicPartitionList::new();
+            // In this request, the offset field holds a timestamp.
+            let at = Offset::Offset(at.saturating_add(1));
+            let found = wanted
+                .add_partition_offset(&it.topic, it.partition, at)
+                .and_then(|()| consumer.offsets_for_times(wanted, BROKER_REQUEST_TIMEOUT));
+            match found {
+                Ok(found) => found.elements().iter().any(
+                    |found| matches!(found.offset(), Offset::Offset(first) if first <= it.low),
+                ),
+                Err(problem) => {
+                    warn!(
+                        worker = self.worker,
+                        topic = it.topic,
+                        partition = it.partition,
+                        error = %problem,
+                        "cannot look up offsets by timestamp; the topic is assumed unchanged"
+                    );
+                    false
+                }
+            }
+        };
+        for (it, time) in known.iter_mut().zip(times) {
+            let is_beyond_end = it.positions().any(|point| point.counted > it.high);
+            if is_beyond_end || time.is_some_and(|time| starts_after(it, time)) {
+                it.is_recreated = true;
+                it.earlier = it.positions().max_by_key(|point| point.progress()).cloned();
+                (it.of_kafka, it.of_disk) = (None, None);
+                self.positions.forget(it.partition, it.kind);
+            }
         }
     }
 
@@ -135,7 +236,7 @@ impl<M: Member> Membership<M> {
         known: &StartCandidates,
         disk_is_further: bool,
         lost: &mut Vec<Lost>,
-    ) -> CommitPoint {
+    ) -> Start {
         let worker = self.worker;
         let StartCandidates {
             topic,
@@ -148,6 +249,33 @@ impl<M: Member> Membership<M> {
             ..
         } = known;
         let (partition, kind, low) = (*partition, *kind, *low);
+        if let (true, Some(committed), Some(on_disk)) = (is_of_operator, of_kafka, of_disk)
+            && on_disk.counted < committed.counted
+        {
+            warn!(
+                worker,
+                topic,
+                partition,
+                offset = on_disk.counted,
+                committed = committed.counted,
+                "committed offset moved forward; skipped records counted as an offset gap"
+            );
+            lost.push(Lost {
+                kind,
+                partition,
+                before: committed.counted,
+                reason: LossReason::Moved,
+            });
+            return Start {
+                point: CommitPoint {
+                    rebuild: committed.counted.max(low),
+                    // The skipped records may be as new as that.
+                    written: on_disk.written.max(Some(wall_now())),
+                    ..on_disk.clone()
+                },
+                is_incomplete: true,
+            };
+        }
         let (first, second) = if disk_is_further {
             (of_disk, of_kafka)
         } else {
@@ -156,25 +284,7 @@ impl<M: Member> Membership<M> {
         let Some(mut point) = first.clone().or_else(|| second.clone()) else {
             return self.start_without_position(known);
         };
-        if let (false, true, Some(on_disk)) = (disk_is_further, is_of_operator, of_disk)
-            && on_disk.counted < point.counted
-        {
-            warn!(
-                worker,
-                topic,
-                partition,
-                offset = on_disk.counted,
-                committed = point.counted,
-                "committed offset moved forward; skipped records counted as an offset gap"
-            );
-            lost.push(Lost {
-                kind,
-                partition,
-                before: point.counted,
-                reason: LossReason::Moved,
-            });
-            point.counted = on_disk.counted;
-        } else if point.counted < low {
+        if point.counted < low {
             lost.push(Lost {
                 kind,
                 partition,
@@ -190,22 +300,16 @@ impl<M: Member> Membership<M> {
                 "records deleted before they were read; counted as an offset gap"
             );
         }
-        if point.rebuild < low.min(point.counted) {
-            // The searches were counted. Only their later outcome is lost.
-            warn!(
-                worker,
-                topic,
-                partition,
-                offset = point.rebuild,
-                log_start = low,
-                "records of pending searches deleted; their later outcome is not counted"
-            );
-        }
+        let is_incomplete = point.rebuild < low.min(point.counted);
         point.rebuild = point.rebuild.max(low);
-        point
+        Start {
+            point,
+            is_incomplete,
+        }
     }
+
     /// Returns the start position of a topic partition without a known position.
-    fn start_without_position(&self, known: &StartCandidates) -> CommitPoint {
+    fn start_without_position(&self, known: &StartCandidates) -> Start {
         let worker = self.worker;
         let StartCandidates {
             topic,
@@ -215,10 +319,16 @@ impl<M: Member> Membership<M> {
             ..
         } = known;
         let (partition, low, high) = (*partition, *low, *high);
-        let starting_at = |start| CommitPoint::starting_at(partition, known.kind, start);
+        let start = |offset, is_incomplete| Start {
+            point: CommitPoint {
+                pending: known.earlier.as_ref().map_or(0, |point| point.pending),
+                // Records before the first one to read may be as new as that.
+                written: (offset > low).then(wall_now),
+                ..CommitPoint::starting_at(partition, known.kind, offset)
+            },
+            is_incomplete,
+        };
         if known.is_recreated {
-            // The log ends before the counted position, or all its records are newer than the
-            // last commit.
             error!(
                 worker,
                 topic,
@@ -227,7 +337,7 @@ impl<M: Member> Membership<M> {
                 log_end = high,
                 "topic was recreated; starting at the beginning"
             );
-            return starting_at(low);
+            return start(low, true);
         }
         // Records written to a new partition before its detection must be counted.
         let found = self.positions.partitions();
@@ -240,51 +350,24 @@ impl<M: Member> Membership<M> {
                 offset = low,
                 "new partition; starting at the beginning"
             );
-            return starting_at(low);
+            return start(low, false);
         }
-        let start = match self.settings.start {
-            Start::Earliest => low,
-            Start::Latest => high,
+        let offset = match self.settings.start {
+            settings::Start::Earliest => low,
+            settings::Start::Latest => high,
         };
         info!(
             worker,
-            topic,
-            partition,
-            offset = start,
-            "no committed offset; kafka.start applies"
+            topic, partition, offset, "no committed offset; kafka.start applies"
         );
-        starting_at(start)
+        start(offset, false)
     }
 }
 
-/// Returns true if all records of a partition, from offset `low`, were written since `at`. The
-/// topic was then recreated after an earlier read. Returns false if the broker request fails.
-fn was_recreated_since<M: Member>(
-    consumer: &BaseConsumer<Membership<M>>,
-    topic: &str,
-    partition: i32,
-    low: i64,
-    at: WallTime,
-) -> bool {
-    let mut wanted = TopicPartitionList::new();
-    // In this request, the offset field holds a timestamp.
-    let found = wanted
-        .add_partition_offset(topic, partition, Offset::Offset(at.0))
-        .and_then(|()| consumer.offsets_for_times(wanted, BROKER_REQUEST_TIMEOUT));
-    match found {
-        Ok(found) => {
-            let mut offsets = found.elements().into_iter();
-            offsets.any(|found| matches!(found.offset(), Offset::Offset(first) if first <= low))
-        }
-        Err(problem) => {
-            warn!(
-                worker = consumer.context().worker,
-                topic,
-                partition,
-                error = %problem,
-                "cannot look up offsets by timestamp; the topic is assumed unchanged"
-            );
-            false
-        }
-    }
+/// Time of the system clock.
+fn wall_now() -> WallTime {
+    let since_epoch = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    WallTime(i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX))
 }

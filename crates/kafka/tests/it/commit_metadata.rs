@@ -3,7 +3,7 @@
 use rankgauge_core::engine::join::Second;
 use rankgauge_core::engine::partition::{CommitPoint, MAX_REJECTED_SPANS, RejectedSpan};
 use rankgauge_core::event::Kind;
-use rankgauge_core::time::EventTime;
+use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_kafka::commit_metadata::{decode, encode};
 
 #[test]
@@ -18,6 +18,8 @@ fn the_largest_metadata_fits_a_broker_and_is_read_back() {
         counted: i64::MAX,
         frontier: Some(Second(1_750_000_000)),
         newest: Some(EventTime(1_750_000_000_000)),
+        written: Some(WallTime(1_750_000_000_000)),
+        pending: u64::MAX,
         rejected: (0..spans).map(span).collect(),
         ..CommitPoint::starting_at(7, Kind::Feedback, i64::MAX - 1)
     };

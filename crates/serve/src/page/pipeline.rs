@@ -11,7 +11,7 @@ use crate::api::{AdminApi, pipeline};
 use crate::clock::wall_now;
 
 /// Colour of an outcome: used, not used as expected, lost, or not finished.
-const CLASSES: [(&str, &str); 9] = [
+const CLASSES: [(&str, &str); 10] = [
     ("judged", "used"),
     ("joined", "used"),
     ("unjudged", "unused"),
@@ -19,6 +19,7 @@ const CLASSES: [(&str, &str); 9] = [
     ("orphaned", "lost2"),
     ("duplicate", "double"),
     ("late", "lost"),
+    ("lost", "lost"),
     ("invalid", "lost"),
     ("pending", "open"),
 ];
