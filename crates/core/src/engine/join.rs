@@ -128,12 +128,21 @@ impl Join {
         Second::of(at) < self.frontier
     }
 
-    /// Returns true if a search with this id is pending, or is closed and within a feedback window
-    /// of its time.
+    /// Returns true if a search with this id is known within a feedback window of this time. Whether it
+    /// is still pending has no influence: this depends on the progress of the other topic.
     pub fn contains(&self, id: Id, ts: EventTime) -> bool {
-        let is_meant =
-            |entry: &Entry| self.is_open(entry) || belongs(ts, entry.place.ts, self.window);
-        self.searches.find(id, is_meant).is_some()
+        let is_near = |entry: &Entry| belongs(ts, entry.place.ts, self.window);
+        self.searches.find(id, is_near).is_some()
+    }
+
+    /// Returns the search with this id that feedback at this time is about: the last one before it
+    /// within a feedback window, or else the first one after it.
+    fn meant(&self, id: Id, ts: EventTime) -> Option<Number> {
+        self.searches.find_best(id, |entry| {
+            let distance = ts.since(entry.place.ts);
+            let is_near = belongs(ts, entry.place.ts, self.window);
+            is_near.then_some((distance.0 < 0, distance.0.abs()))
+        })
     }
 
     /// Returns the number of pending searches and of buffered feedback events, in the order of
@@ -302,7 +311,10 @@ impl Join {
         if self.is_expired(second) {
             return;
         }
-        let known = self.searches.find(place.id(), |entry| !self.is_open(entry));
+        let window = self.window;
+        let known = self.searches.find(place.id(), |entry| {
+            !self.is_open(entry) && belongs(place.ts, entry.place.ts, window)
+        });
         let session = if let Some(known) = known {
             // A repetition. What is known of the first one stays.
             let first = self.searches.get(known);
@@ -317,7 +329,6 @@ impl Join {
             // A late search is counted as late alone.
             self.enter_session(number, session, Reading::Again, effects)
         };
-        let window = self.window;
         let (waiting, beyond) = self
             .feedback
             .take_waiting(place.id(), |ts| belongs(ts, place.ts, window));
@@ -346,13 +357,10 @@ impl Join {
         effects: &mut Vec<Effect>,
     ) {
         let facts = self.facts(feedback, fresh);
-        let window = self.window;
-        let belongs = |entry: &Entry| belongs(facts.ts, entry.place.ts, window);
-        let open = self
-            .searches
-            .find(id, |entry| self.is_open(entry) && belongs(entry));
-        if let Some(number) = open
-            && let Some(search) = self.searches.get(number)
+        let meant = self.meant(id, facts.ts);
+        let found = meant.and_then(|number| Some((number, self.searches.get(number)?)));
+        if let Some((number, search)) = found
+            && self.is_open(search)
         {
             let (session, searched) = (search.session, search.place.ts);
             let (is_new, variant) = (search.reading == Reading::New, search.segment.variant);
@@ -377,10 +385,7 @@ impl Join {
             }
             return;
         }
-        let closed = self
-            .searches
-            .find(id, |entry| !self.is_open(entry) && belongs(entry));
-        if let Some(search) = closed.and_then(|number| self.searches.get(number)) {
+        if let Some((_, search)) = found {
             let was_pending = search.state != State::Closed || search.reading != Reading::New;
             let is_first = fresh || (!was_pending && facts.reading != Reading::AlreadyCounted);
             let (session, searched) = (search.session, search.place.ts);

@@ -3,6 +3,7 @@
 //! A closed search is retained, because feedback on it may still arrive, and because feedback on a
 //! session is attributed to its last search.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::by_id::{ById, SLOT_BYTES};
@@ -290,6 +291,27 @@ impl Searches {
             let entry = self.entries.get(number);
             entry.is_some_and(|entry| entry.place.id == id && is_meant(entry))
         })
+    }
+
+    /// Returns the search with this id that has the lowest rank of those with a rank.
+    pub(super) fn find_best<R: Ord + Copy>(
+        &self,
+        id: Id,
+        rank: impl Fn(&Entry) -> Option<R>,
+    ) -> Option<Number> {
+        let best = Cell::new(None::<(R, Number)>);
+        // More than one search has an id only if a client uses ids again.
+        self.by_id.find(id, |number| {
+            let entry = self.entries.get(number);
+            let entry = entry.filter(|entry| entry.place.id == id);
+            if let Some(rank) = entry.and_then(&rank)
+                && best.get().is_none_or(|(known, _)| rank < known)
+            {
+                best.set(Some((rank, number)));
+            }
+            false
+        });
+        best.get().map(|(_, number)| number)
     }
 
     /// Adds a search. Its session is set later.

@@ -91,6 +91,78 @@ proptest! {
     }
 }
 
+/// Search with an id that is used again, and feedback on that id, at these times.
+fn reused(searches: &[i64], feedback: &[(i64, u8)]) -> Vec<Record> {
+    let draft = Draft {
+        query: 0,
+        results: [0, 1, 2],
+        served: 3,
+        variant: 0,
+        device: 0,
+        latency: 1,
+        session: 0,
+    };
+    let searches = searches
+        .iter()
+        .map(|time| (Kind::Search, *time, draft.write("q", *time)));
+    let feedback = feedback.iter().enumerate().map(|(number, (time, action))| {
+        let event = write_feedback(&format!("e{number}"), "q", *time, *action);
+        (Kind::Feedback, *time, event)
+    });
+    let records = searches
+        .chain(feedback)
+        .map(|(kind, time, payload)| Record {
+            kind,
+            partition: 0,
+            time,
+            arrival: time,
+            payload,
+        });
+    let mut records: Vec<Record> = records.collect();
+    records.sort_by_key(|record| record.time);
+    records
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reused_id_has_outcomes_that_follow_from_event_times_alone(
+        gaps in vec(1..3 * FEEDBACK_WINDOW, 1..5),
+        feedback in vec((0..4 * FEEDBACK_WINDOW, 0..220_u8), 0..6),
+        skew in prop::array::uniform6(0..40_000_i64),
+    ) {
+        let times = gaps.iter().scan(0, |time, gap| {
+            *time += gap;
+            Some(*time)
+        });
+        let times: Vec<i64> = times.collect();
+        assert_same(&reused(&times, &feedback), &[0], skew)?;
+    }
+}
+
+/// Outcomes of searches with one id at these times. No other event advances time.
+fn outcomes(times: &[i64]) -> Vec<(&'static str, u64)> {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    tick(&mut engine, START + 600_000);
+    assign(&mut engine, 0);
+    for (offset, record) in (0..).zip(reused(times, &[])) {
+        read(&mut engine, Kind::Search, 0, offset, &record.payload);
+    }
+    engine.drain();
+    let mut outcomes = engine.snapshot().totals.events.outcomes(Kind::Search);
+    outcomes.retain(|(_, count)| *count > 0);
+    outcomes
+}
+
+#[test]
+fn id_reused_after_its_window_is_a_new_search_even_if_the_first_one_is_pending() {
+    assert_eq!(outcomes(&[0, FEEDBACK_WINDOW + 1]), [("judged", 2)]);
+    let within = outcomes(&[0, FEEDBACK_WINDOW]);
+    assert_eq!(within, [("judged", 1), ("duplicate", 1)]);
+}
+
 #[test]
 fn a_click_hours_after_its_search_is_not_joined_when_the_feedback_topic_was_silent() {
     let world = World::new(settings());

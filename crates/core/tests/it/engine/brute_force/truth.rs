@@ -156,10 +156,7 @@ impl Log {
     fn take_search(&mut self, arrived: usize, event: &Value, gold: &Value) -> &'static str {
         let (id, ts) = (text(&event["query_id"]), time(event));
         let is_late = !self.is_open(ts, arrived);
-        let is_repeated = self.searches.iter().any(|it| {
-            let is_pending = !it.is_late && self.is_open(it.ts, arrived);
-            it.id == id && (is_pending || self.belong(it.ts, ts))
-        });
+        let is_repeated = (self.searches.iter()).any(|it| it.id == id && self.belong(it.ts, ts));
         if is_repeated {
             return if is_late { "late" } else { "duplicate" };
         }
