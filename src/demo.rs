@@ -15,7 +15,6 @@ pub mod terminal;
 pub mod view;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +30,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::app::App;
 use crate::app::signals::stop_signal;
 use crate::config::{self, Config};
-use crate::log::Log;
+use crate::log::{Log, TextLines};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::clock::wall_now;
@@ -119,7 +118,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let mut app = App::start(config, log.queue(), None)?;
     if let Some(admin) = app.admin_address() {
         // Standard output belongs to the table or the summary.
-        writeln!(std::io::stderr(), "live page: http://{admin}/")?;
+        terminal::note(&format!("live page: http://{admin}/\n"))?;
     }
     let exposition = app.exposition();
     let context = Context {
@@ -350,7 +349,7 @@ fn start_log(messages: Messages) -> std::io::Result<Log> {
             .with_target("rankgauge_serve::live::regressions", LevelFilter::OFF);
         let log = tracing_subscriber::registry();
         log.with(levels)
-            .with(text.with_writer(lines))
+            .with(text.with_writer(TextLines::new(lines, true)))
             .try_init()
             .is_ok()
     })

@@ -2,7 +2,8 @@
 //!
 //! Standard error can fail: its disk is full, its reader has ended, or its reader no longer reads.
 //! None of these may end or stall the process. Lines are written by a thread of their own, and lines
-//! that cannot be written are counted. This module must not know the content of a line.
+//! that cannot be written are counted. This module must not know the content of a line, except that a text
+//! for users is one line without control characters.
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: the thread that writes the log is started here"
@@ -15,6 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use rankgauge_core::text::escape_controls;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Maximum number of lines that wait for standard error.
@@ -145,6 +147,69 @@ impl Write for LogQueue {
 }
 
 impl MakeWriter<'_> for LogQueue {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
+}
+
+/// Queue for the events of a log in text form. An event is one line, whatever texts of files, events and
+/// clients it quotes: line breaks and other control characters are [escaped](escape_controls).
+#[derive(Clone, Debug)]
+pub struct TextLines {
+    queue: LogQueue,
+    has_colour: bool,
+}
+
+impl TextLines {
+    /// Lines for `queue`. With `has_colour`, the sequences for colours stay, which the writer of the events
+    /// adds. It escapes those of the quoted texts itself.
+    pub fn new(queue: LogQueue, has_colour: bool) -> Self {
+        Self { queue, has_colour }
+    }
+
+    fn escaped(&self, event: &str) -> String {
+        let mut line = String::with_capacity(event.len() + 1);
+        let mut rest = event.strip_suffix('\n').unwrap_or(event);
+        while let Some((text, colour, after)) = next_colour(rest).filter(|_| self.has_colour) {
+            line.push_str(&escape_controls(text));
+            line.push_str(colour);
+            rest = after;
+        }
+        line.push_str(&escape_controls(rest));
+        line.push('\n');
+        line
+    }
+}
+
+/// Splits a text at its first sequence for a colour.
+fn next_colour(text: &str) -> Option<(&str, &str, &str)> {
+    let is_parameter = |character: char| character.is_ascii_digit() || character == ';';
+    text.match_indices("\u{1b}[").find_map(|(start, _)| {
+        let parameters = text.get(start + 2..)?;
+        let after = parameters
+            .trim_start_matches(is_parameter)
+            .strip_prefix('m')?;
+        let end = text.len() - after.len();
+        Some((&text[..start], &text[start..end], after))
+    })
+}
+
+/// Writer of one event: a formatted event is written with one call.
+impl Write for TextLines {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event);
+        self.queue.push(self.escaped(&text).as_bytes());
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for TextLines {
     type Writer = Self;
 
     fn make_writer(&self) -> Self {

@@ -18,7 +18,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::output::Format;
+use super::output::{Format, stdout};
 use arguments::{Test, TestArguments};
 use rankgauge_core::detection::{
     DropClass, DropDetector, Hypothesis, Part, TargetTest, against_baseline, minute_of,
@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
             "--search is for --test drop or target: give the events of other tests on standard input"
         )));
     }
-    let mut output = BufWriter::new(std::io::stdout().lock());
+    let mut output = BufWriter::new(stdout());
     let done = if is_of_units {
         let input = std::io::stdin().lock();
         units::run(input, &arguments.test_arguments, &mut output)

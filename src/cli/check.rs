@@ -9,7 +9,7 @@ use clap::{Args, value_parser};
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::output::{Format, print};
+use super::output::{Format, print, print_data};
 use super::settings::SettingsArguments;
 use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
@@ -17,7 +17,7 @@ use crate::config::{self, Config, ConfigError, Problem};
 use crate::live_check::{self, Finding, Limits, Severity};
 use crate::reach;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_eval::text_layout::count_of;
+use rankgauge_eval::text_layout::{count_of, escape_controls};
 use rankgauge_serve::web::Web;
 
 /// Arguments of the command.
@@ -133,7 +133,11 @@ fn live(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> Result<()
             json.map_err(|error| Failure::Running(error.into()))? + "\n"
         }
     };
-    print(&text).map_err(Failure::Running)?;
+    match arguments.format {
+        Format::Text => print(&text),
+        Format::Json => print_data(&text),
+    }
+    .map_err(Failure::Running)?;
     if errors == 0 {
         return Ok(());
     }
@@ -176,7 +180,7 @@ fn gold(config: &Config) -> anyhow::Result<Option<GoldSet>> {
 fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyhow::Result<()> {
     let mut text = config.summary();
     if let Some(gold) = gold {
-        text = format!("{text}{gold}\n");
+        text = format!("{text}{}\n", escape_controls(&gold.to_string()));
     }
     let unwatched = traffic::unwatched_targets(config);
     text.push_str(&unwatched.unwrap_or_default());

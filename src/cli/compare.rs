@@ -125,7 +125,7 @@ pub(super) fn run(arguments: Compare) -> Result<(), Failure> {
     let checks = fail_on.map(|fail_on| offline_gate::of_comparison(&comparison, fail_on.into()));
     let checks = checks.unwrap_or_default();
     let text = report::write(&comparison, &checks, format.into());
-    output::print_or_write(&text, output.as_deref()).map_err(Failure::Running)?;
+    output::print_or_write(&text, format.is_data(), output.as_deref()).map_err(Failure::Running)?;
     gate::result(&checks)
 }
 

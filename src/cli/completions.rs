@@ -5,7 +5,7 @@ use clap_complete::Shell;
 
 use super::failure::Failure;
 use super::help;
-use super::output::print;
+use super::output::print_data;
 
 /// Name of the program.
 const PROGRAM: &str = "rankgauge";
@@ -22,5 +22,5 @@ pub(super) struct Completions {
 pub(super) fn run(arguments: &Completions) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut help::command(), PROGRAM, &mut script);
-    print(&String::from_utf8_lossy(&script)).map_err(Failure::Running)
+    print_data(&String::from_utf8_lossy(&script)).map_err(Failure::Running)
 }

@@ -9,6 +9,7 @@ use super::failure::Failure;
 use super::output::OutputFormat;
 use super::settings::SettingsArguments;
 use crate::config::{Place, Setting, SettingValue};
+use rankgauge_core::text::escape_controls;
 
 /// Subcommands of `config`.
 #[derive(Debug, Subcommand)]
@@ -87,7 +88,8 @@ fn text(settings: &[Setting]) -> String {
     let mut text = String::new();
     for Setting { key, value, place } in settings {
         // Writing to a string cannot fail.
-        let written = writeln!(text, "{key} = {value}  # {place}");
+        let line = escape_controls(&format!("{key} = {value}  # {place}"));
+        let written = writeln!(text, "{line}");
         debug_assert!(written.is_ok());
     }
     text

@@ -172,6 +172,8 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     } else {
         report::write(&judged.evaluation, format.into(), &options)
     };
-    output::print_or_write(&text, arguments.output.as_deref()).map_err(Failure::Running)?;
+    let is_data = arguments.trec || format.is_data();
+    output::print_or_write(&text, is_data, arguments.output.as_deref())
+        .map_err(Failure::Running)?;
     gate::result(&checks)
 }

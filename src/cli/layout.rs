@@ -4,7 +4,7 @@
 
 use std::fmt::{self, Write as _};
 
-use rankgauge_eval::text_layout::{Column, TextTable, wrap};
+use rankgauge_eval::text_layout::{Column, TextTable, escape_controls, wrap};
 
 /// Default width of a terminal, in columns.
 const DEFAULT_COLUMNS: usize = 80;
@@ -14,8 +14,9 @@ const DEFAULT_COLUMNS: usize = 80;
 pub(super) struct Page(String);
 
 impl Page {
-    /// Adds a line unchanged.
+    /// Adds a line. Control characters are escaped.
     pub(super) fn line(&mut self, line: fmt::Arguments<'_>) {
+        let line = escape_controls(&line.to_string());
         writeln!(self.0, "{line}").expect("invariant: writing to a string does not fail");
     }
 

@@ -13,7 +13,7 @@ use tracing_subscriber::{Registry, reload};
 
 use super::failure::Failure;
 use crate::config::{Config, LogFormat};
-use crate::log::Log;
+use crate::log::{Log, TextLines};
 use rankgauge_serve::log_level::LogLevel;
 
 /// Starts the log, which ends with the returned value, and returns its level, which can be changed.
@@ -26,7 +26,10 @@ pub(super) fn start(config: &Config) -> Result<(Log, LogLevel), Failure> {
         // The fallback for a failed event prints to standard error, and panics if that fails.
         let text = (config.log.format == LogFormat::Text).then(|| {
             let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);
-            layer.with_writer(lines.clone()).with_ansi(use_colour())
+            let colour = use_colour();
+            layer
+                .with_writer(TextLines::new(lines.clone(), colour))
+                .with_ansi(colour)
         });
         let json = (config.log.format == LogFormat::Json).then(|| {
             let layer = tracing_subscriber::fmt::layer().log_internal_errors(false);

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 
 use super::failure::Failure;
 use super::help;
-use super::output::print;
+use super::output::print_data;
 
 /// Arguments of the command.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub(super) fn run(arguments: &ManPages) -> Result<(), Failure> {
             .render(&mut page)
             .context("the page cannot be generated")
             .map_err(Failure::Running)?;
-        return print(&String::from_utf8_lossy(&page)).map_err(Failure::Running);
+        return print_data(&String::from_utf8_lossy(&page)).map_err(Failure::Running);
     };
     if !folder.is_dir() {
         return Err(Failure::Usage(anyhow::anyhow!(

@@ -2,7 +2,7 @@
 //! complete or absent.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{StdoutLock, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -46,6 +46,13 @@ pub(super) enum ReportFormat {
     Github,
 }
 
+impl ReportFormat {
+    /// Returns true if programs read the format.
+    pub(super) fn is_data(self) -> bool {
+        !matches!(self, Self::Text | Self::Markdown)
+    }
+}
+
 impl From<ReportFormat> for report::Format {
     fn from(format: ReportFormat) -> Self {
         match format {
@@ -75,24 +82,41 @@ impl OutputFormat {
         text: impl FnOnce() -> String,
         json: &impl Serialize,
     ) -> Result<(), Failure> {
-        let result = match self.format {
-            Format::Text => text(),
+        match self.format {
+            Format::Text => print(&text()),
             Format::Json => {
                 let json = serde_json::to_string_pretty(json);
-                json.map_err(|error| Failure::Running(error.into()))? + "\n"
+                print_data(&(json.map_err(|error| Failure::Running(error.into()))? + "\n"))
             }
-        };
-        print(&result).map_err(Failure::Running)
+        }
+        .map_err(Failure::Running)
     }
 }
 
-/// Prints a result. A closed pipe (`| head`) is not an error.
+/// Prints a text for users. Control characters, also those of file names and of what files contain, are
+/// [escaped](escape_lines). A closed pipe (`| head`) is not an error.
 pub(super) fn print(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    print_data(&escape_lines(text))
+}
+
+/// Prints data for programs unchanged. A closed pipe (`| head`) is not an error.
+pub(super) fn print_data(text: &str) -> anyhow::Result<()> {
+    let mut out = stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         done => done.context("the result cannot be printed"),
     }
+}
+
+/// Standard output for a command that prints while it reads. Texts are escaped by the command.
+pub(super) fn stdout() -> StdoutLock<'static> {
+    std::io::stdout().lock()
+}
+
+/// Prints notes on a result to standard error, escaped as by [`print`].
+pub(super) fn note(text: &str) {
+    // A note that cannot be printed is dropped.
+    drop(std::io::stderr().write_all(escape_lines(text).as_bytes()));
 }
 
 /// Rejects a path that cannot be written, before the command does any work.
@@ -122,12 +146,7 @@ pub(super) fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
 
 /// Prints a warning to standard error.
 pub(super) fn warn(warning: &str) {
-    // A warning that cannot be printed is dropped.
-    drop(writeln!(
-        std::io::stderr().lock(),
-        "rankgauge: warning: {}",
-        escape_lines(warning)
-    ));
+    note(&format!("rankgauge: warning: {warning}\n"));
 }
 
 /// Returns the file to write: the target of a symbolic link, or the path itself.
@@ -143,10 +162,14 @@ pub(super) fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
         .tempfile_in(folder_of(path))
 }
 
-/// Prints `text`, or writes it to `file`.
-pub(super) fn print_or_write(text: &str, file: Option<&Path>) -> anyhow::Result<()> {
+/// Prints `text`, or writes it to `file`. Only data for programs are printed unchanged.
+pub(super) fn print_or_write(text: &str, is_data: bool, file: Option<&Path>) -> anyhow::Result<()> {
     let Some(path) = file else {
-        return print(text);
+        return if is_data {
+            print_data(text)
+        } else {
+            print(text)
+        };
     };
     replace(path, text.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -262,7 +262,7 @@ fn write(
             text.push('\n');
             count += 1;
         }
-        print_or_write(&text, Some(path))?;
+        print_or_write(&text, true, Some(path))?;
         written.push(format!("{}: {count} events", path.display()));
         anyhow::Ok(())
     };

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::logging;
-use super::output::print;
+use super::output::print_data;
 use super::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::replay;
@@ -136,6 +136,6 @@ impl Replay {
                 }
             }
         };
-        print(&text)
+        print_data(&text)
     }
 }

@@ -15,7 +15,7 @@ use clap::{Args, ValueEnum};
 
 use super::failure::Failure;
 use super::logging;
-use super::output::Format;
+use super::output::{Format, stdout};
 use super::settings::SettingsArguments;
 use crate::app::signals::stop_signal;
 use crate::config::Config;
@@ -23,6 +23,7 @@ use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::tail::{Describer, Line, RecordPlace};
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold;
+use rankgauge_core::text::escape_controls;
 use rankgauge_kafka::{Error, reader};
 use rankgauge_serve::clock::wall_now;
 
@@ -115,7 +116,7 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
     let mut describer = Describer::new(&formats, &config.engine, gold);
     let mut left = arguments.count.unwrap_or(u64::MAX);
     let mut failed = None;
-    let mut out = std::io::stdout().lock();
+    let mut out = stdout();
     let mut take = |record: RawRecord<'_>| {
         let place = RecordPlace {
             source: record.source,
@@ -127,7 +128,7 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
                 return;
             }
             let text = match arguments.format {
-                Format::Text => line.text(),
+                Format::Text => escape_controls(&line.text()),
                 Format::Json => serde_json::to_string(line).unwrap_or_default(),
             };
             // Readers follow the output: each line is written at once.

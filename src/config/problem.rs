@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use rankgauge_core::text::escape_controls;
+
 /// Place where a value was written. The order is that of reading: files first, top to bottom.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
@@ -29,11 +31,11 @@ impl fmt::Display for Place {
         match self {
             Self::BuiltIn => f.write_str("default"),
             Self::File { line, name, .. } => {
-                write!(f, "{name}")?;
+                f.write_str(&escape_controls(name))?;
                 line.map_or(Ok(()), |line| write!(f, ":{line}"))
             }
-            Self::Environment(name) => write!(f, "environment {name}"),
-            Self::CommandLine(key) => write!(f, "command line {key}"),
+            Self::Environment(name) => write!(f, "environment {}", escape_controls(name)),
+            Self::CommandLine(key) => write!(f, "command line {}", escape_controls(key)),
         }
     }
 }
@@ -60,7 +62,7 @@ impl fmt::Display for Problem {
             }
         }
         if !self.key.is_empty() {
-            write!(f, "{}: ", self.key)?;
+            write!(f, "{}: ", escape_controls(&self.key))?;
         }
         write!(f, "{}", self.text)
     }

@@ -13,6 +13,7 @@ use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, WARM_UP_DAYS};
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::event::Kind;
 use rankgauge_core::ranking::JudgeBy;
+use rankgauge_core::text::escape_controls;
 use rankgauge_kafka::settings::Start;
 
 pub(super) fn write(config: &Config) -> String {
@@ -78,7 +79,7 @@ pub(super) fn write(config: &Config) -> String {
         lines.push(("objectives", counted(objectives)));
     }
     if !engine.detection.measures.is_empty() {
-        lines.push(("detection", detection(config)));
+        lines.extend(detection(config));
     }
     lines.push((
         "join",
@@ -106,7 +107,7 @@ pub(super) fn write(config: &Config) -> String {
     ));
     let lines: Vec<String> = lines
         .iter()
-        .map(|(part, text)| format!("{part:<12}{text}\n"))
+        .map(|(part, text)| format!("{part:<12}{}\n", escape_controls(text)))
         .collect();
     lines.concat()
 }
@@ -191,38 +192,39 @@ fn time(millis: i64) -> String {
 }
 
 /// Lines about the watched measures and the derivation of the thresholds.
-fn detection(config: &Config) -> String {
+fn detection(config: &Config) -> Vec<(&'static str, String)> {
     let engine = &config.engine;
     let detection = &engine.detection;
     let measures = detection.measures.iter();
     let measures = counted(measures.map(|watched| &engine.measures[watched.index]));
+    let measures = escape_controls(&measures);
     let accepted = &config.false_alarms;
-    format!(
+    let text = format!(
         "{measures}\n\
-         {:12}drops of more than {} from the mean of the earlier searches of a query, at evidence {:.2}:\n\
-         {:12}of more than {} in the warm-up, the first {} days of a series ({} of a seasonal measure)\n\
-         {:12}ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
-         {:12}targets missed at evidence {:.2}: ln(1 / {}); one worker alone at {:.2}\n\
-         {:12}bursts: a query counts once in {}; a block of {} is one observation of a mean",
-        "",
+         drops of more than {} from the mean of the earlier searches of a query, at evidence {:.2}:\n\
+         of more than {} in the warm-up, the first {} days of a series ({} of a seasonal measure)\n\
+         ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
+         targets missed at evidence {:.2}: ln(1 / {}); one worker alone at {:.2}\n\
+         bursts: a query counts once in {}; a block of {} is one observation of a mean",
         detection.tolerance,
         detection.drop_threshold,
-        "",
         detection.tolerance.max(detection.warm_up_tolerance),
         WARM_UP_DAYS,
         SEASONAL_WARM_UP_DAYS,
-        "",
         accepted.series,
         accepted.replicas,
         accepted.per_quarter,
-        "",
         detection.target_threshold,
         detection.alpha,
         detection.target_threshold_of_worker(),
-        "",
         time(detection.burst.repeat_window().saturating_mul(MINUTE)),
         time(detection.burst.block()),
-    )
+    );
+    let lines = text.lines().enumerate();
+    let part = |index| if index == 0 { "detection" } else { "" };
+    lines
+        .map(|(index, line)| (part(index), line.to_owned()))
+        .collect()
 }
 
 fn gold(config: &Config) -> String {

@@ -1,12 +1,12 @@
 //! Display of the demo: the alternate screen of a terminal, plain text for a pipe, or JSON at the
 //! end.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use super::history::{History, PlannedDrop};
 use super::screen::{Context, frame};
 use super::table;
-use super::terminal::{Messages, Terminal};
+use super::terminal::{Messages, Terminal, print, print_data};
 use super::view::View;
 
 /// Interval between written views, in views, if the output is not a terminal.
@@ -90,15 +90,9 @@ impl Display {
         let is_json = matches!(output, Output::Json);
         drop(output);
         if is_json {
-            print(&(serde_json::to_string_pretty(view)? + "\n"))
+            print_data(&(serde_json::to_string_pretty(view)? + "\n"))
         } else {
             print(&table::summary(view, &history, &context))
         }
     }
-}
-
-fn print(text: &str) -> io::Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())?;
-    out.flush()
 }

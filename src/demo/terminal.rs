@@ -21,6 +21,7 @@ use rustix::termios::{
 };
 
 use super::screen::{Line, Size, Tone};
+use rankgauge_core::text::escape_lines;
 
 /// Size of a terminal that does not report its own.
 const DEFAULT_SIZE: Size = Size {
@@ -170,6 +171,23 @@ impl Write for Messages {
     fn flush(&mut self) -> io::Result<()> {
         io::stderr().flush()
     }
+}
+
+/// Prints a text to standard output. Control characters are escaped.
+pub(super) fn print(text: &str) -> io::Result<()> {
+    print_data(&escape_lines(text))
+}
+
+/// Prints data for programs to standard output unchanged.
+pub(super) fn print_data(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// Prints a note to standard error. Control characters are escaped.
+pub(super) fn note(text: &str) -> io::Result<()> {
+    io::stderr().write_all(escape_lines(text).as_bytes())
 }
 
 /// Alternate screen of standard output; dropping it leaves the screen.

@@ -1,5 +1,6 @@
 //! Result of one check.
 
+use rankgauge_core::text::escape_controls;
 use serde::Serialize;
 
 /// Severity of a finding.
@@ -80,7 +81,7 @@ impl Finding {
         let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
         let line = format!("{severity:<8}{}: {}{remedy}", self.check, self.message);
         // Messages quote ids and broker errors, which may contain line breaks.
-        line.replace(['\n', '\r'], " ")
+        escape_controls(&line.replace(['\n', '\r'], " "))
     }
 }
 

@@ -597,6 +597,40 @@ fn the_core_depends_on_no_runtime_client_server_logger_or_argument_parser() {
     }
 }
 
+/// Modules that may write to a terminal: each escapes the texts of files, events and clients.
+const TERMINAL: [&str; 4] = [
+    "src/cli/logging.rs",
+    "src/cli/output.rs",
+    "src/demo/terminal.rs",
+    "src/main.rs",
+];
+
+#[test]
+fn only_modules_that_escape_texts_write_to_a_terminal() {
+    let outputs = ["io::stdout", "io::stderr", "println!", "print!(", "dbg!("];
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = Vec::new();
+    for source in sources() {
+        let file = source.file.strip_prefix(root).unwrap_or(&source.file);
+        let is_allowed = TERMINAL.iter().any(|allowed| file.ends_with(allowed));
+        let text = std::fs::read_to_string(&source.file).expect("a source file");
+        for (number, line) in (1..).zip(text.lines()) {
+            let code = line.split("//").next().unwrap_or_default();
+            let is_import = code.contains("std::io::{")
+                && ["stdout", "stderr"].iter().any(|name| code.contains(name));
+            let names = is_import || outputs.iter().any(|output| code.contains(output));
+            if names && !is_allowed {
+                found.push(format!("{}:{number}: {}", file.display(), line.trim()));
+            }
+        }
+    }
+    assert!(
+        found.is_empty(),
+        "write through cli::output or demo::terminal, which escape control characters:\n{}",
+        found.join("\n")
+    );
+}
+
 #[test]
 fn rules_name_modules_that_exist() {
     let modules: BTreeSet<String> = sources()

@@ -2,6 +2,9 @@
 //!
 //! Windows programs write a byte order mark, and some write UTF-16. Every reader of files decodes
 //! its bytes here, so that a mark changes nothing and UTF-16 is recognised.
+//!
+//! Texts of events, files and clients go the other way too: they are written to terminals and logs only as
+//! [`escape_controls`] and [`escape_lines`] return them.
 
 /// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
@@ -104,4 +107,36 @@ pub fn is_utf16(bytes: &[u8]) -> bool {
         [a, 0, b, 0, ..] | [0, a, 0, b, ..] => *a != 0 && *b != 0,
         _ => false,
     }
+}
+
+/// Makes a text safe to display on one line: control characters, line and paragraph separators and
+/// marks that change the writing direction are written as escapes.
+pub fn escape_controls(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control()
+            || matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            escaped.extend(character.escape_default());
+        } else {
+            escaped.push(character);
+        }
+    }
+    escaped
+}
+
+/// Makes a text of several lines safe for a terminal and for the log of a CI system. Line breaks
+/// stay, but for those before a workflow command (`::name` or `##[name]`), and all other control
+/// characters are written as escapes, as by [`escape_controls`].
+pub fn escape_lines(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (index, line) in text.split('\n').enumerate() {
+        let start = line.trim_start();
+        let is_command = start.starts_with("::") || start.starts_with("##[");
+        if index > 0 {
+            escaped.push_str(if is_command { "\\n" } else { "\n" });
+        }
+        escaped.push_str(&escape_controls(line));
+    }
+    escaped
 }

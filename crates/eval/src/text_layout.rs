@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+pub use rankgauge_core::text::{escape_controls, escape_lines};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Column of a [`TextTable`]. It is as wide as its widest cell.
@@ -60,9 +61,10 @@ impl TextTable {
         }
     }
 
-    /// Adds a row with one cell for each column.
+    /// Adds a row with one cell for each column. Control characters are [escaped](escape_controls).
     pub fn row<C: Into<String>>(&mut self, cells: impl IntoIterator<Item = C>) {
-        let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        let cells = cells.into_iter().map(|cell| escape_controls(&cell.into()));
+        let cells: Vec<String> = cells.collect();
         for (column, cell) in self.columns.iter_mut().zip(&cells) {
             column.width = column.width.max(cell.width());
         }
@@ -117,12 +119,12 @@ impl fmt::Display for TextTable {
 }
 
 /// Wraps a text at white space into lines of at most `width` columns. The first line begins with
-/// `first`, the others with `rest`. A longer word is not split, because users copy ids.
+/// `first`, the others with `rest`. Control characters are [escaped](escape_controls). A longer word is not split, because users copy ids.
 pub fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
     let mut lines = String::new();
     let mut line = first.to_owned();
     let mut is_empty = true;
-    for word in text.split_whitespace() {
+    for word in text.split_whitespace().map(escape_controls) {
         if !is_empty && line.width() + 1 + word.width() > width {
             lines.push_str(&line);
             lines.push('\n');
@@ -130,7 +132,7 @@ pub fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
         } else if !is_empty {
             line.push(' ');
         }
-        line.push_str(word);
+        line.push_str(&word);
         is_empty = false;
     }
     format!("{lines}{}\n", line.trim_end())
@@ -156,36 +158,4 @@ pub fn truncate(text: &str, width: usize) -> String {
 /// Formats a count with its noun: `one` is the singular, `many` the plural.
 pub fn count_of(count: usize, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
-}
-
-/// Makes a text safe to display on one line: control characters, line and paragraph separators and
-/// marks that change the writing direction are written as escapes.
-pub fn escape_controls(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control()
-            || matches!(character, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-        {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
-}
-
-/// Makes a text of several lines safe for a terminal and for the log of a CI system. Line breaks
-/// stay, but for those before a workflow command (`::name` or `##[name]`), and all other control
-/// characters are written as escapes, as by [`escape_controls`].
-pub fn escape_lines(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for (index, line) in text.split('\n').enumerate() {
-        let start = line.trim_start();
-        let is_command = start.starts_with("::") || start.starts_with("##[");
-        if index > 0 {
-            escaped.push_str(if is_command { "\\n" } else { "\n" });
-        }
-        escaped.push_str(&escape_controls(line));
-    }
-    escaped
 }

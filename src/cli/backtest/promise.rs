@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::arguments::TestArguments;
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
-use crate::cli::output::{Format, OutputFormat};
+use crate::cli::output::{Format, OutputFormat, note};
 use crate::cli::threads::start_threads;
 use rankgauge_lab::simulation::{
     DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, LIMITS, Model, ModelResult, Report,
@@ -67,7 +67,7 @@ pub(super) fn run(
             continue;
         }
         let report = hold_against_promise(&models, &setup, |result| {
-            eprintln!("simulated: {}", result.model);
+            note(&format!("simulated: {}\n", result.model));
         });
         let violations = (name != LIMITS_NAME).then(|| violations(&models, &report));
         groups.push(Group {

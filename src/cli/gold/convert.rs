@@ -1,6 +1,5 @@
 //! `gold convert`: conversion of a gold set to another format.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -11,7 +10,7 @@ use super::input::{Source, format};
 use super::output::{self, Output};
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
-use crate::cli::output::OutputFormat;
+use crate::cli::output::{OutputFormat, note};
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::gold::write::{self, Written};
 use rankgauge_eval::text_layout::count_of;
@@ -73,7 +72,7 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
         });
     }
     output::write(&outputs, arguments.force)?;
-    report_losses(arguments.to, &losses).map_err(Failure::Running)?;
+    report_losses(arguments.to, &losses);
     let path = |output: &Output| output.path.display().to_string();
     let report = Report {
         output: arguments.output.display().to_string(),
@@ -99,16 +98,15 @@ fn texts_path(format: Format, judgements: &Path) -> PathBuf {
 
 /// Lists on standard error the data that the format cannot hold. A program may read standard
 /// output.
-fn report_losses(format: Format, losses: &[String]) -> anyhow::Result<()> {
+fn report_losses(format: Format, losses: &[String]) {
     if !losses.is_empty() {
         let mut page = Page::default();
         page.line(format_args!("rankgauge: {format} cannot hold:"));
         for loss in losses {
             page.item(loss);
         }
-        std::io::stderr().write_all(page.into_text().as_bytes())?;
+        note(&page.into_text());
     }
-    Ok(())
 }
 
 fn text(set: &GoldSet, report: &Report<'_>) -> String {

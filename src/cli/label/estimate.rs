@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use super::files::{read, wrong};
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
-use crate::cli::output::print;
+use crate::cli::output::{print, print_data};
 use rankgauge_eval::labelling::draw::Draw;
 use rankgauge_eval::labelling::html;
 use rankgauge_eval::labelling::measure::LabelMeasure;
@@ -166,7 +166,11 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
             json.map_err(|error| Failure::Running(error.into()))? + "\n"
         }
     };
-    print(&output).map_err(Failure::Running)?;
+    match arguments.format {
+        EstimateFormat::Text => print(&output),
+        EstimateFormat::Html | EstimateFormat::Json => print_data(&output),
+    }
+    .map_err(Failure::Running)?;
     let missed = arguments.require.iter().filter(|condition| {
         let mut estimates = report.estimates.iter();
         !estimates.all(|it| !condition.is_about(it) || condition.holds(it))

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::judgements::Grade;
-use crate::text::TextError;
+use crate::text::{TextError, escape_controls};
 
 /// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
 /// gold file and would exhaust the memory.
@@ -24,8 +24,8 @@ pub struct Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.line {
-            Some(line) => write!(f, "{}:{line}", self.file),
-            None => f.write_str(&self.file),
+            Some(line) => write!(f, "{}:{line}", escape_controls(&self.file)),
+            None => f.write_str(&escape_controls(&self.file)),
         }
     }
 }
