@@ -128,8 +128,8 @@ impl Join {
         Second::of(at) < self.frontier
     }
 
-    /// Returns true if a search with this id is known within a feedback window of this time. Whether it
-    /// is still pending has no influence: this depends on the progress of the other topic.
+    /// Returns true if a search with this id is known within a feedback window of this time. A search that is
+    /// still pending is no exception: this depends on the progress of the other topic.
     pub fn contains(&self, id: Id, ts: EventTime) -> bool {
         let is_near = |entry: &Entry| belongs(ts, entry.place.ts, self.window);
         self.searches.find(id, is_near).is_some()

@@ -183,19 +183,17 @@ impl<M: Member> Membership<M> {
     /// drops these positions. The log of such a topic ends before the position, or all its records are
     /// newer than those that were counted.
     fn find_recreated(&self, consumer: &BaseConsumer<Self>, known: &mut [StartCandidates]) {
-        let times: Vec<Option<WallTime>> = known
-            .iter()
-            .map(|it| match it.positions().map(|point| point.counted).max() {
-                Some(counted) => it.written().filter(|_| counted > it.low),
-                // The brokers delete the committed offsets of a deleted topic.
-                None => {
-                    let other = |other: &&StartCandidates| {
-                        other.partition == it.partition && other.kind != it.kind
-                    };
-                    known.iter().find(other)?.written()
-                }
-            })
-            .collect();
+        let reference = |it: &StartCandidates| {
+            if let Some(counted) = it.positions().map(|point| point.counted).max() {
+                return it.written().filter(|_| counted > it.low);
+            }
+            // The brokers delete the committed offsets of a deleted topic. Those of the other topic stay.
+            let mut others = known.iter();
+            let is_other =
+                |other: &&StartCandidates| other.partition == it.partition && other.kind != it.kind;
+            others.find(is_other)?.written()
+        };
+        let times: Vec<Option<WallTime>> = known.iter().map(reference).collect();
         let starts_after = |it: &StartCandidates, WallTime(at): WallTime| {
             let mut wanted = TopicPartitionList::new();
             // In this request, the offset field holds a timestamp.
