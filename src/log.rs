@@ -154,7 +154,7 @@ impl MakeWriter<'_> for LogQueue {
     }
 }
 
-/// Queue for the events of a log in text form. An event is one line, whatever texts of files, events and
+/// Queue for the events of a log in text form. An event is one line, whichever texts of files, events and
 /// clients it quotes: line breaks and other control characters are [escaped](escape_controls).
 #[derive(Clone, Debug)]
 pub struct TextLines {

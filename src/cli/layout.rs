@@ -20,6 +20,13 @@ impl Page {
         writeln!(self.0, "{line}").expect("invariant: writing to a string does not fail");
     }
 
+    /// Adds lines of the command itself.
+    pub(super) fn lines(&mut self, lines: fmt::Arguments<'_>) {
+        for line in lines.to_string().lines() {
+            self.line(format_args!("{line}"));
+        }
+    }
+
     /// Adds an empty line.
     pub(super) fn gap(&mut self) {
         self.0.push('\n');

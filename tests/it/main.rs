@@ -52,6 +52,7 @@ mod session_partitions;
 mod tail;
 mod terminal;
 mod ubi_twins;
+mod untrusted_text;
 mod wrong_input;
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,8 @@ mod sample;
 mod settings;
 mod t_test;
 
-pub use association::{kappa, spearman};
+pub use association::kappa;
+pub(crate) use association::spearman;
 pub use bootstrap::bca_from_resamples;
 pub use holm::holm;
 pub use paired::{Paired, paired};

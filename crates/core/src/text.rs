@@ -101,7 +101,7 @@ pub fn column_end(text: &str) -> usize {
 
 /// Returns true if the bytes begin as UTF-16 does: with its byte order mark, or with two characters
 /// of ASCII.
-pub fn is_utf16(bytes: &[u8]) -> bool {
+pub(crate) fn is_utf16(bytes: &[u8]) -> bool {
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
         [a, 0, b, 0, ..] | [0, a, 0, b, ..] => *a != 0 && *b != 0,

@@ -110,7 +110,7 @@ fn text(groups: &[Group], setup: &Setup) -> String {
             ),
         ] {
             let is_target = test == "Target test";
-            page.line(format_args!(
+            page.lines(format_args!(
                 "{test}, {}. Promised false alarms: {promise}.",
                 group.name
             ));
@@ -121,7 +121,7 @@ fn text(groups: &[Group], setup: &Setup) -> String {
         summary(&mut page, group);
         page.gap();
     }
-    page.line(format_args!(
+    page.lines(format_args!(
         "False alarms: healthy streams with an alarm; in brackets the number that is not exceeded with\n\
          95 % confidence, and the promised number. Delays: median minutes to the alarm after drops of\n\
          {} / {} / {}; of the drop test among streams without an alarm before the drop.",
@@ -139,10 +139,10 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
             result.drop
         }
     };
-    page.line(format_args!(
+    page.lines(format_args!(
         "| traffic | streams × searches | false alarms, level 1 | level 2 | level 3 | delays | delays listed |"
     ));
-    page.line(format_args!("|---|---|---|---|---|---|---|"));
+    page.lines(format_args!("|---|---|---|---|---|---|---|"));
     for (model, result) in group.models.iter().zip(&group.report.models) {
         let listed = model.listed.map(|listed| {
             if is_target {
@@ -152,7 +152,7 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
             }
         });
         let test = of(result);
-        page.line(format_args!(
+        page.lines(format_args!(
             "| {} | {} × {:.0}k | {} | {} | {} |",
             result.model,
             result.streams,
@@ -167,7 +167,7 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
     } else {
         &group.report.drop
     };
-    page.line(format_args!(
+    page.lines(format_args!(
         "| **together** | {} × {:.0}k | {} | | |",
         group.report.streams,
         group.report.searches / f64::from(group.report.streams.max(1)) / 1000.0,
@@ -178,18 +178,18 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
 /// Adds a statement whether the promises hold.
 fn summary(page: &mut Page, group: &Group) {
     let Some(violations) = &group.violations else {
-        page.line(format_args!("{}: no promise.", group.name));
+        page.lines(format_args!("{}: no promise.", group.name));
         return;
     };
     if violations.is_empty() {
-        page.line(format_args!(
+        page.lines(format_args!(
             "{}: every promise holds: false alarms at most twice the promise with 95 % confidence;\n\
              no median delay is shown to exceed 1.3 times the listed one (95 % confidence).",
             group.name
         ));
         return;
     }
-    page.line(format_args!("{}: not shown to hold:", group.name));
+    page.lines(format_args!("{}: not shown to hold:", group.name));
     page.items(violations, usize::MAX, Clone::clone);
 }
 

@@ -188,7 +188,7 @@ fn test_of(test_arguments: &TestArguments, per_query: bool) -> Result<simulator:
 fn text(report: &Report) -> String {
     let mut page = Page::default();
     let settings = &report.settings;
-    page.line(format_args!(
+    page.lines(format_args!(
         "{} streams of {} scores with the mean {:.3}, {} a minute; and {} that fall by {}",
         settings.streams,
         settings.events,
@@ -225,7 +225,7 @@ fn text(report: &Report) -> String {
     }
     page.table(&methods);
     page.gap();
-    page.line(format_args!(
+    page.lines(format_args!(
         "False alarms: streams without a drop that raised an alarm. Found and delays: of the\n\
          streams without an alarm before the drop; delays in scores."
     ));

@@ -56,7 +56,7 @@ impl Graph {
 
 /// Hash of a directed relation between two documents. What [`hash_document`] says of different ids is
 /// true of different relations as well.
-pub fn hash_edge(from: &str, to: &str) -> u64 {
+pub(crate) fn hash_edge(from: &str, to: &str) -> u64 {
     // Rotation distinguishes the directions.
     hash_document(from).rotate_left(32) ^ hash_document(to)
 }

@@ -239,7 +239,7 @@ pub(super) struct Excerpt<'a> {
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.shown)?;
+        f.write_str(&escape_controls(self.shown))?;
         f.write_str(if self.cut { "…" } else { "" })
     }
 }

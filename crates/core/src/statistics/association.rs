@@ -9,7 +9,7 @@ use crate::number::real;
 /// several times in the list.
 ///
 /// The result equals `scipy.stats.spearmanr` (1.11) of the expanded pairs.
-pub fn spearman(pairs: &[(f64, f64, u64)]) -> Option<f64> {
+pub(crate) fn spearman(pairs: &[(f64, f64, u64)]) -> Option<f64> {
     let count = |pair: &(f64, f64, u64)| real(pair.2);
     let n: f64 = pairs.iter().map(count).sum();
     let of_x = mid_ranks(pairs.iter().map(|pair| (pair.0, count(pair))));

@@ -11,6 +11,7 @@ mod tools;
 use std::collections::BTreeSet;
 
 use rankgauge_core::gold::{Format, GoldQuery, GoldSet, RANK_EVAL_INDEX};
+use rankgauge_core::text::escape_controls;
 
 pub use sheet::sheet;
 
@@ -36,8 +37,8 @@ pub enum WriteError {
     )]
     ReadOnly { format: Format },
     #[error(
-        "the {what} `{id}` cannot be written as {format}, where {reason}; rename it, or choose \
-         another format"
+        "the {what} `{}` cannot be written as {format}, where {reason}; rename it, or choose \
+         another format", escape_controls(.id)
     )]
     Id {
         what: &'static str,
