@@ -7,6 +7,7 @@
     reason = "the shell: threads and tasks are spawned here and nowhere below"
 )]
 
+mod bounded_read;
 pub mod gold_files;
 mod gold_watch;
 pub mod signals;
@@ -32,6 +33,7 @@ use crate::checkpoint::folder::{Folder, InUse};
 use crate::config::{self, Config};
 use crate::ingest::{self, IngestError, Startup, WorkerContext, start_up};
 use crate::log::LogQueue;
+use bounded_read::{BoundedReads, ReadError};
 use gold_watch::GoldWatch;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::GoldError;
@@ -189,8 +191,19 @@ impl App {
         let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
-        let metrics_web = web(config.metrics_web.as_deref(), "metrics.web_config_file")?;
-        let admin_web = web(config.admin_web.as_deref(), "admin.web_config_file")?;
+        let webs = runtime.block_on(async {
+            let metrics = web(config.metrics_web.clone(), "metrics.web_config_file").await?;
+            let admin = web(config.admin_web.clone(), "admin.web_config_file").await?;
+            Ok((metrics, admin))
+        });
+        let (metrics_web, admin_web) = match webs {
+            Ok(webs) => webs,
+            Err(problem) => {
+                // The read may hang.
+                runtime.shutdown_background();
+                return Err(problem);
+            }
+        };
         let folder = config
             .checkpoints
             .as_deref()
@@ -453,66 +466,60 @@ fn listen(
 }
 
 /// Loads the web configuration at `path`, the value of the configuration key `key`.
-fn web(path: Option<&Path>, key: &'static str) -> Result<Arc<Web>, AppError> {
-    let Some(path) = path.map(Path::to_owned) else {
-        let loaded = Web::load(None, config::web_config);
-        return loaded
-            .map(Arc::new)
-            .map_err(|source| AppError::Web { key, source });
+async fn web(path: Option<PathBuf>, key: &'static str) -> Result<Arc<Web>, AppError> {
+    let loaded = |loaded: Result<Web, WebError>| {
+        let loaded = loaded.map(Arc::new);
+        loaded.map_err(|source| AppError::Web { key, source })
+    };
+    let Some(path) = path else {
+        return loaded(Web::load(None, config::web_config));
     };
     // A volume that does not answer must not keep the process silent.
-    let (loaded, result) = std::sync::mpsc::channel();
     let reading = path.clone();
-    thread::Builder::new()
-        .name("web-config".to_owned())
-        .spawn(move || drop(loaded.send(Web::load(Some(&reading), config::web_config))))?;
-    match result.recv_timeout(WEB_LOAD_TIMEOUT) {
-        Ok(loaded) => loaded
-            .map(Arc::new)
-            .map_err(|source| AppError::Web { key, source }),
-        Err(_) => Err(AppError::SlowWeb { key, path }),
+    let read = move || Web::load(Some(&reading), config::web_config);
+    match BoundedReads::default()
+        .run(WEB_LOAD_TIMEOUT, vec![path.clone()], read)
+        .await
+    {
+        Ok(result) => loaded(result),
+        Err(ReadError::Slow) => Err(AppError::SlowWeb { key, path }),
+        Err(ReadError::Failed(problem)) => Err(AppError::Start(io::Error::other(problem))),
     }
 }
 
 /// Maximum duration of a read of a web configuration with its files.
 const WEB_LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum number of reads of a web configuration that hang at the same time.
-const MAX_HANGING: usize = 16;
-
 /// Interval at which the files of a web configuration are checked for changes.
 const WEB_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Reloads a web configuration when one of its files changes.
 async fn watch_web(web: Arc<Web>) {
-    let mut hanging = Vec::new();
+    let reads = BoundedReads::default();
+    let path = web.path().unwrap_or(Path::new(""));
     loop {
         tokio::time::sleep(WEB_RELOAD_INTERVAL).await;
-        hanging.retain(|read: &tokio::task::JoinHandle<_>| !read.is_finished());
-        if hanging.len() >= MAX_HANGING {
-            continue;
-        }
         let reloading = Arc::clone(&web);
-        let mut read = tokio::task::spawn_blocking(move || reloading.reload());
-        let path = web.path().unwrap_or(Path::new(""));
-        let Ok(reloaded) = tokio::time::timeout(WEB_LOAD_TIMEOUT, &mut read).await else {
-            error!(
+        let read = move || reloading.reload();
+        let reloaded = reads
+            .run(WEB_LOAD_TIMEOUT, vec![path.to_owned()], read)
+            .await;
+        match reloaded {
+            Ok(Ok(false)) => {}
+            Err(ReadError::Slow) => error!(
                 path = %path.display(),
                 seconds = WEB_LOAD_TIMEOUT.as_secs(),
                 "web configuration not read in time; the previous one stays in use"
-            );
-            hanging.push(read);
-            continue;
-        };
-        match reloaded {
-            Ok(Ok(false)) => {}
+            ),
             Ok(Ok(true)) => info!(path = %path.display(), "web configuration reloaded"),
             Ok(Err(problem)) => error!(
                 path = %path.display(),
                 error = %problem,
                 "web configuration reload failed; the previous one stays in use"
             ),
-            Err(problem) => error!(error = %problem, "web configuration reload task failed"),
+            Err(ReadError::Failed(problem)) => {
+                error!(error = problem, "web configuration reload task failed");
+            }
         }
     }
 }

@@ -1,15 +1,14 @@
 //! Loading of the gold set: at the start, periodically and on request, each time within a limit.
 //!
-//! Files are read on a thread of their own. A read that hangs (a volume that does not answer, a named pipe
-//! without a writer) cannot be stopped: its result is dropped, and a later attempt reads the files again.
+//! A read that hangs is given up, and a later attempt reads the files again.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tracing::{error, info};
 
+use super::bounded_read::{BoundedReads, ReadError};
 use super::gold_files::GoldFiles;
 use crate::config;
 use rankgauge_core::gold::{GoldError, GoldSet};
@@ -17,11 +16,8 @@ use rankgauge_serve::api::{GoldSetInfo, Reload, ReloadError, ReloadRequest};
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::http::Exposition;
 
-/// Maximum number of reads that hang at the same time. Further ones wait until one of them ends.
-const MAX_HANGING: usize = 16;
-
 /// Maximum delay between attempts while reads hang.
-const MAX_DELAY: Duration = Duration::from_mins(10);
+const MAX_DELAY: Duration = Duration::from_secs(10);
 
 /// Result of the first load that ended.
 pub(super) type FirstLoad = oneshot::Sender<Result<(), GoldError>>;
@@ -32,7 +28,7 @@ pub(super) struct GoldWatch {
     exposition: Arc<Exposition>,
     /// Files with the state of their last check; `None` while a read of them hangs.
     files: Option<GoldFiles>,
-    hanging: Arc<AtomicUsize>,
+    reads: BoundedReads,
     /// Number of attempts in a row that were given up.
     given_up: u32,
     failed_before: Option<String>,
@@ -47,7 +43,7 @@ impl GoldWatch {
             files: None,
             config,
             exposition,
-            hanging: Arc::default(),
+            reads: BoundedReads::default(),
             given_up: 0,
             failed_before: None,
         }
@@ -103,34 +99,28 @@ impl GoldWatch {
 
     /// Reads the files if they have changed, or in any case if this is requested.
     async fn attempt(&mut self, is_requested: bool) -> Attempt {
-        if self.hanging.load(Ordering::Relaxed) >= MAX_HANGING {
-            return Some(self.slow());
-        }
         let current = self.exposition.control.gold();
         let before = GoldSetInfo::from(&*current);
         let files = self.files.take();
         let mut files = files.unwrap_or_else(|| GoldFiles::new(self.config.clone()));
-        let hanging = Arc::clone(&self.hanging);
-        hanging.fetch_add(1, Ordering::Relaxed);
-        let checked = tokio::task::spawn_blocking(move || {
+        let (limit, paths) = (self.config.load_timeout, self.config.paths.clone());
+        let checked = self.reads.run(limit, paths, move || {
             let result = if is_requested {
                 Some(files.reload(current.sha256()))
             } else {
                 files.check(current.sha256())
             };
-            hanging.fetch_sub(1, Ordering::Relaxed);
             (files, result)
         });
         let process = &self.exposition.process;
-        let result = match tokio::time::timeout(self.config.load_timeout, checked).await {
-            Err(_elapsed) => return Some(self.slow()),
-            Ok(Err(problem)) => {
-                self.hanging.fetch_sub(1, Ordering::Relaxed);
+        let result = match checked.await {
+            Err(ReadError::Slow) => return Some(self.slow()),
+            Err(ReadError::Failed(problem)) => {
                 process.gold_load_failed();
-                error!(error = %problem, "gold set reload task failed");
-                return Some(Err(ReloadError::TaskFailed(problem.to_string())));
+                error!(error = problem, "gold set reload task failed");
+                return Some(Err(ReloadError::TaskFailed(problem)));
             }
-            Ok(Ok((files, result))) => {
+            Ok((files, result)) => {
                 self.files = Some(files);
                 self.given_up = 0;
                 result
