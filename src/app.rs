@@ -260,6 +260,7 @@ impl App {
                 reload: reload.clone(),
                 started,
                 log_level,
+                is_open: config.is_admin_open(&admin_web),
             };
             serve_admin(&runtime, api, address, Arc::clone(&admin_web), stopping)
         });
@@ -391,6 +392,13 @@ fn serve_admin(
         page = format!("{scheme}://{address}/"),
         "serving API"
     );
+    if api.is_open {
+        warn!(
+            address = %address,
+            "admin listener without authentication on an address of the network; set admin.web_config_file, \
+             listen on 127.0.0.1, or accept it with admin.allow_unauthenticated"
+        );
+    }
     let (exposition, history) = (Arc::clone(&api.exposition), Arc::clone(&api.history));
     runtime.spawn(sample_history(Arc::clone(&exposition), history));
     let metrics = exposition.process.listener("admin");

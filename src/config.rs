@@ -45,6 +45,7 @@ use rankgauge_core::gold::Options;
 use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
 use rankgauge_serve::target::Target;
+use rankgauge_serve::web::Web;
 
 pub use goals::Goal;
 pub use key::{Entry, NAME, Shape};
@@ -99,6 +100,8 @@ pub struct Config {
     pub admin_listen: Option<SocketAddr>,
     /// Web configuration of that listener; see [`web_config`].
     pub admin_web: Option<PathBuf>,
+    /// True if an admin listener without authentication is accepted on any address.
+    pub allow_unauthenticated: bool,
     /// Probe of search endpoints.
     pub probe: Probe,
     /// Log settings.
@@ -186,6 +189,15 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Returns true if other machines reach the admin listener without authentication, and this is not
+    /// accepted. `web` is its web configuration.
+    pub fn is_admin_open(&self, web: &Web) -> bool {
+        let is_public = self
+            .admin_listen
+            .is_some_and(|address| !address.ip().is_loopback());
+        is_public && !web.has_authentication() && !self.allow_unauthenticated
+    }
+
     /// Summary for users: a line for each part, with secrets masked.
     pub fn summary(&self) -> String {
         summary::write(self)
@@ -243,6 +255,7 @@ fn read(reader: &mut Reader) -> Config {
         metrics_web: reader.find(&keys::METRICS_WEB),
         admin_listen,
         admin_web: reader.find(&keys::ADMIN_WEB),
+        allow_unauthenticated: reader.get(&keys::ALLOW_UNAUTHENTICATED),
         probe: probe::read(reader),
         log: Log {
             format: reader.get(&keys::LOG_FORMAT),

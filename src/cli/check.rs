@@ -9,7 +9,7 @@ use clap::{Args, value_parser};
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::output::{Format, print, print_data};
+use super::output::{Format, print, print_data, warn};
 use super::settings::SettingsArguments;
 use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
@@ -77,12 +77,14 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
         let problem = problem.map(|text| format!("{} {text}", path.display()));
         problems.extend(problem.map(|text| ("checkpoint.folder".to_owned(), text)));
     }
+    let mut is_admin_open = false;
     for (key, path) in [
         ("metrics.web_config_file", &config.metrics_web),
         ("admin.web_config_file", &config.admin_web),
     ] {
-        if let Err(problem) = Web::load(path.as_deref(), config::web_config) {
-            problems.push((key.to_owned(), problem.to_string()));
+        match Web::load(path.as_deref(), config::web_config) {
+            Ok(web) => is_admin_open = config.is_admin_open(&web),
+            Err(problem) => problems.push((key.to_owned(), problem.to_string())),
         }
     }
     let gold = gold(&config).map_err(Failure::Usage)?;
@@ -92,6 +94,12 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
     }
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));
+    }
+    if is_admin_open {
+        warn(
+            "admin.listen: other machines reach the admin listener without authentication; set \
+             admin.web_config_file, listen on 127.0.0.1, or accept it with admin.allow_unauthenticated: true",
+        );
     }
     if arguments.format == Format::Text {
         summarise(&config, gold.as_ref(), arguments).map_err(Failure::Usage)?;

@@ -510,6 +510,10 @@ keys! {
     /// File with TLS, authentication and headers of this listener, as above.
     ADMIN_WEB: Checked<PathBuf> = "admin.web_config_file", checked(values::path),
         example "/etc/rankgauge/web.yaml";
+    /// Accept that other machines reach this listener without authentication, true or false. By default,
+    /// check, the log and the page warn about it.
+    ALLOW_UNAUTHENTICATED: Word<bool> = "admin.allow_unauthenticated",
+        Word(&[("false", false), ("true", true)]), default "false";
 
     /// Probe of search endpoints, for `rankgauge probe`, which sends the gold queries to them and turns the
     /// answers into search events. See docs/probe.md.

@@ -91,6 +91,11 @@ impl Web {
         }
     }
 
+    /// Returns true if every client needs a certificate, a password or a token. A reload cannot remove this.
+    pub fn has_authentication(&self) -> bool {
+        self.current.load().has_authentication
+    }
+
     /// Returns true if requests are protected from pages of other sites: such a page neither has
     /// the certificate of the listener nor a password or token.
     pub(super) fn is_protected(&self) -> bool {

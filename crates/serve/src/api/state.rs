@@ -45,6 +45,8 @@ pub struct AdminApi {
     pub targets: Vec<Target>,
     /// Level of the log; `None` if it cannot be changed.
     pub log_level: Option<LogLevel>,
+    /// True if other machines reach the listener without authentication, and this is not accepted.
+    pub is_open: bool,
 }
 
 /// Request to load the gold set now; the channel returns the result.

@@ -41,6 +41,9 @@ pub(crate) struct Status {
     /// True if samples are counted in overflow series.
     #[serde(skip)]
     pub(crate) is_over_series_limit: bool,
+    /// True if other machines reach the admin listener without authentication, and this is not accepted.
+    #[serde(skip)]
+    pub(crate) is_open: bool,
 }
 
 /// Status of a worker.
@@ -142,6 +145,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         finalised_early: model.finalised_early(),
         active_alarms: regressions::active(exposition),
         last_search_age_seconds: admin.history.since_last_search(&model, now).map(seconds),
+        is_open: admin.is_open,
         is_over_series_limit: model.overflow().any(|(_, samples)| samples > 0),
     }
 }

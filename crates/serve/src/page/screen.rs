@@ -172,6 +172,11 @@ fn status_line(status: &Status, state: State<'_>) -> Markup {
                 li { a href="/" { strong.bad { "▼ " (status.active_alarms) @if status.active_alarms == 1 { " alarm" } @else { " alarms" } } } }
             }
             (traffic(status))
+            @if status.is_open {
+                li title="other machines reach this page: set admin.web_config_file, listen on 127.0.0.1, or accept it with admin.allow_unauthenticated" {
+                    strong.bad { "✗ no authentication" }
+                }
+            }
             @if status.is_over_series_limit {
                 li { a href="/pipeline#rejected" { strong.bad { "✗ series limit reached" } } }
             }
