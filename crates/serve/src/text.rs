@@ -13,6 +13,10 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub struct Text {
     out: String,
     name: String,
+    /// Series written so far. A scrape with a series twice is rejected as a whole: in debug and test builds,
+    /// the writer finds it.
+    #[cfg(debug_assertions)]
+    written: std::collections::HashSet<String>,
 }
 
 impl Text {
@@ -20,7 +24,7 @@ impl Text {
     pub fn with_capacity(capacity: usize) -> Self {
         Self {
             out: String::with_capacity(capacity),
-            name: String::new(),
+            ..Self::default()
         }
     }
 
@@ -48,6 +52,8 @@ impl Sink for Text {
 
     fn write(&mut self, suffix: &'static str, labels: &[&Labels<'_>], value: Value) {
         let out = &mut self.out;
+        #[cfg(debug_assertions)]
+        let start = out.len();
         out.push_str(&self.name);
         if !suffix.is_empty() {
             out.push_str(suffix);
@@ -59,6 +65,12 @@ impl Sink for Text {
         // The last comma, or the brace of a sample without labels.
         let is_labelled = out.pop() == Some(',');
         out.push_str(if is_labelled { "} " } else { " " });
+        #[cfg(debug_assertions)]
+        {
+            let series = &out[start..];
+            let is_new = self.written.insert(series.to_owned());
+            debug_assert!(is_new, "the series {series} is exposed twice");
+        }
         write_value(value, out);
         out.push('\n');
     }
