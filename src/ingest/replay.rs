@@ -14,7 +14,7 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::records;
 use rankgauge_core::text;
-use rankgauge_core::time::EventTime;
+use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::clock::wall_now;
 
 /// Replay failure.
@@ -164,9 +164,32 @@ pub(super) fn read_line(
     }
 }
 
+/// Topics of partitions that a live consumer treats as idle at the end: their last event is older than the
+/// last one of the other topic by the time-out, or they have none.
+fn ended_early(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
+    let newest = |partition, kind| {
+        let mut sources = sources.iter();
+        let found = sources.find(|it| it.partition == partition && it.kind == kind);
+        found.map(|it| it.time).filter(|time| *time > i64::MIN)
+    };
+    let searches = sources.iter().filter(|it| it.kind == Kind::Search);
+    let ended = searches.filter_map(|it| {
+        let of = |kind| newest(it.partition, kind);
+        let kind = match (of(Kind::Search), of(Kind::Feedback)) {
+            (Some(_), None) => Kind::Feedback,
+            (None, Some(_)) => Kind::Search,
+            (Some(search), Some(feedback)) if search - feedback >= idle_timeout.0 => Kind::Feedback,
+            (Some(search), Some(feedback)) if feedback - search >= idle_timeout.0 => Kind::Search,
+            _ => return None,
+        };
+        Some((it.partition, kind))
+    });
+    ended.collect()
+}
+
 /// Replays `searches` and `feedback`, whose lines have the given `formats`, through `engine`. The
 /// files at the same index are one partition. The wall time of the engine does not advance: only
-/// the watermark does.
+/// the watermark does. A topic that ends `engine.idle_timeout` before the other one is idle, as in live operation.
 ///
 /// # Errors
 /// If a file cannot be read. Invalid lines are counted, as in live operation.
@@ -210,10 +233,24 @@ pub fn replay(
         }
         source.advance(engine, formats)?;
     }
-    engine.apply(Input::Tick {
-        wall: wall_now(),
-        others: None,
-    });
+    let idle_timeout = engine.idle_timeout();
+    let ended: Vec<(i32, Kind)> = ended_early(&sources, idle_timeout);
+    let tick = |engine: &mut Engine, wall| engine.apply(Input::Tick { wall, others: None });
+    // The topic is idle if the broker reports its end before and after the time-out.
+    let now = wall_now();
+    for wall in [now, WallTime(now.0.saturating_add(idle_timeout.0))] {
+        tick(engine, wall);
+        for (partition, kind) in &ended {
+            engine.apply(Input::Lag {
+                kind: *kind,
+                partition: *partition,
+                records: 0,
+            });
+        }
+    }
+    tick(engine, WallTime(now.0.saturating_add(idle_timeout.0)));
+    tick(engine, now);
     while engine.catch_up() {}
+    tick(engine, now);
     Ok(counts)
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 const GOLD: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n";
 const RUN: &str = "q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\nq2 Q0 d3 1 1 x\n";
@@ -438,6 +438,65 @@ fn replay_counts_a_record_of_spans_as_invalid_only_as_a_whole() {
     assert!(!said.contains("records are invalid"), "{said}");
     let said = warnings(&[wholly.clone(), partly, wholly]);
     assert!(said.contains("invalid=2 records=3"), "{said}");
+}
+
+/// Searches of an hour, one a minute, whose feedback ends after ten minutes or is missing.
+#[test]
+fn windows_of_replay_end_at_the_last_search_even_if_feedback_ends_early() {
+    let folder = folder();
+    let minute = |number: u32| 1_750_000_000_000_i64 + i64::from(number) * 60_000;
+    let searches = (0..60).map(|number| {
+        let document = if number < 50 { "other" } else { "d1" };
+        json!({"query_id": format!("s{number}"), "ts": minute(number), "query_key": "q1",
+            "results": [{"id": document}]})
+        .to_string()
+    });
+    let feedback = (0..10).map(|number| {
+        json!({"event_id": format!("e{number}"), "query_id": format!("s{number}"), "ts": minute(number),
+            "type": "click", "position": 1})
+        .to_string()
+    });
+    let [searches, feedback]: [Vec<String>; 2] = [searches.collect(), feedback.collect()];
+    fs::write(folder.path().join("search.jsonl"), searches.join("\n")).expect("a file");
+    fs::write(folder.path().join("feedback.jsonl"), feedback.join("\n")).expect("a file");
+    let samples = |flags: &[&str]| {
+        let mut arguments = vec![
+            "replay",
+            "--set",
+            "gold.paths=gold.qrels",
+            "--set",
+            "measures=RR",
+        ];
+        arguments.extend(["--set", "windows=10m", "--set", "engine.feedback_window=2m"]);
+        arguments.extend(["--search", "search.jsonl", "--format", "text"]);
+        arguments.extend(flags);
+        let output = rankgauge(folder.path(), &arguments, "");
+        assert!(output.status.success(), "{}", said(&output));
+        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let value = |sample: &str| {
+            let line = text.lines().find(|line| line.starts_with(sample))?;
+            line.rsplit(' ').next()?.parse::<f64>().ok()
+        };
+        [
+            value(r#"rankgauge_score{measure="RR""#),
+            value(r#"rankgauge_events_pending{kind="search""#),
+        ]
+    };
+    let with_feedback = ["--feedback", "feedback.jsonl"];
+    // Only the searches of the last ten minutes have the document.
+    assert_eq!(samples(&with_feedback), [Some(1.0), Some(0.0)]);
+    assert_eq!(samples(&[]), [Some(1.0), Some(0.0)]);
+    // The watermark is 30 s behind the last search, and a search is pending for two minutes.
+    let live = |flags: &[&str]| {
+        let [score, pending] = samples(&[flags, &["--drain=false"][..]].concat());
+        assert!(score.is_some_and(|score| score > 0.85), "{score:?}");
+        assert!(
+            pending.is_some_and(|pending| (2.0..=4.0).contains(&pending)),
+            "{pending:?}"
+        );
+    };
+    live(&with_feedback);
+    live(&[]);
 }
 
 #[test]

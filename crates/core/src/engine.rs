@@ -389,6 +389,11 @@ impl Engine {
         self.partitions[self.find(partition)?].next_offset(kind)
     }
 
+    /// Time without records after which a topic no longer holds its partition back.
+    pub fn idle_timeout(&self) -> Millis {
+        self.clock.idle_timeout
+    }
+
     /// Returns the event-time progress over the partitions of this engine.
     pub fn progress(&self) -> Option<Progress> {
         Some(Progress {

@@ -23,12 +23,19 @@ impl Engine {
     }
 
     /// Finalises everything that is pending, as if every feedback window had passed. For the end of
-    /// the input: records that are applied later are late.
+    /// the input: records that are applied later are late. Windows end at the time of the last search.
     pub fn drain(&mut self) {
         for partition in &mut self.partitions {
             partition.join.close_before(Second(i64::MAX));
         }
         while self.catch_up() {}
+        if let Some(progress) = self.progress() {
+            self.totals.advance_to(Progress {
+                watermark: Some(progress.newest),
+                ..progress
+            });
+            self.counted = self.totals.bytes();
+        }
     }
 
     /// Returns true if a second of event time is partly finalised. Then neither a snapshot nor a
