@@ -17,8 +17,8 @@ use rankgauge_kafka::prober::{Prober, Reading};
 use rankgauge_kafka::settings::StalledPartition as Choice;
 use rankgauge_serve::live::StalledPartition;
 
-/// Buffer for the read of a batch that stalls its partition, in bytes. A container with a memory limit
-/// allows half of the limit: the process must not be killed by the batch.
+/// Buffer for the read of a batch that stalls its partition, in bytes, as far as half of the memory limit of
+/// the container and half of the available memory allow it: the process must not be killed by the batch.
 const BUFFER: u64 = 1_000_000_000;
 
 /// Interval between two reads of the same batch.
@@ -123,7 +123,7 @@ fn read(
     } = *stall;
     let (worker, kafka) = (context.number, context.kafka());
     let topic = kafka.topic(kind);
-    let buffer = container::memory_limit().map_or(BUFFER, |limit| BUFFER.min(limit / 2));
+    let buffer = container::momentary_memory().map_or(BUFFER, |bytes| BUFFER.min(bytes));
     // Both reads together end before the group removes a member that does not poll.
     let limit = (kafka.session_timeout() / 4).min(Duration::from_secs(10));
     let prober = match Prober::new(kafka, topic, partition, buffer, limit) {
