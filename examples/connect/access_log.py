@@ -4,9 +4,20 @@ import sys
 from urllib.parse import parse_qs, urlsplit
 
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
 
 BROKERS, SEARCHES, FEEDBACK = sys.argv[1:4]
+admin = AdminClient({"bootstrap.servers": BROKERS})
+if missing := {SEARCHES, FEEDBACK} - admin.list_topics(timeout=30).topics.keys():
+    [it.result() for it in admin.create_topics([NewTopic(it, 4) for it in missing]).values()]
 producer = Producer({"bootstrap.servers": BROKERS, "enable.idempotence": True})
+[producer.list_topics(it, timeout=30) for it in (SEARCHES, FEEDBACK)]  # Known before the first record.
+lost = []
+
+
+def delivered(problem, message):
+    if problem or message.offset() < 0:
+        lost.append(problem)
 
 
 def event(entry):
@@ -32,6 +43,7 @@ for line in sys.stdin:
     if found := event(json.loads(line)):
         topic, fields = found
         # The key joins a search with its feedback: both reach the same partition.
-        producer.produce(topic, key=fields["query_id"], value=json.dumps(fields))
-if producer.flush(30):
-    sys.exit("events were not delivered")
+        producer.produce(topic, key=fields["query_id"], value=json.dumps(fields), on_delivery=delivered)
+        producer.poll(0)
+if producer.flush(30) or lost:
+    sys.exit(f"events were not delivered: {lost or 'no answer'}")
