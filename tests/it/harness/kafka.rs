@@ -242,6 +242,41 @@ impl Broker {
         self.await_leaders(name, partitions);
     }
 
+    /// Creates a topic with one partition that is compacted as soon as possible.
+    pub(crate) fn create_compacted_topic(&self, name: &str) {
+        let topic = NewTopic::new(name, 1, TopicReplication::Fixed(1))
+            .set("cleanup.policy", "compact")
+            .set("segment.ms", "50")
+            .set("min.cleanable.dirty.ratio", "0.001")
+            .set("max.compaction.lag.ms", "1");
+        let created = block_on(self.admin().create_topics([&topic], &admin_options()));
+        let created = created.unwrap_or_else(|error| panic!("cannot create topic {name}: {error}"));
+        assert!(created.iter().all(Result::is_ok), "{created:?}");
+        self.await_leaders(name, 1);
+    }
+
+    /// Number of records that partition 0 of a topic still has.
+    pub(crate) fn count_records(&self, topic: &str) -> u64 {
+        let consumer: BaseConsumer = (self.settings())
+            .set("group.id", "harness")
+            .set("enable.partition.eof", "true")
+            .create()
+            .unwrap_or_else(|error| panic!("no Kafka consumer: {error}"));
+        let mut assignment = TopicPartitionList::new();
+        assignment
+            .add_partition_offset(topic, 0, Offset::Beginning)
+            .and_then(|()| consumer.assign(&assignment))
+            .unwrap_or_else(|error| panic!("cannot read {topic}: {error}"));
+        let mut records = 0;
+        loop {
+            match consumer.poll(REQUEST_TIMEOUT) {
+                Some(Ok(_)) => records += 1,
+                Some(Err(KafkaError::PartitionEOF(_))) => return records,
+                other => panic!("cannot read {topic}: {other:?}"),
+            }
+        }
+    }
+
     /// Opens a transaction with one record in a partition of a topic.
     pub(crate) fn open_transaction(&self, topic: &str, partition: i32) -> Transaction {
         let producer: BaseProducer = self
@@ -664,6 +699,7 @@ share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 group.initial.rebalance.delay.ms=0
 auto.create.topics.enable=false
+log.cleaner.backoff.ms=1000
 message.max.bytes={MAX_RECORD_BYTES}
 ",
         data = data.display(),

@@ -12,7 +12,7 @@ use super::{
     CONSUMED, SOON, assert_same, counters, received, replayed, scrape_when_received, settings,
     start,
 };
-use crate::harness::kafka::broker;
+use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 
@@ -77,6 +77,36 @@ fn hanging_transaction_on_one_topic_does_not_stop_the_other() {
     };
     let expected = replayed(&settings, &stream, &exposition);
     assert_same::<String, String>(&searches(&counters(&exposition)), &searches(&expected));
+}
+
+#[test]
+fn compaction_is_no_loss() {
+    let topic = unique_name("compacted");
+    let feedback = unique_name("feedback");
+    broker().create_compacted_topic(&topic);
+    broker().create_topic(&feedback, 1);
+    let stream = Stream::new([topic.clone(), feedback], 1, 2.0, Millis(1_000_000));
+    let write = |count: usize| {
+        let keys = ["a", "b", "c", "d"].iter().cycle().take(count);
+        broker().produce(&topic, keys.map(|key| (*key, "{}", Some(0))));
+    };
+    write(400);
+    wait_until(CONSUMED, "the topic is compacted", || {
+        // A further record closes the segment of those before it.
+        write(1);
+        (broker().count_records(&topic) < 300).then_some(())
+    });
+    let sidecar = start(&settings(broker(), &stream));
+    let end = broker().end_offsets(&topic)[0];
+    let end = u64::try_from(end).expect("offsets are not negative");
+    let without = |kind: &str| super::count(&sidecar.metrics(), kind, &[("topic", &topic)]);
+    wait_until(CONSUMED, "every offset is accounted for", || {
+        let read = received(&sidecar.metrics())[0];
+        let all = read + without("rankgauge_offsets_without_records_total");
+        (all == end).then_some(())
+    });
+    assert!(without("rankgauge_offsets_without_records_total") > 100);
+    assert_eq!(without("rankgauge_offset_gap_records_total"), 0);
 }
 
 #[test]
