@@ -134,7 +134,15 @@ fn metrics_use_the_text_format_and_gzip_only_on_request() {
     assert_eq!(unpacked.helps, plain.helps);
     assert_eq!(unpacked.kinds, plain.kinds);
 
-    for refusal in ["identity", "gzip;q=0", "br"] {
+    for refusal in [
+        "identity",
+        "gzip;q=0",
+        "gzip; q=0.000",
+        "GZIP ; Q=0.0",
+        "gzip;q=0, *",
+        "identity, gzip;q=0",
+        "br",
+    ] {
         let header = format!("Accept-Encoding: {refusal}\r\n");
         let answer = ask(sidecar.address(), "GET", "/metrics", &header);
         assert_eq!(answer.header("content-encoding"), None, "{refusal}");
