@@ -191,19 +191,7 @@ impl App {
         let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
-        let webs = runtime.block_on(async {
-            let metrics = web(config.metrics_web.clone(), "metrics.web_config_file").await?;
-            let admin = web(config.admin_web.clone(), "admin.web_config_file").await?;
-            Ok((metrics, admin))
-        });
-        let (metrics_web, admin_web) = match webs {
-            Ok(webs) => webs,
-            Err(problem) => {
-                // The read may hang.
-                runtime.shutdown_background();
-                return Err(problem);
-            }
-        };
+        let (runtime, [metrics_web, admin_web]) = webs(runtime, &config)?;
         let folder = config
             .checkpoints
             .as_deref()
@@ -471,6 +459,25 @@ fn listen(
     })?;
     let address = listener.local_addr()?;
     Ok((listener, address))
+}
+
+/// Loads the web configurations of both listeners, and returns them with `runtime`.
+fn webs(runtime: Runtime, config: &Config) -> Result<(Runtime, [Arc<Web>; 2]), AppError> {
+    let loaded = runtime.block_on(async {
+        let metrics = web(config.metrics_web.clone(), "metrics.web_config_file").await?;
+        Ok([
+            metrics,
+            web(config.admin_web.clone(), "admin.web_config_file").await?,
+        ])
+    });
+    match loaded {
+        Ok(webs) => Ok((runtime, webs)),
+        Err(problem) => {
+            // The read may hang.
+            runtime.shutdown_background();
+            Err(problem)
+        }
+    }
 }
 
 /// Loads the web configuration at `path`, the value of the configuration key `key`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::judgements::Grade;
@@ -34,9 +34,15 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum Problem {
-    #[error("{}: cannot be read: {source}; check the path and its permissions", path.display())]
+    #[error(
+        "{}: cannot be read: {source}; check the path and its permissions",
+        shown(path)
+    )]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{}: the folder holds no gold file; put one there or name a file", path.display())]
+    #[error(
+        "{}: the folder holds no gold file; put one there or name a file",
+        shown(path)
+    )]
     NoFiles { path: PathBuf },
     #[error("{file}: the file is empty; give it queries with judgements, or leave it out")]
     Empty { file: Arc<str> },
@@ -54,7 +60,7 @@ pub enum Problem {
     #[error(
         "{}: no judgements, only {topics} query {} (an id and a text); give documents with grades: TREC qrels \
          `query iteration document grade`, BEIR's tsv with the header `query-id corpus-id score`, or JSON",
-        files.join(", "),
+        escape_controls(&files.join(", ")),
         if *.topics == 1 { "text" } else { "texts" }
     )]
     NoJudgements { files: Vec<String>, topics: usize },
@@ -72,8 +78,8 @@ pub enum Problem {
     )]
     SeparatorLine { place: Place, line: String },
     #[error(
-        "{}: the folder has several files of judgements in qrels ({}); name one of them", path.display(),
-        names.join(", ")
+        "{}: the folder has several files of judgements in qrels ({}); name one of them", shown(path),
+        escape_controls(&names.join(", "))
     )]
     SeveralSplits { path: PathBuf, names: Vec<String> },
     #[error("{file}: BEIR's documents are no queries; leave the file out")]
@@ -214,6 +220,11 @@ fn prefix(path: &str) -> String {
     } else {
         format!("{}: ", excerpt(path, 300))
     }
+}
+
+/// Path for a message.
+fn shown(path: &Path) -> String {
+    escape_controls(&path.display().to_string())
 }
 
 /// Beginning of an id, text or value for a message. Files may hold values of any length.
