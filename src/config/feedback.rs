@@ -73,6 +73,7 @@ fn experiment(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<E
             split.push((variant, share));
         }
     }
+    let assignment = reader.get(&keys::EXPERIMENT_ASSIGNMENT.of(path));
     let guardrails = guardrails(reader, path, measures);
     let sum: f64 = split.iter().map(|(_, share)| share).sum();
     if count < 2 {
@@ -92,6 +93,7 @@ fn experiment(reader: &mut Reader, path: &str, measures: &[Measure]) -> Option<E
     Some(Experiment {
         id,
         control,
+        assignment,
         split,
         guardrails,
     })

@@ -22,7 +22,7 @@ use rankgauge_core::decode::mapped::Encoding;
 use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction, Session, SpanKind};
 use rankgauge_core::decode::ubi::Meaning;
 use rankgauge_core::engine::money::Money;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Assignment, Rolling};
 use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
@@ -355,11 +355,15 @@ keys! {
     /// arm. Their scores are broken down by slice="experiment", value=the id, and the other arms are
     /// compared with the control. An arm that is worse in one of its guardrail measures raises an alert.
     EXPERIMENTS: Group = "experiments", Group(Shape::Sections),
-        example "{id: ranker-2026, control: V4, guardrails: [nDCG@10, SAT], arms: [{variant: V4, share: 0.5}, {variant: V5, share: 0.5}]}";
+        example "{id: ranker-2026, control: V4, assignment: user, guardrails: [nDCG@10, SAT], arms: [{variant: V4, share: 0.5}, {variant: V5, share: 0.5}]}";
     /// Id, as it appears in events.
     EXPERIMENT_ID: Checked<String> = "experiments[].id", named(values::event_name);
     /// Arm that the others are compared with.
     EXPERIMENT_CONTROL: Checked<String> = "experiments[].control", named(values::event_name);
+    /// Unit that the service assigns to an arm: user (users by user_id; the session if a search has none) or
+    /// session. Searches of one unit are not independent, and a wrong unit raises false alarms.
+    EXPERIMENT_ASSIGNMENT: Word<Assignment> = "experiments[].assignment", Word(&Assignment::NAMES),
+        default "user";
     /// Guardrail measures. Default: the watched measures.
     GUARDRAILS: List<Checked<Measure>> = "experiments[].guardrails", MEASURES;
     /// Arms, at least two.

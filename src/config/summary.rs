@@ -57,7 +57,8 @@ pub(super) fn write(config: &Config) -> String {
             let arms: Vec<String> = arms
                 .map(|(variant, share)| format!("{variant} {share}"))
                 .collect();
-            format!("{} ({})", experiment.id, arms.join(", "))
+            let unit = experiment.assignment.name();
+            format!("{} ({} by {unit})", experiment.id, arms.join(", "))
         });
         lines.push(("experiments", counted(experiments)));
     }

@@ -48,23 +48,6 @@ def stream(test, lines, m=None, epsilon=0.01, ceiling=None):
     return answers
 
 
-def difference(variant, control, alpha):
-    """Difference, half width of the two-sided sequence, and half width of the one-sided sequence."""
-    square = 0.0
-    for arm in variant, control:
-        n = len(arm)
-        mean = math.fsum(arm) / n
-        variance = math.fsum((x - mean) ** 2 for x in arm) / n
-        square += max(variance, 1 / n) / n
-    n = len(variant) + len(control)
-    rho2 = (-2 * math.log(alpha) + math.log(-2 * math.log(alpha) + 1)) / 2000
-    a = n * rho2 + 1
-    one = math.sqrt(square * 2 * a / (n * rho2) * math.log(1 + math.sqrt(a) / (2 * alpha)))
-    two = math.sqrt(n * square) * math.sqrt(a / (n * n * rho2) * math.log(a / alpha**2))
-    distance = math.fsum(variant) / len(variant) - math.fsum(control) / len(control)
-    return [distance, two, one]
-
-
 def split(counts, shares):
     """Log ratio of the Dirichlet-multinomial probability of the counts to that of the declared split.
 
@@ -83,7 +66,7 @@ def threshold(false_alarms, series, replicas):
     return math.log(90 * 24 * 60 * series * replicas / false_alarms)
 
 
-KINDS = {f.__name__: f for f in (stream, difference, split, threshold)}
+KINDS = {f.__name__: f for f in (stream, split, threshold)}
 
 if __name__ == "__main__":
     requests = json.load(sys.stdin)

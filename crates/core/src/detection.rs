@@ -21,7 +21,6 @@ mod change;
 mod comparison;
 mod drop;
 mod drop_series;
-mod experiment;
 mod local;
 mod preference;
 mod season;
@@ -32,7 +31,7 @@ mod tolerance;
 mod unit;
 
 pub use baseline::{Baselines, Comparison, MAX_QUERIES, QueryBaseline};
-pub use bets::{Hypothesis, against_baseline};
+pub use bets::{Hypothesis, against_baseline, averaged};
 pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
 pub use bounds::Bounds;
 pub use buckets::{ArmDifference, BucketArm, HourlyLimit};
@@ -44,7 +43,6 @@ pub(crate) use drop_series::LearnedVariation;
 pub use drop_series::{
     DropClass, DropSeries, Part, QueryScores, SEASONAL_WARM_UP_DAYS, SeriesRules, WARM_UP_DAYS,
 };
-pub use experiment::{Arm, Difference, difference};
 pub use local::LocalBets;
 pub use preference::{Credit, Preference};
 pub use split::split_log_evidence;

@@ -44,6 +44,7 @@ pub mod snapshot;
 pub mod state;
 mod table;
 pub mod totals;
+pub mod units;
 pub mod watermark;
 pub mod window;
 

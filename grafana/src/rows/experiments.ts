@@ -5,17 +5,12 @@ import * as units from '@grafana/grafana-foundation-sdk/units';
 import { bars, chart, grid, matrix, RECORDED, referenceLines, type Row } from '../panels';
 import { EXPERIMENTS, family, increase, max, MEASURE, recorded, sum, valueAtEnd, VARIANTS, withSampleSize } from '../promql';
 
-const ESTIMATE = 'experiment_difference:estimate';
-const HALF_WIDTH = 'experiment_difference:halfwidth';
+const DIFFERENCE = 'experiment_difference:avg';
 
 /** The row "Experiments and agreement". */
 export function experiments(): Row {
-  const difference = (labels: string, sign: '+' | '-', ...matchers: string[]) => {
-    const part = (name: string) => recorded(name, EXPERIMENTS, VARIANTS, ...matchers);
-    return max(labels, `${part(ESTIMATE)} ${sign} ${part(HALF_WIDTH)}`);
-  };
-  const estimate = (labels: string, ...matchers: string[]) =>
-    max(labels, recorded(ESTIMATE, EXPERIMENTS, VARIANTS, ...matchers));
+  const difference = (labels: string, bound: 'lower' | 'estimate' | 'upper', ...matchers: string[]) =>
+    max(labels, recorded(DIFFERENCE, EXPERIMENTS, VARIANTS, `bound="${bound}"`, ...matchers));
   const arm = 'experiment, variant';
   const pair = 'experiment, measure, variant';
 
@@ -41,14 +36,14 @@ export function experiments(): Row {
           title: 'Difference of $measure from the control',
           description:
             'Mean of each arm minus the mean of the control, since the start, with anytime-valid bounds: they can be read ' +
-            'at any time. While 0 lies between the bounds, there is no decision. Absent below 100 searches per arm. ' +
+            'at any time. While 0 lies between the bounds, there is no decision. Absent below about 100 users per arm. ' +
             `${RECORDED}`,
           unit: units.Short,
           width: 12,
           queries: [
-            { expr: difference(arm, '-', MEASURE), legend: 'lower: {{experiment}} {{variant}}' },
-            { expr: estimate(arm, MEASURE), legend: '{{experiment}} {{variant}}' },
-            { expr: difference(arm, '+', MEASURE), legend: 'upper: {{experiment}} {{variant}}' },
+            { expr: difference(arm, 'lower', MEASURE), legend: 'lower: {{experiment}} {{variant}}' },
+            { expr: difference(arm, 'estimate', MEASURE), legend: '{{experiment}} {{variant}}' },
+            { expr: difference(arm, 'upper', MEASURE), legend: 'upper: {{experiment}} {{variant}}' },
           ],
         }),
         'lower: |upper: ',
@@ -57,32 +52,32 @@ export function experiments(): Row {
         {
           title: 'All measures against the control',
           description:
-            'Difference of each arm from the control since the start, its bounds, and the number of searches of both ' +
-            `arms. Whether higher is better depends on the measure. ${RECORDED}`,
+            'Difference of each arm from the control since the start, its bounds, and the evidence (natural log e-value) ' +
+            `that the arm is worse, of guardrails. Whether higher is better depends on the measure. ${RECORDED}`,
           unit: units.Short,
           width: 12,
           height: 8,
           queries: [
-            { expr: difference(pair, '-'), legend: 'lower' },
-            { expr: estimate(pair), legend: 'difference' },
-            { expr: difference(pair, '+'), legend: 'upper' },
-            { expr: max(pair, recorded('experiment_pair_count:sum', EXPERIMENTS, VARIANTS)), legend: 'n' },
+            { expr: difference(pair, 'lower'), legend: 'lower' },
+            { expr: difference(pair, 'estimate'), legend: 'difference' },
+            { expr: difference(pair, 'upper'), legend: 'upper' },
+            { expr: max(pair, recorded('experiment_log_evidence:logmeanexp', EXPERIMENTS, VARIANTS)), legend: 'evidence' },
           ],
         },
         ['experiment', 'measure', 'variant'],
       )
         .decimals(4)
-        .overrideByName('n', [{ id: 'decimals', value: 0 }]),
+        .overrideByName('evidence', [{ id: 'decimals', value: 1 }]),
       referenceLines(
         chart({
           title: 'Evidence of a sample ratio mismatch',
           description:
-            'Evidence (natural log e-value) that sessions are not split over the arms as declared. At the threshold and ' +
+            'Evidence (natural log e-value) that users (or sessions) are not split over the arms as declared. At the threshold and ' +
             `above, differences between the arms are not valid. ${RECORDED}`,
           unit: units.Short,
           width: 8,
           queries: [
-            { expr: max('experiment', recorded('split_log_evidence:sum', EXPERIMENTS)), legend: '{{experiment}}' },
+            { expr: max('experiment', recorded('split_log_evidence:logmeanexp', EXPERIMENTS)), legend: '{{experiment}}' },
             { expr: `max(${recorded('evidence_threshold:max', 'test="split"')})`, legend: 'threshold' },
           ],
         }),
@@ -92,7 +87,7 @@ export function experiments(): Row {
         {
           title: 'Declared and actual split in the time range',
           description:
-            'Declared share of the sessions of an experiment, actual share and number of sessions by arm, over all ' +
+            'Declared share of the users (or sessions) of an experiment, actual share and number by arm, over all ' +
             'replicas. Only declared experiments are shown.',
           unit: units.PercentUnit,
           width: 16,

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use rankgauge_core::detection::{Arm, FalseAlarms, difference, log_threshold, split_log_evidence};
+use rankgauge_core::detection::{FalseAlarms, log_threshold, split_log_evidence};
 use serde_json::{Value, json};
 
 use super::{backtest, fed};
@@ -187,42 +187,6 @@ fn evidence_of_scores_with_and_without_baselines_matches_the_reference() {
         ],
         |place| place % 3 == 0,
     );
-}
-
-#[test]
-fn the_difference_of_two_arms_matches_the_reference() {
-    let mut chance = ChaCha8Rng::seed_from_u64(7);
-    let mut arm = |count: u32, below: f64| -> Vec<f64> {
-        (0..count).map(|_| chance.random::<f64>() * below).collect()
-    };
-    let pairs = [
-        (arm(100, 1.0), arm(100, 1.0)),
-        (arm(5000, 0.9), arm(300, 1.0)),
-        (vec![0.5; 200], vec![0.25; 150]),
-    ];
-    let mut requests = Vec::new();
-    for (variant, control) in &pairs {
-        for alpha in [0.05, 0.001] {
-            requests.push(json!({
-                "kind": "difference", "variant": variant, "control": control, "alpha": alpha
-            }));
-        }
-    }
-    for (request, answer) in requests.iter().zip(reference(&requests)) {
-        let [variant, control] = ["variant", "control"].map(|name| {
-            let mut arm = Arm::default();
-            for value in numbers(&request[name]) {
-                arm.add(value);
-            }
-            arm
-        });
-        let alpha = request["alpha"].as_f64().expect("a number");
-        let found = difference(&variant, &control, alpha).expect("enough values");
-        let expected = numbers(&answer);
-        assert_close(found.difference, expected[0], "difference");
-        assert_close(found.half_width, expected[1], "half width");
-        assert_close(found.reach, expected[2], "reach");
-    }
 }
 
 #[test]

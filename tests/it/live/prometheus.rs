@@ -127,7 +127,7 @@ impl Observer {
             };
             let at = now.value;
             let answers = |expr: &str| !prometheus.query_at(expr, at).is_empty();
-            let last = "rankgauge:experiment_difference:halfwidth";
+            let last = "rankgauge:experiment_difference:avg";
             let is_fresh = answers("min_over_time(up[3s]) == 1 and count_over_time(up[3s]) >= 4");
             (is_fresh && answers(last)).then_some(at)
         });

@@ -9,6 +9,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::number::real;
+
 /// Number of parallel bets.
 pub(super) const BETS: usize = 8;
 
@@ -105,6 +107,13 @@ pub(super) fn log_sum(logs: &[f64]) -> f64 {
     }
     let rest: f64 = logs.iter().map(|log| (log - highest).exp()).sum();
     highest + rest.ln()
+}
+
+/// Log of the mean of the e-values of `parts` parts, given the log evidence of those that are known. A part
+/// that is not known counts 0. `None` without any.
+pub fn averaged(log_evidence: &[f64], parts: u64) -> Option<f64> {
+    let known = u64::try_from(log_evidence.len()).unwrap_or(u64::MAX);
+    (known > 0).then(|| log_sum(log_evidence) - real(parts.max(known)).ln() + 0.0)
 }
 
 /// Largest stake with which a loss of `loss` costs at most 0.9 of the wealth.

@@ -24,15 +24,42 @@ const LIMIT_FACTOR: u64 = 4;
 /// Variance of the prior of a difference.
 const PRIOR_VARIANCE: f64 = 0.02 * 0.02;
 
+/// Weight of a score in units of a sum: 2⁴⁰. Sums of integers are exact, so merging is independent of
+/// order.
+const UNITS: f64 = 1_099_511_627_776.0;
+
 /// Sums of one bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Bucket {
-    sum: f64,
-    count: f64,
+    /// Sum of the scores, in [`UNITS`].
+    sum: i64,
+    count: u32,
+}
+
+impl Bucket {
+    fn count(self) -> f64 {
+        f64::from(self.count)
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        reason = "the quotient has the precision of floating point"
+    )]
+    fn sum(self) -> f64 {
+        self.sum as f64 / UNITS
+    }
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "`as` saturates, and a score far beyond its range is none"
+)]
+fn to_units(score: f64) -> i64 {
+    (score * UNITS).round() as i64
 }
 
 /// Scores of an arm, by bucket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BucketArm {
     buckets: Vec<Bucket>,
 }
@@ -61,34 +88,39 @@ impl BucketArm {
         if let Some(bucket) = self.buckets.get_mut(unit.bucket())
             && score.is_finite()
         {
-            bucket.sum += score;
-            bucket.count += 1.0;
+            bucket.sum = bucket.sum.saturating_add(to_units(score));
+            bucket.count = bucket.count.saturating_add(1);
         }
     }
 
     /// Adds the searches of another part of the traffic.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
-            mine.sum += theirs.sum;
-            mine.count += theirs.count;
+            mine.sum = mine.sum.saturating_add(theirs.sum);
+            mine.count = mine.count.saturating_add(theirs.count);
         }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.buckets.len() * size_of::<Bucket>()
     }
 
     /// Mean of the arm and its variance. `None` with fewer than 100 buckets in use.
     fn mean(&self) -> Option<ArmMean> {
-        let used = || self.buckets.iter().filter(|bucket| bucket.count > 0.0);
+        let used = || self.buckets.iter().filter(|bucket| bucket.count > 0);
         let (mut sum, mut count, mut squares, mut number) = (0.0, 0.0, 0.0, 0_u32);
         for bucket in used() {
             number += 1;
-            sum += bucket.sum;
-            count += bucket.count;
-            squares += bucket.count * bucket.count;
+            sum += bucket.sum();
+            count += bucket.count();
+            squares += bucket.count() * bucket.count();
         }
         if number < MIN_BUCKETS {
             return None;
         }
         let mean = sum / count;
-        let residual = |bucket: &Bucket| bucket.sum - mean * bucket.count;
+        let residual = |bucket: &Bucket| bucket.sum() - mean * bucket.count();
         let residuals: f64 = used().map(|bucket| residual(bucket).powi(2)).sum();
         let number = f64::from(number);
         let variance = number / (number - 1.0) * residuals + 0.25 * squares / number;
@@ -144,11 +176,39 @@ impl ArmDifference {
 
     /// Interval that contains the difference at every time, with probability 1 - `alpha`.
     pub fn interval(&self, alpha: f64) -> [f64; 2] {
-        let (variance, prior) = (self.variance, PRIOR_VARIANCE);
-        let evidence = ((variance + prior) / variance).ln() + 2.0 * (1.0 / alpha).ln();
-        let half_width = (variance * (variance + prior) / prior * evidence).sqrt();
+        let half_width = half_width(self.variance, alpha);
         [self.difference - half_width, self.difference + half_width]
     }
+
+    /// Approximate factor of the number of searches with which the interval would exclude 0, if the
+    /// difference stays the same. `None` if the interval excludes 0, and beyond 10⁶.
+    pub fn factor_to_decide(&self, alpha: f64) -> Option<f64> {
+        let size = self.difference.abs();
+        let is_decided = |factor: f64| half_width(self.variance / factor, alpha) < size;
+        if is_decided(1.0) || !is_decided(MAX_FACTOR) {
+            return None;
+        }
+        let (mut low, mut high) = (1.0, MAX_FACTOR);
+        for _ in 0..40 {
+            let middle = f64::midpoint(low, high);
+            if is_decided(middle) {
+                high = middle;
+            } else {
+                low = middle;
+            }
+        }
+        Some(high)
+    }
+}
+
+/// Maximum of the factor of [`ArmDifference::factor_to_decide`].
+const MAX_FACTOR: f64 = 1e6;
+
+/// Half width of the interval of a difference.
+fn half_width(variance: f64, alpha: f64) -> f64 {
+    let prior = PRIOR_VARIANCE;
+    let evidence = ((variance + prior) / variance).ln() + 2.0 * (1.0 / alpha).ln();
+    (variance * (variance + prior) / prior * evidence).sqrt()
 }
 
 /// Limit of the searches that a bucket counts in an hour.
@@ -172,6 +232,14 @@ impl HourlyLimit {
             searches: 0,
             limit: MIN_LIMIT,
         }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.counts
+            .iter()
+            .map(|it| it.len() * size_of::<u32>())
+            .sum()
     }
 
     /// Adds a search of an arm in an hour of event time. Returns true if it counts. A late search

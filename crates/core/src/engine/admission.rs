@@ -11,11 +11,12 @@ use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
 use crate::engine::id::{self, Id, SearchIds};
 use crate::engine::input::Position;
-use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams};
+use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams, Trial};
 use crate::engine::preparation::Prepared;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::settings::{EXPERIMENT, ObservedMean, SYNTHETIC};
+use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::routing;
@@ -107,13 +108,14 @@ impl Engine {
         if fresh {
             self.count_search(search, &segment, &prepared, &gold);
         }
+        let trial = self.trial(search, &prepared, fresh);
         let admitted = NewSearch {
             session,
             gold: prepared
                 .query
                 .map(|query| GoldReference { set: gold, query }),
             served: std::mem::take(&mut prepared.served),
-            teams: self.teams(search),
+            trial,
             ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
@@ -185,12 +187,44 @@ impl Engine {
             segment,
             gold: None,
             served: Served::default(),
-            teams: None,
+            trial: None,
         }
     }
 
+    /// Returns the part of a search in experiments, and counts its unit and its scores if the search is
+    /// `fresh`; `None` for a search in none.
+    fn trial(
+        &mut self,
+        search: &Search<'_>,
+        prepared: &Prepared,
+        fresh: bool,
+    ) -> Option<Box<Trial>> {
+        let teams = self.teams(search);
+        let bucket = self.bucket(search, prepared, fresh);
+        (bucket.is_some() || teams.is_some()).then(|| Box::new(Trial { bucket, teams }))
+    }
+
+    /// Returns the bucket that counts the scores of a search.
+    fn bucket(
+        &mut self,
+        search: &Search<'_>,
+        prepared: &Prepared,
+        fresh: bool,
+    ) -> Option<CountedBucket> {
+        if self.settings.experiments.is_empty() || prepared.ineligible.is_some() {
+            return None;
+        }
+        let units = &mut self.totals.units;
+        if !fresh {
+            return units.bucket(search, &self.settings);
+        }
+        let bucket = units.add(search, &self.settings)?;
+        units.add_scores(bucket, &prepared.scores);
+        Some(bucket)
+    }
+
     /// Returns the team that placed each result; `None` for a search without teams.
-    fn teams(&mut self, search: &Search<'_>) -> Option<Box<Teams>> {
+    fn teams(&mut self, search: &Search<'_>) -> Option<Teams> {
         if search.is_synthetic() {
             return None;
         }
@@ -208,10 +242,10 @@ impl Engine {
                 .as_deref()
                 .map_or(Label::EMPTY, &mut team)
         });
-        Some(Box::new(Teams {
+        Some(Teams {
             experiment,
             of_results: of_results.collect(),
-        }))
+        })
     }
 
     /// Counts the components of a judged search: the trigger outcome of each, and the hop distances

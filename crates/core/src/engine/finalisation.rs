@@ -89,12 +89,11 @@ impl Engine {
         let segment = &*parts.segment;
         let response = summary.response(parts.served.results(), &settings.click_weights);
         self.record_user_measures(segment, &response, at, |_| true);
+        if let Some(bucket) = parts.trial.as_ref().and_then(|it| it.bucket) {
+            self.totals.units.add_scores(bucket, &self.scratch.scores);
+        }
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
-            if let Some(experiment) = segment.experiment {
-                let labels = [experiment, segment.variant];
-                self.count(&family::EXPERIMENT_SESSIONS, labels, 1);
-            }
             let scores = std::mem::take(&mut self.scratch.scores);
             self.observe(Observation {
                 ts: parts.ts,
@@ -179,7 +178,8 @@ impl Engine {
 
     /// Counts the winning team of an interleaved search: the team with more clicks.
     fn count_teams(&mut self, search: &Parts, response: &UserResponse<'_>) {
-        let Some(teams) = &search.teams else { return };
+        let teams = search.trial.as_ref().and_then(|it| it.teams.as_ref());
+        let Some(teams) = teams else { return };
         let mut present: Vec<Label> = teams.of_results.to_vec();
         present.sort_unstable();
         present.dedup();

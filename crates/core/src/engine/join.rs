@@ -44,7 +44,7 @@ use feedback::{Added, Facts, Feedback, Repeats};
 use pool::Number;
 pub(super) use read_ahead::read_ahead;
 use searches::{Entry, Searches, State};
-pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams};
+pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams, Trial};
 pub use seconds::Second;
 use seconds::{Bucket, ClosedSecond};
 use sessions::Sessions;
@@ -322,7 +322,7 @@ impl Join {
         } else {
             let session = search.session.take();
             // It is only compared with other searches. Its feedback is late.
-            (search.gold, search.teams) = (None, None);
+            (search.gold, search.trial) = (None, None);
             search.served = Served::default();
             let number = self.searches.insert(search, State::Closed);
             self.note_closed(second, number, Some(offset));

@@ -14,7 +14,7 @@ mod score_series;
 mod users;
 mod watched;
 
-pub use experiments::ArmReading;
+pub use experiments::{ArmReading, MeasuredDifference};
 pub use model::{ALL_SEARCHES, ReadModel};
 pub use objectives::Failures;
 pub use operations::{QueryCost, StageLatency};

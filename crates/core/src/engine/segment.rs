@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::engine::family;
 use crate::engine::registry::{self, Label, Registry, Series};
-use crate::engine::settings::{EXPERIMENT, Settings};
+use crate::engine::settings::Settings;
 
 /// Maximum number of segments that a worker keeps besides those of pending searches.
 const MAX_SEGMENTS: usize = 10_000;
@@ -28,8 +28,6 @@ pub struct Segment {
     pub is_synthetic: bool,
     /// True for searches that are judged if their query is in the gold set.
     pub is_eligible: bool,
-    /// Declared experiment of the searches.
-    pub(super) experiment: Option<Label>,
     /// Series that count the scores: the whole, then one for each slice with a value. Series that
     /// are monitored for regressions come first.
     pub series: Box<[Series]>,
@@ -56,13 +54,10 @@ impl Segment {
         let Some(table) = family::SCORE.table() else {
             return Self::default();
         };
-        let experiment = settings.slices.iter().position(|it| it == EXPERIMENT);
-        let experiment = experiment.filter(|_| !settings.experiments.is_empty());
         let mut segment = Self {
             variant,
             is_synthetic: *is_synthetic,
             is_eligible: *is_eligible,
-            experiment: experiment.and_then(|slice| *values.get(slice)?),
             ..Self::default()
         };
         let mut series = Vec::with_capacity(values.len() + 1);

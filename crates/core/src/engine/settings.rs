@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use crate::detection::{Burst, SeriesRules};
+use serde::{Deserialize, Serialize};
+
+use crate::detection::{Burst, SeriesRules, log_threshold};
 use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::event::{Limits, Search};
 use crate::measure::Measure;
 use crate::measure::direction::Direction;
-use crate::number::real;
+use crate::number::{real, real_length};
 use crate::ranking::Rules;
 
 /// Settings that determine how inputs change the state. Two engines with equal settings and equal
@@ -259,18 +261,54 @@ impl Objective {
     }
 }
 
-/// Experiment: searches that are assigned to its arms at random.
+/// Unit of an experiment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Assignment {
+    /// User; the session if a search has no user id, and the search without both.
+    #[default]
+    User,
+    /// Session; the search if it has no session id.
+    Session,
+}
+
+impl Assignment {
+    /// Names in the configuration.
+    pub const NAMES: [(&'static str, Self); 2] = [("user", Self::User), ("session", Self::Session)];
+
+    /// Name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Session => "session",
+        }
+    }
+}
+
+/// Experiment: users or sessions that are assigned to its arms at random.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
     /// Id, the `experiment.id` of its searches.
     pub id: String,
     /// Arm with which the others are compared.
     pub control: String,
-    /// Declared share of searches of each arm; the shares sum to 1.
+    /// Unit that is assigned to an arm.
+    pub assignment: Assignment,
+    /// Declared share of the units of each arm; the shares sum to 1.
     pub split: Vec<(String, f64)>,
     /// Guardrail measures, as indexes into the measures: an arm in which one of them is worse than in
     /// the control raises an alarm.
     pub guardrails: Vec<usize>,
+}
+
+impl Experiment {
+    /// Threshold of the log evidence (natural logarithm) that an arm is worse: ln(m/alpha) for m pairs of a
+    /// guardrail and an arm.
+    pub fn threshold(&self, alpha: f64) -> f64 {
+        let compared = self.split.len().saturating_sub(1).max(1);
+        let pairs = self.guardrails.len().max(1).saturating_mul(compared);
+        log_threshold(alpha) + real_length(pairs).ln()
+    }
 }
 
 impl Settings {

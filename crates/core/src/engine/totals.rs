@@ -19,6 +19,7 @@ use crate::engine::retirement::Retired;
 use crate::engine::scores::Scores;
 use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::engine::table;
+use crate::engine::units::Units;
 use crate::engine::window::Progress;
 
 /// Everything that an engine counts. Additive over workers.
@@ -44,6 +45,8 @@ pub struct Totals {
     pub evidence: Evidence,
     /// Evidence about means of latency and cost.
     pub means: Means,
+    /// Units of experiments.
+    pub units: Units,
 }
 
 impl Totals {
@@ -60,6 +63,7 @@ impl Totals {
             correlation: Correlation::new(),
             evidence: Evidence::default(),
             means: Means::default(),
+            units: Units::new(settings),
         }
     }
 
@@ -76,6 +80,7 @@ impl Totals {
             correlation,
             evidence,
             means,
+            units,
         } = other;
         self.events.merge(events);
         self.counters.merge(counters);
@@ -87,6 +92,7 @@ impl Totals {
         self.correlation.merge(correlation);
         self.evidence.merge(evidence);
         self.means.merge(means);
+        self.units.merge(units);
     }
 
     /// Returns saved totals with the numbers of this process. Names that no longer exist are
@@ -113,6 +119,7 @@ impl Totals {
             correlation: self.correlation.remap(ids),
             evidence: self.evidence.remap(ids),
             means: self.means.remap(ids),
+            units: self.units.remap(ids),
         }
     }
 
@@ -130,6 +137,7 @@ impl Totals {
             correlation: self.correlation.summed(),
             evidence: self.evidence.summed(),
             means: self.means.clone(),
+            units: self.units.summed(),
         }
     }
 
@@ -151,6 +159,7 @@ impl Totals {
             + self.correlation.bytes()
             + self.evidence.bytes()
             + self.means.bytes()
+            + self.units.bytes()
     }
 
     /// Drops what was counted of a retired variant.

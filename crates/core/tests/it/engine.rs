@@ -24,6 +24,7 @@ mod recovery;
 mod reordering;
 mod scores;
 mod spans;
+mod units;
 mod watermark;
 mod windows;
 

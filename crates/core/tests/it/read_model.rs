@@ -11,8 +11,8 @@ use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, Failures, ReadModel};
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{
-    Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity, SeriesLimits,
-    Settings, WindowSpec,
+    Assignment, Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity,
+    SeriesLimits, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
@@ -348,15 +348,18 @@ fn arms_are_compared_with_their_control() {
     settings.experiments = vec![Experiment {
         id: "e".into(),
         control: "V1".into(),
+        assignment: Assignment::User,
         split: vec![("V1".into(), 0.5), ("V2".into(), 0.5)],
         guardrails: Vec::new(),
     }];
     settings.detection.alpha = 0.05;
     let mut world = World::new(settings);
-    for number in 0..300 {
+    for number in 0..600 {
         let variant = ["V1", "V2"][number % 2];
         let document = ["d1", "x"][number % 2];
-        let fields = format!(", \"experiment\": {{\"id\": \"e\", \"variant\": \"{variant}\"}}");
+        let fields = format!(
+            ", \"user_id\": \"u{number}\", \"experiment\": {{\"id\": \"e\", \"variant\": \"{variant}\"}}"
+        );
         world.search(&format!("s{number}"), variant, &[document], &fields);
     }
     let snapshot = world.snapshot();
@@ -365,22 +368,28 @@ fn arms_are_compared_with_their_control() {
     let arms = model.arms(experiment);
     let facts: Vec<_> = arms
         .iter()
-        .map(|arm| (arm.variant, arm.is_control, arm.sessions))
+        .map(|arm| (arm.variant, arm.is_control))
         .collect();
-    assert_eq!(facts, [("V1", true, 150), ("V2", false, 150)]);
+    assert_eq!(facts, [("V1", true), ("V2", false)]);
+    // Users whose hashes share a bit of the bitmap count once.
+    let is_near = |sessions: u64| (295..=300).contains(&sessions);
+    assert!(arms.iter().all(|arm| is_near(arm.sessions)), "{arms:?}");
     let searches = arms
         .iter()
         .map(|arm| arm.series.map(|it| model.searches(it)));
-    assert_eq!(searches.collect::<Vec<_>>(), [Some(150), Some(150)]);
-    assert!(model.split_evidence(&arms).is_some());
-    assert_eq!(model.difference(P_AT_1, &arms[0], &arms), None);
-    let difference = model.difference(P_AT_1, &arms[1], &arms);
-    let difference = difference.expect("150 searches in each arm");
-    assert_eq!(
-        difference.difference.total_cmp(&-1.0),
-        std::cmp::Ordering::Equal
+    assert_eq!(searches.collect::<Vec<_>>(), [Some(300), Some(300)]);
+    assert!(model.split_evidence(experiment).is_some_and(|it| it < 0.0));
+    assert_eq!(model.difference(P_AT_1, &arms[0], experiment), None);
+    let found = model.difference(P_AT_1, &arms[1], experiment);
+    let found = found.expect("300 users in each arm");
+    assert!((found.estimate + 1.0).abs() < 1e-9, "{found:?}");
+    assert!(found.interval[1] < 0.0, "{found:?}");
+    let threshold = experiment.threshold(world.settings.detection.alpha);
+    assert!(
+        found.log_evidence_worse.is_some_and(|it| it > threshold),
+        "{found:?}"
     );
-    assert!(difference.is_lower());
+    assert_eq!(found.factor_to_decide, None);
 }
 
 #[test]

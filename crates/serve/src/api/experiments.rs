@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::systems::Difference;
 use crate::http::Exposition;
-use rankgauge_core::engine::read_model::ArmReading;
+use rankgauge_core::engine::read_model::{ArmReading, MeasuredDifference};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::number::real;
 
@@ -23,11 +23,16 @@ pub(crate) struct ExperimentStatus {
     pub(crate) control: String,
     /// Probability of an interval that ever misses the true difference.
     pub(crate) alpha: f64,
-    /// Evidence (natural log e-value) that sessions are not split as configured; null without
-    /// sessions.
+    /// Unit that is assigned to an arm: `user` or `session`.
+    #[schemars(extend("enum" = ["user", "session"]))]
+    pub(crate) assignment: &'static str,
+    /// Evidence (natural log e-value) that units are not split as configured, of this replica; null
+    /// without units.
     pub(crate) split_log_evidence: Option<f64>,
     /// Evidence from which the split counts as wrong.
     pub(crate) split_threshold: f64,
+    /// Evidence of a guardrail measure from which an arm counts as worse.
+    pub(crate) worse_threshold: f64,
     /// Measures of which at least one arm has a difference.
     pub(crate) measures: Vec<ExperimentMeasure>,
     pub(crate) arms: Vec<ArmStatus>,
@@ -48,9 +53,10 @@ pub(crate) struct ExperimentMeasure {
 pub(crate) struct ArmStatus {
     pub(crate) variant: String,
     pub(crate) is_control: bool,
-    /// Configured share of the sessions.
+    /// Configured share of the units.
     pub(crate) share: f64,
-    /// Sessions since the start whose last search is final.
+    /// Units since the start: users, or sessions with `assignment: session`. A search without a user id
+    /// counts by its session, and without both by itself.
     pub(crate) sessions: u64,
     /// Searches since the start.
     pub(crate) searches: u64,
@@ -67,6 +73,9 @@ pub(crate) struct ArmDifference {
     /// `better` or `worse` if the interval excludes 0, else `undecided`.
     #[schemars(extend("enum" = ["better", "worse", "higher", "lower", "undecided"]))]
     pub(crate) verdict: &'static str,
+    /// Evidence (natural log e-value) that the arm is worse, of this replica; null if the measure is no
+    /// guardrail.
+    pub(crate) log_evidence: Option<f64>,
     /// Approximate number of searches of each arm that would exclude 0 if the difference is the
     /// estimated one; null if it is excluded already, or above a billion.
     pub(crate) searches_to_decide: Option<u64>,
@@ -83,11 +92,14 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             let searches = arm.series.map_or(0, |series| model.searches(series));
             let measures = settings.measures.iter().enumerate();
             let differences = measures.filter_map(|(index, measure)| {
-                let difference = Difference::from(model.difference(index, arm, &arms)?);
+                let found = model.difference(index, arm, experiment)?;
+                let difference = Difference::from(found);
+                let is_guardrail = experiment.guardrails.contains(&index);
                 Some(ArmDifference {
                     measure: measure.to_string(),
                     verdict: verdict(difference, measure.descriptor().direction),
-                    searches_to_decide: searches_to_decide(difference, searches),
+                    log_evidence: found.log_evidence_worse.filter(|_| is_guardrail),
+                    searches_to_decide: searches_to_decide(&found, searches),
                     difference,
                 })
             });
@@ -111,8 +123,11 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             id: experiment.id.clone(),
             control: experiment.control.clone(),
             alpha: settings.detection.alpha,
-            split_log_evidence: model.split_evidence(&arms),
-            split_threshold: settings.detection.split_threshold,
+            assignment: experiment.assignment.name(),
+            split_log_evidence: model.split_evidence(experiment),
+            split_threshold: model.split_threshold_of_replica(),
+            worse_threshold: experiment.threshold(settings.detection.alpha)
+                + real(settings.detection.replicas.max(1)).ln(),
             measures: measures
                 .map(|(name, measure)| ExperimentMeasure {
                     measure: name,
@@ -150,15 +165,12 @@ fn verdict(difference: Difference, direction: Direction) -> &'static str {
     }
 }
 
-/// The half width of an interval shrinks with the root of the number of searches.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "the number is from 0 to a billion"
 )]
-fn searches_to_decide(difference: Difference, searches: u64) -> Option<u64> {
-    let half_width = (difference.upper - difference.lower) / 2.0;
-    let size = difference.estimate.abs();
-    let enough = real(searches) * (half_width / size).powi(2);
-    (size < half_width && enough.is_finite() && enough < 1e9).then(|| enough.ceil() as u64)
+fn searches_to_decide(found: &MeasuredDifference, searches: u64) -> Option<u64> {
+    let enough = real(searches) * found.factor_to_decide?;
+    (enough < 1e9).then(|| enough.ceil() as u64)
 }

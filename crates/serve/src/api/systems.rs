@@ -12,10 +12,13 @@ use super::status;
 use crate::history::{History, SAMPLE_INTERVAL, Series};
 use crate::http::Exposition;
 use crate::target::Target;
-use rankgauge_core::detection::{self, Baselines, Bounds};
+use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::QUANTILES;
-use rankgauge_core::engine::read_model::{ArmReading, ReadModel, ScoreSeries, WatchedSeries};
+use rankgauge_core::engine::read_model::{
+    ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
+};
+use rankgauge_core::engine::settings::Experiment;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
 
@@ -150,11 +153,11 @@ pub(crate) struct Difference {
     pub(crate) upper: f64,
 }
 
-impl From<detection::Difference> for Difference {
-    fn from(found: detection::Difference) -> Self {
-        let [lower, upper] = found.interval();
+impl From<MeasuredDifference> for Difference {
+    fn from(found: MeasuredDifference) -> Self {
+        let [lower, upper] = found.interval;
         Self {
-            estimate: found.difference,
+            estimate: found.estimate,
             lower,
             upper,
         }
@@ -194,7 +197,7 @@ pub(crate) fn of(
         model: &model,
         window,
         measures: &measures,
-        control: experiment.map(|it| it.control.as_str()),
+        experiment,
         series: &series,
     };
     let variants = model.variants();
@@ -264,9 +267,9 @@ struct View<'a> {
     /// Position of the window.
     window: usize,
     measures: &'a [MeasureInfo],
-    /// Arms of the first experiment, and its control.
+    /// First experiment, and its arms.
+    experiment: Option<&'a Experiment>,
     arms: Vec<ArmReading<'a>>,
-    control: Option<&'a str>,
     series: &'a [Series],
 }
 
@@ -287,7 +290,7 @@ impl View<'_> {
         let measures = self.measures.iter();
         System {
             variant: of.variant.to_owned(),
-            is_control: self.control == Some(of.variant),
+            is_control: self.experiment.is_some_and(|it| it.control == of.variant),
             searches: model.searches(of.series),
             searches_per_second: model.searches_per_second(of.series, window),
             gold_coverage: model.gold_coverage(of.series, window),
@@ -316,7 +319,8 @@ impl View<'_> {
         };
         let tier = info.targets.iter().find(reached);
         let arm = self.arms.iter().find(|arm| arm.variant == of.variant);
-        let difference = arm.and_then(|arm| model.difference(measure, arm, &self.arms));
+        let difference = arm.zip(self.experiment);
+        let difference = difference.and_then(|(arm, of)| model.difference(measure, arm, of));
         let watched = model.watched_series(measure, of.series);
         let alarms = watched.iter().flat_map(WatchedSeries::alarms);
         let baseline = model.baseline(measure, of.label);

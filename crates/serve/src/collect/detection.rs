@@ -2,7 +2,6 @@
 //! and experiments.
 
 use super::{Labels, Sink, Value, View, decimal, write_family};
-use rankgauge_core::detection::log_threshold;
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::read_model::WatchedSeries;
@@ -13,16 +12,19 @@ impl View<'_> {
         let detection = &self.settings.detection;
         let is_on = !detection.measures.is_empty() || !detection.means.is_empty();
         let has_experiments = !self.settings.experiments.is_empty();
-        let experiment_threshold = log_threshold(detection.alpha);
         let thresholds = [
             (Test::Target.name(), detection.target_threshold, is_on),
             (Test::Drop.name(), detection.drop_threshold, is_on),
             ("split", detection.split_threshold, has_experiments),
-            ("experiment", experiment_threshold, has_experiments),
         ];
         let thresholds = thresholds.into_iter().filter(|(_, _, is_used)| *is_used);
         let thresholds = thresholds.map(|(test, threshold, _)| ([test], threshold));
         write_family(&family::EVIDENCE_THRESHOLD, thresholds, sink);
+        write_family(
+            &family::DETECTION_REPLICAS,
+            [([], detection.replicas.max(1))],
+            sink,
+        );
         self.watched(&self.model.watched(), sink);
         let names = self.model.measures();
         let baselines = || {
@@ -133,11 +135,19 @@ impl View<'_> {
             arms.map(|arm| ([experiment.id.as_str(), arm.variant], arm.share))
         });
         write_family(&family::EXPERIMENT_SPLIT, splits, sink);
+        let sessions = experiments.iter().flat_map(|(experiment, arms)| {
+            let arms = arms.iter();
+            arms.map(|arm| ([experiment.id.as_str(), arm.variant], arm.sessions))
+        });
+        write_family(&family::EXPERIMENT_SESSIONS, sessions, sink);
         let controls = experiments.iter();
         let controls = controls.map(|(it, _)| ([&*it.id, &*it.control], 1_u64));
         write_family(&family::EXPERIMENT_CONTROL, controls, sink);
-        let evidence = experiments.iter().filter_map(|(experiment, arms)| {
-            Some(([experiment.id.as_str()], self.model.split_evidence(arms)?))
+        let evidence = experiments.iter().filter_map(|(experiment, _)| {
+            Some((
+                [experiment.id.as_str()],
+                self.model.split_evidence(experiment)?,
+            ))
         });
         write_family(&family::SPLIT_LOG_EVIDENCE, evidence, sink);
         let names = self.model.measures();
@@ -145,12 +155,12 @@ impl View<'_> {
             let pairs = (0..names.len())
                 .flat_map(move |measure| arms.iter().map(move |arm| (measure, arm)));
             pairs.flat_map(move |(measure, arm)| {
-                let found = self.model.difference(measure, arm, arms);
+                let found = self.model.difference(measure, arm, experiment);
                 let bounds = found.map(|found| {
-                    let [lower, upper] = found.interval();
+                    let [lower, upper] = found.interval;
                     [
                         ("lower", lower),
-                        ("estimate", found.difference),
+                        ("estimate", found.estimate),
                         ("upper", upper),
                     ]
                 });
@@ -163,6 +173,21 @@ impl View<'_> {
             })
         });
         write_family(&family::EXPERIMENT_DIFFERENCE, differences, sink);
+        let evidence = experiments.iter().flat_map(|(experiment, arms)| {
+            let measures = experiment.guardrails.iter();
+            let pairs =
+                measures.flat_map(move |measure| arms.iter().map(move |arm| (*measure, arm)));
+            pairs.filter_map(move |(measure, arm)| {
+                let found = self.model.difference(measure, arm, experiment)?;
+                let labels = [experiment.id.as_str(), &*names[measure], arm.variant];
+                Some((labels, found.log_evidence_worse?))
+            })
+        });
+        write_family(&family::EXPERIMENT_LOG_EVIDENCE, evidence, sink);
+        let alpha = self.settings.detection.alpha;
+        let thresholds = experiments.iter();
+        let thresholds = thresholds.map(|(it, _)| ([it.id.as_str()], it.threshold(alpha)));
+        write_family(&family::EXPERIMENT_EVIDENCE_THRESHOLD, thresholds, sink);
         let guardrails = experiments.iter().flat_map(|(experiment, _)| {
             experiment.guardrails.iter().map(|&measure| {
                 let sign = match self.settings.measures[measure].descriptor().direction {

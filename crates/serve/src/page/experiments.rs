@@ -28,6 +28,11 @@ pub(super) fn screen(admin: &AdminApi) -> Screen {
 
 fn section(experiment: &ExperimentStatus) -> Markup {
     let sessions: u64 = experiment.arms.iter().map(|arm| arm.sessions).sum();
+    let units = if experiment.assignment == "user" {
+        "Users"
+    } else {
+        "Sessions"
+    };
     let is_split_wrong = experiment
         .split_log_evidence
         .is_some_and(|it| it >= experiment.split_threshold);
@@ -35,24 +40,24 @@ fn section(experiment: &ExperimentStatus) -> Markup {
         section aria-label=(experiment.id) {
             h2 { (text(&experiment.id)) }
             p {
-                @if is_split_wrong { strong.bad { "✗ The sessions are not split as configured" } }
+                @if is_split_wrong { strong.bad { "✗ The " (experiment.assignment) "s are not split as configured" } }
                 @else { span.good { "✓" } " The split agrees with the configuration" }
                 @if let Some(evidence) = experiment.split_log_evidence {
                     span.name { " (evidence " (quantity(evidence)) ", threshold " (quantity(experiment.split_threshold)) ")" }
                 }
             }
             div.scroll tabindex="0" role="group" aria-label="Arms" { table {
-                thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { "Sessions" } th scope="col" { "Share" } th scope="col" { "Configured" } } }
+                thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { (units) } th scope="col" { "Share" } th scope="col" { "Configured" } } }
                 tbody { @for arm in &experiment.arms { tr {
                     th scope="row" { a href={ "/systems/" (encoded(&arm.variant)) } data-row { (text(&arm.variant)) } @if arm.is_control { " " span.name { "control" } } }
                     td data-label="Searches" { (count(arm.searches)) }
-                    td data-label="Sessions" { (count(arm.sessions)) }
+                    td data-label=(units) { (count(arm.sessions)) }
                     td data-label="Share" { (share(ratio(arm.sessions, sessions))) }
                     td data-label="Configured" { (share(arm.share)) }
                 } } }
             } }
             @if experiment.measures.is_empty() {
-                (empty("Too few searches for a comparison", &html! { "An arm is compared with the control from 100 searches in both." }))
+                (empty("Too few searches for a comparison", &html! { "An arm is compared with the control from about 100 " (experiment.assignment) "s in both." }))
             } @else { (differences(experiment)) }
         }
     }
@@ -80,6 +85,7 @@ fn differences(experiment: &ExperimentStatus) -> Markup {
                         @let it = &arm.differences[at];
                         div.against { (chart::interval(&format!("{} of {}", it.measure, arm.variant), it.difference.estimate, [it.difference.lower, it.difference.upper], reach))
                         div { (verdict(measure.direction, it.difference))
+                            @if it.log_evidence.is_some_and(|it| it >= experiment.worse_threshold) { div.sub { strong.bad { "guardrail" } } }
                             @if let Some(enough) = it.searches_to_decide { div.sub { "≈ " (estimate(enough)) } } } }
                     } @else { span.name { "–" } } } }
                 }

@@ -289,15 +289,21 @@ families! {
         "evidence_threshold",
         &[exposed("test")],
         "Regression evidence (natural log e-value) from which a test raises an alarm, for the \
-         evidence of all replicas together. Tests are target, drop and split; experiment is \
-         for intervals of differences. The thresholds follow from the accepted false alarms.",
+         evidence of all replicas together. Tests are target, drop and split. The thresholds \
+         follow from the accepted false alarms.",
+    );
+    DETECTION_REPLICAS = gauge(
+        "detection_replicas",
+        &[],
+        "Configured number of replicas (detection.replicas): the divisor of the mean e-value of all \
+         replicas. A replica that is missing counts 0.",
     );
     TARGET_LOG_EVIDENCE = gauge(
         "target_log_evidence",
         &[MEASURE, VARIANT, SLICE, VALUE],
         "Regression evidence (natural log e-value) that the mean misses the least demanding \
-         of its targets, of this replica. Over replicas, average the e-values: \
-         ln(avg(exp(x))). Only for detection.measures that have a target.",
+         of its targets, of this replica. Over replicas, average the e-values by their configured \
+         number: ln(sum(exp(x))) - ln(detection_replicas). Only for detection.measures that have a target.",
     ).series_of(&SCORE, Samples::Measures);
     DROP_LOG_EVIDENCE = gauge(
         "drop_log_evidence",
@@ -371,7 +377,20 @@ families! {
         "experiment_difference",
         &[exposed("experiment"), MEASURE, VARIANT, exposed("bound")],
         "Mean of the arm minus the mean of the control since the start, with anytime-valid \
-         bounds, of this replica. Absent below 100 searches per arm.",
+         bounds, of this replica. Over replicas, average each bound. Absent below 100 buckets of \
+         users (or sessions) per arm.",
+    );
+    EXPERIMENT_LOG_EVIDENCE = gauge(
+        "experiment_log_evidence",
+        &[exposed("experiment"), MEASURE, VARIANT],
+        "Evidence (natural log e-value) that the arm is worse than the control in a guardrail \
+         measure, of this replica. Over replicas, average the e-values by their configured number.",
+    );
+    EXPERIMENT_EVIDENCE_THRESHOLD = gauge(
+        "experiment_evidence_threshold",
+        &[exposed("experiment")],
+        "Threshold of experiment_log_evidence: ln(m / detection.alpha), for m pairs of a guardrail \
+         and an arm.",
     );
     EXPERIMENT_CONTROL = gauge(
         "experiment_control",
@@ -381,20 +400,21 @@ families! {
     EXPERIMENT_SPLIT = gauge(
         "experiment_split",
         &[exposed("experiment"), VARIANT],
-        "Configured share of the experiment's sessions for the arm. The actual count is \
-         experiment_sessions_total.",
+        "Configured share of the experiment's users (or sessions) for the arm. The actual count \
+         is experiment_sessions_total.",
     );
     EXPERIMENT_SESSIONS = counter(
         "experiment_sessions_total",
-        &[event("experiment", Dimension::SliceValue), VARIANT],
-        "Sessions of the arm in a declared experiment. A session counts once, when the feedback \
-         window of its last search ends; so does each search without a session id.",
-    ).recorded();
+        &[exposed("experiment"), VARIANT],
+        "Units of the arm in a declared experiment: users, or sessions with assignment: session. A \
+         search without a user id counts by its session, and without both by itself. A unit counts \
+         once for each worker that reads its searches.",
+    );
     SPLIT_LOG_EVIDENCE = gauge(
         "split_log_evidence",
         &[exposed("experiment")],
-        "Evidence (natural log e-value) that the experiment's sessions are not split as \
-         configured, of this replica.",
+        "Evidence (natural log e-value) that the experiment's users (or sessions) are not split as \
+         configured, of this replica. Over replicas, average the e-values by their configured number.",
     );
     EXPERIMENT_GUARDRAIL = gauge(
         "experiment_guardrail",

@@ -14,6 +14,7 @@ use crate::engine::correlation::Level;
 use crate::engine::id::Id;
 use crate::engine::registry::Label;
 use crate::engine::segment::Segment;
+use crate::engine::units::CountedBucket;
 use crate::gold::{GoldQuery, GoldSet, QueryIndex};
 use crate::time::EventTime;
 
@@ -43,6 +44,15 @@ pub struct Teams {
     pub experiment: Label,
     /// Team of each result, in served order; empty for a result without a team.
     pub of_results: Box<[Label]>,
+}
+
+/// Part of a search in experiments: its place among the units, and its interleaved rankings.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// Bucket that counts the scores of the search.
+    pub bucket: Option<CountedBucket>,
+    /// Teams, if rankings are interleaved.
+    pub teams: Option<Teams>,
 }
 
 /// Served results and their levels: hashes of the document ids in served order, then the levels
@@ -147,8 +157,8 @@ pub struct NewSearch {
     pub gold: Option<GoldReference>,
     /// Results and levels.
     pub served: Served,
-    /// Teams, if rankings are interleaved.
-    pub teams: Option<Box<Teams>>,
+    /// Part of the search in experiments.
+    pub trial: Option<Box<Trial>>,
 }
 
 /// State of a search.
@@ -188,7 +198,7 @@ pub(super) struct Details {
     query: u64,
     gold: Option<GoldReference>,
     pub(super) served: Served,
-    teams: Option<Box<Teams>>,
+    trial: Option<Box<Trial>>,
 }
 
 impl Details {
@@ -209,8 +219,8 @@ pub struct Parts {
     pub gold: Option<GoldReference>,
     /// Results and levels.
     pub served: Served,
-    /// Teams, if rankings are interleaved.
-    pub teams: Option<Box<Teams>>,
+    /// Part of the search in experiments.
+    pub trial: Option<Box<Trial>>,
 }
 
 impl Entry {
@@ -324,13 +334,13 @@ impl Searches {
             segment,
             gold,
             served,
-            teams,
+            trial,
         } = search;
         let details = Details {
             query,
             gold,
             served,
-            teams,
+            trial,
         };
         self.bytes += ENTRY_BYTES + details.bytes();
         match state {
@@ -362,7 +372,7 @@ impl Searches {
             segment: Arc::clone(&entry.segment),
             gold: details.gold.take(),
             served: std::mem::take(&mut details.served),
-            teams: details.teams.take(),
+            trial: details.trial.take(),
         };
         self.bytes -= parts.served.bytes();
         if entry.state == State::Pending {

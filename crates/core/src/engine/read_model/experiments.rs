@@ -1,12 +1,13 @@
-//! Experiments: searches and sessions of the arms, their split, and differences from the control.
+//! Experiments: units of the arms, their split, and differences from the control.
 
 use super::model::ReadModel;
-use crate::detection::{Arm, Difference, difference, split_log_evidence};
-use crate::engine::family;
-use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
-use crate::engine::registry::{Dimension, Series};
-use crate::engine::scores::Tally;
+use crate::detection::ArmDifference;
+use crate::engine::registry::Series;
+use crate::engine::scores::column_of;
 use crate::engine::settings::{EXPERIMENT, Experiment};
+use crate::engine::units::ExperimentUnits;
+use crate::measure::direction::Direction;
+use crate::number::real;
 
 /// Arm of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -15,72 +16,96 @@ pub struct ArmReading<'m> {
     pub variant: &'m str,
     /// True for the control.
     pub is_control: bool,
-    /// Declared share of the sessions.
+    /// Declared share of the units.
     pub share: f64,
-    /// Sessions since the start whose last search is final. Services assign sessions to arms, and a
-    /// session of a worse arm has more searches.
+    /// Units since the start: users or sessions.
     pub sessions: u64,
     /// Series of the scores of the arm in the experiment. `None` before its first search.
     pub series: Option<Series>,
+    /// Position in the split.
+    place: usize,
+}
+
+/// Difference of an arm from its control in one measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredDifference {
+    /// Mean of the arm minus mean of the control.
+    pub estimate: f64,
+    /// Interval that contains the difference at every time, of this replica.
+    pub interval: [f64; 2],
+    /// Factor of the number of searches that would exclude 0 from the interval, if the difference stays
+    /// the same. `None` if it is excluded.
+    pub factor_to_decide: Option<f64>,
+    /// Log evidence (ln) that the arm is worse, of this replica. `None` for a measure without a better
+    /// direction.
+    pub log_evidence_worse: Option<f64>,
 }
 
 impl ReadModel<'_> {
+    fn units(&self, experiment: &Experiment) -> Option<&ExperimentUnits> {
+        let mut declared = self.settings.experiments.iter();
+        let place = declared.position(|it| it.id == experiment.id)?;
+        self.snapshot.totals.units.of(place)
+    }
+
     /// Arms of an experiment, in the order of its split.
     pub fn arms<'m>(&'m self, experiment: &'m Experiment) -> Vec<ArmReading<'m>> {
-        let id = experiment.id.as_str();
-        let sessions = |arm: &str| {
-            let mut counts = self.counts(&family::EXPERIMENT_SESSIONS);
-            let found = counts.find(|(_, labels, _)| {
-                let [experiment, variant, ..] = **labels;
-                (
-                    self.text(Dimension::SliceValue, experiment),
-                    self.variant(variant),
-                ) == (id, arm)
-            });
-            found.map_or(0, |(_, _, units)| u64::try_from(units).unwrap_or(u64::MAX))
-        };
-        let arms = experiment.split.iter();
-        arms.map(|(variant, share)| ArmReading {
+        let units = self.units(experiment);
+        let arms = experiment.split.iter().enumerate();
+        arms.map(|(place, (variant, share))| ArmReading {
             variant,
             is_control: *variant == experiment.control,
             share: *share,
-            sessions: sessions(variant),
-            series: self.find(variant, EXPERIMENT, id),
+            sessions: units.map_or(0, |units| units.units(place)),
+            series: self.find(variant, EXPERIMENT, &experiment.id),
+            place,
         })
         .collect()
     }
 
-    /// Log evidence (ln) that sessions are not split as declared. `None` without sessions.
-    pub fn split_evidence(&self, arms: &[ArmReading<'_>]) -> Option<f64> {
-        let sessions: Vec<u64> = arms.iter().map(|arm| arm.sessions).collect();
-        let shares: Vec<f64> = arms.iter().map(|arm| arm.share).collect();
-        split_log_evidence(&sessions, &shares)
+    /// Log evidence (ln) that units are not split as declared, of this replica. `None` without units.
+    pub fn split_evidence(&self, experiment: &Experiment) -> Option<f64> {
+        let workers = self.settings.detection.workers;
+        self.units(experiment)?.split_evidence(workers)
     }
 
-    /// Mean of a measure in `arm` minus its mean in the control of `arms`, since the start. `None` for
-    /// the control, and with few searches.
+    /// Threshold of the split evidence of this replica alone: a replica that is missing counts 0.
+    pub fn split_threshold_of_replica(&self) -> f64 {
+        let detection = &self.settings.detection;
+        detection.split_threshold + real(detection.replicas.max(1)).ln()
+    }
+
+    /// Mean of a measure in `arm` minus its mean in the control, since the start. `None` for the control,
+    /// and with fewer than 100 buckets of units in one of the arms.
     pub fn difference(
         &self,
         measure: usize,
         arm: &ArmReading<'_>,
-        arms: &[ArmReading<'_>],
-    ) -> Option<Difference> {
-        let control = arms.iter().find(|arm| arm.is_control)?;
-        let sums = |arm: &ArmReading<'_>| Some(self.tally(measure, arm.series?)?.as_arm());
+        experiment: &Experiment,
+    ) -> Option<MeasuredDifference> {
         if arm.is_control {
             return None;
         }
-        difference(&sums(arm)?, &sums(control)?, self.settings.detection.alpha)
-    }
-}
-
-impl Tally {
-    /// Sums as floating-point numbers, for a comparison of means.
-    fn as_arm(&self) -> Arm {
-        Arm {
-            count: self.count,
-            sum: units_to_f64(self.sum, NANO_DECIMALS),
-            squares: units_to_f64(self.squares, 2 * NANO_DECIMALS),
-        }
+        let units = self.units(experiment)?;
+        let mut arms = experiment.split.iter();
+        let control = arms.position(|(variant, _)| *variant == experiment.control)?;
+        let column = column_of(measure);
+        let found = ArmDifference::of(
+            units.scores(arm.place, column)?,
+            units.scores(control, column)?,
+        )?;
+        let detection = &self.settings.detection;
+        let alpha = detection.alpha / real(detection.replicas.max(1));
+        let direction = self.settings.measures.get(measure)?.descriptor().direction;
+        Some(MeasuredDifference {
+            estimate: found.difference,
+            interval: found.interval(alpha),
+            factor_to_decide: found.factor_to_decide(alpha),
+            log_evidence_worse: match direction {
+                Direction::Up => Some(found.log_evidence_worse(false)),
+                Direction::Down => Some(found.log_evidence_worse(true)),
+                Direction::Neither => None,
+            },
+        })
     }
 }

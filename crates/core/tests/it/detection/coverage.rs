@@ -1,8 +1,8 @@
 //! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
 use rankgauge_core::detection::{
-    Arm, BlockTests, DropDetector, Hypothesis, SPLIT_ALPHA, TargetTest, difference, log_threshold,
-    split_log_evidence,
+    ArmDifference, BlockTests, BucketArm, DropDetector, Hypothesis, SPLIT_ALPHA, TargetTest, Unit,
+    log_threshold, split_log_evidence,
 };
 
 use super::Numbers;
@@ -135,15 +135,18 @@ fn equal_arms_rarely_differ_under_continuous_checking() {
     for (wrong, below) in found.iter_mut().zip([1.0, 0.85]) {
         for seed in 0..200 {
             let mut chance = Numbers(seed * 104_729 + 3);
-            let (mut variant, mut control) = (Arm::default(), Arm::default());
+            let (mut variant, mut control) = (BucketArm::default(), BucketArm::default());
             let mut lower = false;
             for number in 1..=3000_u32 {
-                variant.add(chance.next() * below);
-                control.add(chance.next());
-                if number >= 100 && number % 10 == 0 {
-                    let it = difference(&variant, &control, 0.05).expect("enough values");
-                    lower |= it.is_lower();
-                    assert!(!it.is_higher() || below > 0.9, "{it:?}");
+                let [of_variant, of_control] =
+                    ["a", "b"].map(|arm| Unit::of(&format!("{seed} {arm} {}", number / 3)));
+                variant.add(of_variant, chance.next() * below);
+                control.add(of_control, chance.next());
+                if number >= 1000 && number % 100 == 0 {
+                    let it = ArmDifference::of(&variant, &control).expect("enough buckets");
+                    lower |= it.log_evidence_worse(false) >= log_threshold(0.05);
+                    let [low, high] = it.interval(0.05);
+                    assert!(low < it.difference && it.difference < high, "{it:?}");
                 }
             }
             *wrong += u32::from(lower);

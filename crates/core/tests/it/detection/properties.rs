@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use rankgauge_core::detection::{
-    Arm, Baselines, BlockTests, Comparison, DropDetector, DropSeries, Hypothesis, MAX_QUERIES,
-    QueryBaseline, QueryScores, SeriesRules, TargetTest, against_baseline, difference,
-    log_threshold, split_log_evidence, summed,
+    ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropDetector, DropSeries,
+    Hypothesis, MAX_QUERIES, QueryBaseline, QueryScores, SeriesRules, TargetTest, Unit,
+    against_baseline, log_threshold, split_log_evidence, summed,
 };
 
 /// Any number: valid ones, invalid ones and NaN.
@@ -154,14 +154,14 @@ proptest! {
         shares in prop::collection::vec(any_number(), 0..5),
         alpha in any_number(),
     ) {
-        let mut arm = Arm::default();
-        for value in &values {
- arm.add(*value);
-}
-        let other = Arm { count: 1000, sum: 500.0, squares: 400.0 };
-        if let Some(found) = difference(&arm, &other, alpha) {
-            let [low, high] = found.interval();
-            prop_assert!(low.is_finite() && high.is_finite() && low <= high);
+        let mut arm = BucketArm::default();
+        for (number, value) in values.iter().enumerate() {
+            arm.add(Unit::of(&number.to_string()), *value);
+        }
+        if let Some(found) = ArmDifference::of(&arm, &arm.clone()) {
+            let [low, high] = found.interval(alpha.max(1e-9).min(0.5));
+            prop_assert!(low.is_finite() && high.is_finite() && low <= high, "{found:?}");
+            prop_assert!(!found.log_evidence().is_nan());
         }
         if let Some(evidence) = split_log_evidence(&counts, &shares) {
             prop_assert!(!evidence.is_nan());
@@ -341,11 +341,11 @@ proptest! {
         prop_assert_eq!(&again(&drop), &drop);
         prop_assert_eq!(&again(&baselines), &baselines);
         prop_assert_eq!(again(&hypothesis), hypothesis);
-        let mut arm = Arm::default();
-        for score in &scores {
- arm.add(*score);
-}
-        prop_assert_eq!(again(&arm), arm);
+        let mut arm = BucketArm::default();
+        for (number, score) in scores.iter().enumerate() {
+            arm.add(Unit::of(&number.to_string()), *score);
+        }
+        prop_assert_eq!(again(&arm), arm.clone());
     }
 }
 
@@ -416,19 +416,35 @@ fn a_checkpoint_with_an_invalid_mean_is_rejected() {
 }
 
 #[test]
-fn arms_with_few_values_have_no_difference() {
-    let arm = |count: u32| {
-        let mut arm = Arm::default();
-        for number in 0..count {
-            arm.add(f64::from(number % 2));
+fn arms_with_few_buckets_have_no_difference() {
+    let arm = |from: u32, to: u32| {
+        let mut arm = BucketArm::default();
+        for number in from..to {
+            arm.add(Unit::of(&number.to_string()), f64::from(number % 2));
         }
         arm
     };
-    assert!(difference(&arm(100), &arm(99), 0.05).is_none());
-    assert!(difference(&arm(100), &arm(100), 0.05).is_some());
-    let (mut merged, other) = (arm(100), arm(300));
+    assert!(ArmDifference::of(&arm(0, 90), &arm(0, 1000)).is_none());
+    assert!(ArmDifference::of(&arm(0, 300), &arm(0, 1000)).is_some());
+    let (mut merged, other) = (arm(0, 100), arm(100, 400));
     merged.merge(&other);
-    assert_eq!(merged, arm(400));
+    assert_eq!(merged, arm(0, 400));
+}
+
+#[test]
+fn the_factor_of_searches_to_decide_is_the_one_that_excludes_0() {
+    let found = ArmDifference {
+        difference: 0.01,
+        variance: 1e-4,
+    };
+    let factor = found.factor_to_decide(0.001).expect("not decided");
+    let with = |factor: f64| ArmDifference {
+        variance: found.variance / factor,
+        ..found
+    };
+    assert!(with(factor * 1.01).interval(0.001)[0] > 0.0);
+    assert!(with(factor * 0.99).interval(0.001)[0] < 0.0);
+    assert_eq!(with(factor * 1.01).factor_to_decide(0.001), None);
 }
 
 #[test]

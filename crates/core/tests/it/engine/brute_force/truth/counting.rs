@@ -229,8 +229,7 @@ impl Log {
         for (name, score) in scores.iter().chain(&judged) {
             sums.score(search, name, *score);
         }
-        let is_last = search.session.is_none() || self.following(search).is_empty();
-        sums.search(search, is_last);
+        sums.search(search);
 
         let variant = [("variant", search.variant.as_str())];
         sums.add("clicks_total", &variant, count(positions.len()));

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::search::RELEVANT;
 use super::{Click, Search, count, text};
-use crate::engine::brute_force::{DAY_IN_ONE_WINDOW, EXPERIMENT};
+use crate::engine::brute_force::DAY_IN_ONE_WINDOW;
 
 /// Samples by name and labels.
 pub(in crate::engine::brute_force) type Totals = BTreeMap<String, f64>;
@@ -60,8 +60,8 @@ impl Sums {
         }
     }
 
-    /// Counts a search, and its session if it is the last one of it.
-    pub(super) fn search(&mut self, search: &Search, is_last: bool) {
+    /// Counts a search.
+    pub(super) fn search(&mut self, search: &Search) {
         for (slice, value) in &search.slices {
             let labels = [
                 ("slice", *slice),
@@ -69,10 +69,6 @@ impl Sums {
                 ("variant", &search.variant),
             ];
             self.add("searches_total", &labels, 1.0);
-        }
-        if search.experiment == EXPERIMENT && is_last {
-            let labels = [("experiment", EXPERIMENT), ("variant", &search.variant)];
-            self.add("experiment_sessions_total", &labels, 1.0);
         }
     }
 

@@ -1,0 +1,290 @@
+//! Units of experiments: users or sessions, which the search service assigns to arms at random.
+//!
+//! Searches of one unit depend on each other, so the observations are buckets of units (X) and units
+//! (S); see [`crate::detection`]. Ids of units are hashed when they are read. The state of a worker
+//! has no text of them.
+//!
+//! Buckets of workers add exactly. Counts of units do not, because the searches of a unit may be spread
+//! over workers: the counts of the workers stay side by side, and their e-values are averaged.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::detection::{BucketArm, HourlyLimit, Unit, UnitBitmap, averaged, split_log_evidence};
+use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::remap::IdRemap;
+use crate::engine::settings::{Assignment, Experiment, Settings};
+use crate::event::Search;
+
+/// Milliseconds per hour.
+const HOUR: i64 = 3_600_000;
+
+/// Units of the declared experiments, in the order of the settings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Units {
+    experiments: Vec<ExperimentUnits>,
+}
+
+/// Units of one experiment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExperimentUnits {
+    id: Box<str>,
+    assignment: Assignment,
+    shares: Vec<f64>,
+    /// In the order of the split.
+    arms: Vec<ArmScores>,
+    /// Numbers of units by arm: those of this worker first.
+    counts: Vec<Vec<u64>>,
+    /// State of the worker that reads the searches. `None` in a snapshot.
+    reading: Option<Reading>,
+}
+
+/// State that only the reading of searches needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Reading {
+    limit: HourlyLimit,
+    /// Units that are counted, of all arms.
+    counted: UnitBitmap,
+}
+
+/// Scores of one arm by score column.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct ArmScores {
+    variant: Box<str>,
+    columns: BTreeMap<usize, BucketArm>,
+}
+
+/// Bucket that counts the scores of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CountedBucket {
+    experiment: u32,
+    arm: u32,
+    unit: Unit,
+}
+
+impl Assignment {
+    /// Id of the unit of a search.
+    fn unit(self, search: &Search<'_>) -> Unit {
+        let user = match self {
+            Self::User => search.user_id.as_deref(),
+            Self::Session => None,
+        };
+        let stated = |id: &&str| !id.is_empty();
+        let id = user
+            .filter(stated)
+            .or(search.session_id.as_deref().filter(stated));
+        Unit::of(id.unwrap_or(&search.query_id))
+    }
+}
+
+impl ExperimentUnits {
+    fn new(of: &Experiment) -> Self {
+        let arms = of.split.iter().map(|(variant, _)| ArmScores {
+            variant: variant.as_str().into(),
+            columns: BTreeMap::new(),
+        });
+        Self {
+            id: of.id.as_str().into(),
+            assignment: of.assignment,
+            shares: of.split.iter().map(|(_, share)| *share).collect(),
+            arms: arms.collect(),
+            counts: vec![vec![0; of.split.len()]],
+            reading: Some(Reading {
+                limit: HourlyLimit::new(of.split.len()),
+                counted: UnitBitmap::default(),
+            }),
+        }
+    }
+
+    /// Number of counted units of an arm, over all workers.
+    pub fn units(&self, arm: usize) -> u64 {
+        self.counts
+            .iter()
+            .filter_map(|counts| counts.get(arm))
+            .sum()
+    }
+
+    /// Scores of an arm in a score column, by bucket.
+    pub fn scores(&self, arm: usize, column: usize) -> Option<&BucketArm> {
+        self.arms.get(arm)?.columns.get(&column)
+    }
+
+    /// Log evidence (ln) that units are not split as declared: the mean e-value of `workers`. `None`
+    /// without units.
+    pub fn split_evidence(&self, workers: u64) -> Option<f64> {
+        let counts = self
+            .counts
+            .iter()
+            .filter(|counts| counts.iter().any(|it| *it > 0));
+        let evidence: Vec<f64> = counts
+            .filter_map(|counts| split_log_evidence(counts, &self.shares))
+            .collect();
+        averaged(&evidence, workers)
+    }
+
+    fn bytes(&self) -> usize {
+        let arms = self.arms.iter().flat_map(|arm| arm.columns.values());
+        arms.map(BucketArm::bytes).sum::<usize>()
+            + self
+                .reading
+                .as_ref()
+                .map_or(0, |it| it.counted.bytes() + it.limit.bytes())
+    }
+
+    /// Adds the units of another worker, or of the same experiment before a restart.
+    fn merge(&mut self, other: &Self) {
+        let Self {
+            id: _,
+            assignment: _,
+            shares: _,
+            arms,
+            counts,
+            reading,
+        } = other;
+        for (mine, theirs) in self.arms.iter_mut().zip(arms) {
+            for (column, scores) in &theirs.columns {
+                mine.columns.entry(*column).or_default().merge(scores);
+            }
+        }
+        let is_empty = |counts: &Vec<u64>| counts.iter().all(|it| *it == 0);
+        if self.counts.iter().all(is_empty) {
+            // This worker continues the saved counts.
+            self.counts.clone_from(counts);
+            if let (Some(mine), Some(theirs)) = (&mut self.reading, reading) {
+                mine.limit.clone_from(&theirs.limit);
+            }
+        } else {
+            self.counts
+                .extend(counts.iter().filter(|it| !is_empty(it)).cloned());
+        }
+        if let (Some(mine), Some(theirs)) = (&mut self.reading, reading) {
+            mine.counted.merge(&theirs.counted);
+        }
+    }
+}
+
+impl Units {
+    /// Creates the state of the declared experiments.
+    pub(super) fn new(settings: &Settings) -> Self {
+        let experiments = settings.experiments.iter();
+        Self {
+            experiments: experiments.map(ExperimentUnits::new).collect(),
+        }
+    }
+
+    /// Units of a declared experiment, by its position in the settings.
+    pub fn of(&self, experiment: usize) -> Option<&ExperimentUnits> {
+        self.experiments.get(experiment)
+    }
+
+    /// Counts the unit of a search of a declared experiment. Returns the bucket of its scores; `None`
+    /// for other searches, and for searches beyond the hourly limit of their bucket.
+    pub(super) fn add(
+        &mut self,
+        search: &Search<'_>,
+        settings: &Settings,
+    ) -> Option<CountedBucket> {
+        let bucket = self.bucket(search, settings)?;
+        let of = self.experiments.get_mut(bucket.experiment as usize)?;
+        let arm = bucket.arm as usize;
+        let Reading { limit, counted } = of.reading.as_mut()?;
+        if counted.insert(bucket.unit)
+            && let Some(count) = of.counts.first_mut().and_then(|it| it.get_mut(arm))
+        {
+            *count += 1;
+        }
+        let hour = search.ts.0.div_euclid(HOUR);
+        limit.is_counted(hour, arm, bucket.unit).then_some(bucket)
+    }
+
+    /// Bucket of a search that was counted before, for its feedback.
+    pub(super) fn bucket(&self, search: &Search<'_>, settings: &Settings) -> Option<CountedBucket> {
+        let id = settings.experiment_of(search)?;
+        let experiment = self.experiments.iter().position(|it| &*it.id == id)?;
+        let of = &self.experiments[experiment];
+        let variant = search.variant();
+        let arm = of.arms.iter().position(|it| &*it.variant == variant)?;
+        Some(CountedBucket {
+            experiment: u32::try_from(experiment).ok()?,
+            arm: u32::try_from(arm).ok()?,
+            unit: of.assignment.unit(search),
+        })
+    }
+
+    /// Adds scores of a search to its bucket.
+    pub(super) fn add_scores(&mut self, bucket: CountedBucket, scores: &[(usize, Nano)]) {
+        let of = self.experiments.get_mut(bucket.experiment as usize);
+        let Some(arm) = of.and_then(|it| it.arms.get_mut(bucket.arm as usize)) else {
+            return;
+        };
+        for (column, score) in scores {
+            let score = units_to_f64(i128::from(score.get()), NANO_DECIMALS);
+            arm.columns
+                .entry(*column)
+                .or_default()
+                .add(bucket.unit, score);
+        }
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.experiments.iter().map(ExperimentUnits::bytes).sum()
+    }
+
+    /// Returns a copy for exposition.
+    pub(super) fn summed(&self) -> Self {
+        let experiments = self.experiments.iter().map(|it| ExperimentUnits {
+            id: it.id.clone(),
+            assignment: it.assignment,
+            shares: it.shares.clone(),
+            arms: it.arms.clone(),
+            counts: it.counts.clone(),
+            reading: None,
+        });
+        Self {
+            experiments: experiments.collect(),
+        }
+    }
+
+    /// Adds the units of another worker with the same settings.
+    pub(super) fn merge(&mut self, other: &Self) {
+        if self.experiments.is_empty() {
+            self.clone_from(other);
+            return;
+        }
+        for (mine, theirs) in self.experiments.iter_mut().zip(&other.experiments) {
+            mine.merge(theirs);
+        }
+    }
+
+    /// Returns saved units with the experiments and columns of this process. An experiment whose arms,
+    /// shares or unit changed begins again.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let column = |of: usize| ids.columns.get(of).copied().flatten();
+        let experiments = ids.settings.experiments.iter().map(|declared| {
+            let new = ExperimentUnits::new(declared);
+            let is_same = |saved: &&ExperimentUnits| {
+                let arms = saved.arms.iter().map(|arm| &*arm.variant);
+                saved.id == new.id
+                    && saved.assignment == new.assignment
+                    && saved.shares == new.shares
+                    && arms.eq(new.arms.iter().map(|arm| &*arm.variant))
+            };
+            let Some(saved) = self.experiments.iter().find(is_same) else {
+                return new;
+            };
+            let mut now = saved.clone();
+            for arm in &mut now.arms {
+                let columns = std::mem::take(&mut arm.columns).into_iter();
+                arm.columns = columns
+                    .filter_map(|(of, scores)| Some((column(of)?, scores)))
+                    .collect();
+            }
+            now
+        });
+        Self {
+            experiments: experiments.collect(),
+        }
+    }
+}
