@@ -15,6 +15,7 @@ mod evidence;
 mod handover;
 mod histograms;
 mod hostile;
+mod interleaving;
 mod log;
 mod merging;
 mod objectives;
