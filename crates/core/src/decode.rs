@@ -3,12 +3,17 @@
 //! One module per wire format. The decoders know nothing of Kafka: a record is a byte slice.
 
 mod action;
+mod avro;
+mod binary;
 pub mod framing;
 mod json;
 pub mod mapped;
 pub mod native;
 pub mod otlp;
+mod protobuf;
+pub mod schema;
 pub mod ubi;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -218,13 +223,28 @@ impl Formats {
             }
             (Format::OtlpProto | Format::OtlpJson, _) => return Ok(Decoded::Several),
             (Format::Mapped, _) => {
-                let decoded = self.mapped(kind)?.event(kind, record, limits);
-                return decoded.map_err(|rejection| framing::explained(payload, rejection));
+                let mapped = self.mapped(kind)?;
+                let decoded = mapped.event(kind, record, limits);
+                return decoded.map_err(|rejection| mapped.explained(payload, rejection));
             }
         };
         event
             .map(Decoded::Event)
             .map_err(|rejection| framing::explained(payload, rejection))
+    }
+
+    /// Cache of the schema registry; `None` without one.
+    pub fn cache(&self) -> Option<&Arc<schema::SchemaCache>> {
+        self.mapped
+            .iter()
+            .flatten()
+            .find_map(|mapped| mapped.cache())
+    }
+
+    /// Id of the schema that has to be received from the registry before a record can be decoded.
+    pub fn missing_schema(&self, kind: Kind, payload: &[u8], limits: &Limits) -> Option<u32> {
+        let mapped = self.mapped[kind.index()].as_deref()?;
+        mapped.missing_schema(payload, limits)
     }
 
     fn mapped(&self, kind: Kind) -> Result<&Mapped, Rejection> {
@@ -245,8 +265,13 @@ impl Formats {
         visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
     ) -> Result<RecordCounts, Rejection> {
         let record = record.into();
-        self.decode(kind, record, acceptance, visit)
-            .map_err(|rejection| framing::explained(record.payload, rejection))
+        let decoded = self.decode(kind, record, acceptance, visit);
+        decoded.map_err(|rejection| match self.mapped(kind) {
+            Ok(mapped) if self.of(kind) == Format::Mapped => {
+                mapped.explained(record.payload, rejection)
+            }
+            _ => framing::explained(record.payload, rejection),
+        })
     }
 
     fn decode(

@@ -13,13 +13,20 @@ use crate::text;
 pub enum Framing {
     /// None.
     None,
-    /// A zero byte and the id of a schema in a schema registry, 4 bytes.
+    /// A zero byte and the id of a schema in a schema registry, 4 bytes. In Protocol Buffers, the indexes
+    /// of the message follow.
     Confluent,
+    /// Single object of Avro: two bytes, and the fingerprint of the schema.
+    SingleObject,
 }
 
 impl Framing {
     /// Every framing with its name in the configuration.
-    pub const NAMES: [(&str, Self); 2] = [("none", Self::None), ("confluent", Self::Confluent)];
+    pub const NAMES: [(&str, Self); 3] = [
+        ("none", Self::None),
+        ("confluent", Self::Confluent),
+        ("single_object", Self::SingleObject),
+    ];
 }
 
 /// Compression of the payloads of a format.
@@ -98,15 +105,39 @@ pub fn unframed(payload: &[u8]) -> Option<(u32, &[u8])> {
     Some((u32::from_be_bytes(id), content))
 }
 
+/// Beginnings of compressed payloads.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
+/// Returns true for a payload that begins as a compressed one.
+pub(super) fn is_compressed(payload: &[u8]) -> bool {
+    payload.starts_with(&GZIP) || payload.starts_with(&ZSTD)
+}
+
+/// Beginning of a single object of Avro.
+const SINGLE_OBJECT: [u8; 2] = [0xc3, 0x01];
+
+/// Returns fingerprint and content of a single object of Avro.
+pub(super) fn single_object(payload: &[u8]) -> Option<(u64, &[u8])> {
+    let rest = payload.strip_prefix(&SINGLE_OBJECT)?;
+    let (fingerprint, content) = rest.split_first_chunk()?;
+    Some((u64::from_le_bytes(*fingerprint), content))
+}
+
+/// Returns true for a payload that can be in another form than one without framing and compression.
+pub(super) fn may_be_other(payload: &[u8]) -> bool {
+    form(payload).is_some()
+}
+
 /// Name of the form of a payload, and the configuration for it.
 fn form(payload: &[u8]) -> Option<(String, &'static str)> {
-    if payload.starts_with(&[0x1f, 0x8b]) {
+    if payload.starts_with(&GZIP) {
         return Some(("compressed with gzip".to_owned(), "compression: gzip"));
     }
-    if payload.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+    if payload.starts_with(&ZSTD) {
         return Some(("compressed with zstd".to_owned(), "compression: zstd"));
     }
-    if payload.starts_with(&[0xc3, 0x01]) {
+    if payload.starts_with(&SINGLE_OBJECT) {
         let name = "a single object of Avro".to_owned();
         return Some((name, "encoding: avro, framing: single_object"));
     }
@@ -132,7 +163,7 @@ fn form(payload: &[u8]) -> Option<(String, &'static str)> {
 #[cold]
 pub(super) fn explained(payload: &[u8], rejection: Rejection) -> Rejection {
     match rejection.reason {
-        Reason::NotUtf8 | Reason::NotJson | Reason::NotProtobuf => {}
+        Reason::NotUtf8 | Reason::NotJson | Reason::NotProtobuf | Reason::NotAvro => {}
         _ => return rejection,
     }
     match form(payload) {

@@ -16,9 +16,11 @@ use std::fmt;
 
 use serde::de::DeserializeSeed as _;
 
+use super::binary::Broken;
 use super::framing::{self, Compression, Framing};
-use super::json::{not_json, text_of_any};
-use super::{Decoded, Encoded, Event, EventRef};
+use super::json::{check_size, not_json, text_of_any, without_half_characters};
+use super::schema::{self, Cached, Schemas};
+use super::{Decoded, Encoded, Event, EventRef, avro, protobuf};
 use crate::event::{Kind, Limits, Reason, RecordCounts, Rejection};
 use plan::{Each, Origin, Plan, Scope};
 use scalar::Scalar;
@@ -31,11 +33,19 @@ pub use term::Term;
 pub enum Encoding {
     /// JSON, UTF-8.
     Json,
+    /// Binary encoding of Avro.
+    Avro,
+    /// Messages of Protocol Buffers.
+    Protobuf,
 }
 
 impl Encoding {
     /// Every encoding with its name in the configuration.
-    pub const NAMES: [(&str, Self); 1] = [("json", Self::Json)];
+    pub const NAMES: [(&str, Self); 3] = [
+        ("json", Self::Json),
+        ("avro", Self::Avro),
+        ("protobuf", Self::Protobuf),
+    ];
 }
 
 /// Form of the records of a mapping.
@@ -56,23 +66,29 @@ impl Form {
         framing: Framing::None,
         compression: Compression::None,
     };
+}
 
-    /// Returns the content of a payload without compression.
-    fn content(self, payload: &[u8]) -> Result<&[u8], Rejection> {
-        match self.framing {
-            Framing::None => Ok(payload),
-            Framing::Confluent if payload.is_empty() => Ok(payload),
-            Framing::Confluent => framing::unframed(payload)
-                .map(|(_, content)| content)
-                .ok_or_else(|| {
-                    Rejection::new(
-                        Reason::NotJson,
-                        "the record is not framed for a schema registry: it begins with another byte \
-                         than 0; set framing: none",
-                    )
-                }),
-        }
-    }
+/// Rejection of a record without the framing of its format.
+#[cold]
+fn not_framed(encoding: Encoding, beginning: &str) -> Rejection {
+    let reason = match encoding {
+        Encoding::Json => Reason::NotJson,
+        Encoding::Avro => Reason::NotAvro,
+        Encoding::Protobuf => Reason::NotProtobuf,
+    };
+    Rejection::new(
+        reason,
+        format_args!("the record does not begin with {beginning}; set framing: none"),
+    )
+}
+
+/// Content of a record, with its schema.
+#[derive(Clone, Copy)]
+enum Content<'a> {
+    Json(&'a str),
+    Avro(&'a avro::Schema, &'a [u8]),
+    /// Schema, place of the message, message.
+    Protobuf(&'a protobuf::Schema, usize, &'a [u8]),
 }
 
 /// Problem of a mapping, with its path in it (`.search.fields.ts`).
@@ -89,6 +105,7 @@ pub struct Problem {
 pub struct Mapped {
     name: String,
     form: Form,
+    schemas: Schemas,
     term: Term,
     search: Option<Plan>,
     feedback: Option<Plan>,
@@ -97,7 +114,8 @@ pub struct Mapped {
 impl PartialEq for Mapped {
     fn eq(&self, other: &Self) -> bool {
         // The plans follow from the term.
-        self.name == other.name && self.form == other.form && self.term == other.term
+        let is_form = self.form == other.form && self.schemas == other.schemas;
+        is_form && self.name == other.name && self.term == other.term
     }
 }
 
@@ -144,6 +162,7 @@ impl Mapped {
             Ok(Self {
                 name,
                 form,
+                schemas: Schemas::default(),
                 term,
                 search,
                 feedback,
@@ -151,6 +170,17 @@ impl Mapped {
         } else {
             Err(problems)
         }
+    }
+
+    /// The same with the schemas of its records.
+    #[must_use]
+    pub fn with_schemas(self, schemas: Schemas) -> Self {
+        Self { schemas, ..self }
+    }
+
+    /// Cache of the schema registry; `None` without one.
+    pub fn cache(&self) -> Option<&std::sync::Arc<schema::SchemaCache>> {
+        self.schemas.cache()
     }
 
     /// Name of the format in the configuration.
@@ -192,6 +222,119 @@ impl Mapped {
         })
     }
 
+    /// Replaces the rejection of a payload that is in another form than that of the format.
+    #[cold]
+    pub(super) fn explained(&self, payload: &[u8], rejection: Rejection) -> Rejection {
+        let has_form = match (self.form.compression, self.form.framing) {
+            (Compression::None, Framing::None) => false,
+            (Compression::None, Framing::Confluent) => framing::unframed(payload).is_some(),
+            (Compression::None, Framing::SingleObject) => framing::single_object(payload).is_some(),
+            (Compression::Gzip | Compression::Zstd, _) => framing::is_compressed(payload),
+        };
+        if has_form {
+            rejection
+        } else {
+            framing::explained(payload, rejection)
+        }
+    }
+
+    /// Id of the schema that has to be received from the registry before a record can be decoded.
+    pub(super) fn missing_schema(&self, payload: &[u8], limits: &Limits) -> Option<u32> {
+        let cache = self.cache()?;
+        let inflated = self.form.compression.inflated(payload, limits).ok()?;
+        let (id, _) = framing::unframed(&inflated)?;
+        matches!(cache.get(id), Cached::Unknown).then_some(id)
+    }
+
+    /// Content of a payload without compression; `None` for another message than the mapping's.
+    fn content<'a>(
+        &'a self,
+        payload: &'a [u8],
+        limits: &Limits,
+    ) -> Result<Option<Content<'a>>, Rejection> {
+        let encoding = self.form.encoding;
+        let (id, content) = match self.form.framing {
+            _ if payload.is_empty() => (None, payload),
+            Framing::None => (None, payload),
+            Framing::Confluent => match framing::unframed(payload) {
+                Some((id, content)) => (Some(id), content),
+                None => return Err(not_framed(encoding, "the byte 0 and the id of a schema")),
+            },
+            Framing::SingleObject => match framing::single_object(payload) {
+                Some((fingerprint, content)) => {
+                    self.check_fingerprint(fingerprint)?;
+                    (None, content)
+                }
+                None => return Err(not_framed(encoding, "the bytes C3 01 of a single object")),
+            },
+        };
+        if encoding == Encoding::Json {
+            return text_of_any(content, limits).map(|text| Some(Content::Json(text)));
+        }
+        check_size(payload, limits)?;
+        if encoding == Encoding::Protobuf && framing::is_compressed(content) {
+            return Err(Rejection::new(
+                Reason::NotProtobuf,
+                "the record is compressed",
+            ));
+        }
+        let schema = self.schemas.of(id)?;
+        let has_names = self.schemas.cache().is_some();
+        let wanted = self.schemas.message.as_deref().filter(|_| has_names);
+        let content = match (encoding, &schema.0) {
+            (Encoding::Avro, schema::Kind::Avro(schema)) => {
+                let is_other = wanted.is_some_and(|wanted| schema.name.as_deref() != Some(wanted));
+                (!is_other).then_some(Content::Avro(schema, content))
+            }
+            (Encoding::Protobuf, schema::Kind::Protobuf(schema)) => {
+                let unknown = |problem: String| {
+                    Rejection::new(Reason::UnknownSchema, format_args!("the schema {problem}"))
+                };
+                let (path, content) = match self.form.framing {
+                    Framing::Confluent => protobuf::message_path(content)
+                        .map(|(path, content)| (Some(path), content))
+                        .map_err(|error| Rejection::new(Reason::NotProtobuf, error))?,
+                    Framing::None | Framing::SingleObject => (None, content),
+                };
+                let message = if let Some(path) = path.filter(|_| has_names) {
+                    schema.at(&path).ok_or_else(|| {
+                        unknown(format!(
+                            "has no message at {path:?}, which the record states"
+                        ))
+                    })?
+                } else {
+                    let name = self.schemas.message.as_deref();
+                    schema.message(name).map_err(unknown)?
+                };
+                let is_other = wanted.is_some_and(|wanted| schema.name(message) != Some(wanted));
+                (!is_other).then_some(Content::Protobuf(schema, message, content))
+            }
+            _ => {
+                return Err(Rejection::new(
+                    Reason::UnknownSchema,
+                    "the schema of the record is of another encoding; correct encoding",
+                ));
+            }
+        };
+        Ok(content)
+    }
+
+    fn check_fingerprint(&self, fingerprint: u64) -> Result<(), Rejection> {
+        match &self.schemas.of(None)?.0 {
+            schema::Kind::Avro(schema) if schema.fingerprint != fingerprint => {
+                let ours = schema.fingerprint;
+                Err(Rejection::new(
+                    Reason::UnknownSchema,
+                    format_args!(
+                        "the record has the schema with fingerprint {fingerprint:016x}, the file has \
+                         {ours:016x}"
+                    ),
+                ))
+            }
+            schema::Kind::Avro(_) | schema::Kind::Protobuf(_) => Ok(()),
+        }
+    }
+
     /// Decodes a record that holds a single event.
     pub(super) fn event<'a>(
         &'a self,
@@ -204,12 +347,15 @@ impl Mapped {
         if plan.each.is_some() || self.form.compression != Compression::None {
             return Ok(Decoded::Several);
         }
-        let record = Encoded {
-            payload: self.form.content(record.payload)?,
-            ..record
+        let Some(content) = self.content(record.payload, limits)? else {
+            return Ok(Decoded::Ignored);
         };
-        let event = plan.single(record, limits)?;
-        Ok(event.map_or(Decoded::Ignored, Decoded::Event))
+        match plan.single(content, record, limits) {
+            Ok(event) => Ok(event.map_or(Decoded::Ignored, Decoded::Event)),
+            // Nor does what is mended.
+            Err(_) if mended(content).is_some() => Ok(Decoded::Several),
+            Err(rejection) => Err(rejection),
+        }
     }
 
     /// Decodes a record, and passes its events to `visit`. Returns the counts of its events.
@@ -224,33 +370,57 @@ impl Mapped {
         visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
     ) -> Result<RecordCounts, Rejection> {
         let plan = self.plan_of(kind)?;
-        let mut counts = RecordCounts::default();
         let inflated = self.form.compression.inflated(record.payload, limits)?;
-        let record = Encoded {
-            payload: self.form.content(&inflated)?,
-            ..record
+        let Some(content) = self.content(&inflated, limits)? else {
+            return Ok(RecordCounts {
+                ignored: 1,
+                ..RecordCounts::default()
+            });
         };
-        match &plan.each {
-            Some(each) => plan.several(each, record, limits, &mut counts, visit)?,
-            None => match plan.single(record, limits)? {
+        let decoded = plan.events(content, record, limits, visit);
+        match (decoded, mended(content)) {
+            (Err(_), Some(text)) => plan.events(Content::Json(&text), record, limits, visit),
+            (decoded, _) => decoded,
+        }
+    }
+}
+
+/// Text of a record with halves of characters, in which each is replaced as in native events.
+fn mended(content: Content<'_>) -> Option<String> {
+    match content {
+        Content::Json(text) => without_half_characters(text),
+        Content::Avro(..) | Content::Protobuf(..) => None,
+    }
+}
+
+impl Plan {
+    fn events<'a>(
+        &'a self,
+        content: Content<'a>,
+        record: Encoded<'a>,
+        limits: &Limits,
+        visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
+    ) -> Result<RecordCounts, Rejection> {
+        let mut counts = RecordCounts::default();
+        match &self.each {
+            Some(each) => self.several(each, content, record, limits, &mut counts, visit)?,
+            None => match self.single(content, record, limits)? {
                 Some(event) => visit(Ok(event.as_ref())),
                 None => counts.ignored += 1,
             },
         }
         Ok(counts)
     }
-}
 
-impl Plan {
     /// Decodes a record of one event; `None` if the mapping does not select it.
     fn single<'a>(
         &'a self,
+        content: Content<'a>,
         record: Encoded<'a>,
         limits: &Limits,
     ) -> Result<Option<Event<'a>>, Rejection> {
-        let text = text_of_any(record.payload, limits)?;
         let mut found = self.event.found();
-        match self.event.read(text, record, limits, &mut found)? {
+        match self.event.read(content, record, limits, &mut found)? {
             None => self.build(found, limits),
             Some(()) => Ok(None),
         }
@@ -260,14 +430,14 @@ impl Plan {
     fn several<'a>(
         &'a self,
         each: &'a Each,
+        content: Content<'a>,
         record: Encoded<'a>,
         limits: &Limits,
         counts: &mut RecordCounts,
         visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
     ) -> Result<(), Rejection> {
-        let text = text_of_any(record.payload, limits)?;
         let mut outer = each.record.found();
-        each.record.read(text, record, limits, &mut outer)?;
+        each.record.read(content, record, limits, &mut outer)?;
         let events = outer.rows.pop().unwrap_or_default();
         for (index, mut found) in events.into_iter().enumerate() {
             for (from, to) in &each.copies {
@@ -308,20 +478,36 @@ impl Scope {
     /// Reads the values of a record. Returns a value if the mapping does not select it.
     fn read<'a>(
         &'a self,
-        text: &'a str,
+        content: Content<'a>,
         record: Encoded<'a>,
         limits: &Limits,
         found: &mut Found<'a>,
     ) -> Result<Option<()>, Rejection> {
         self.read_envelope(record, limits, found)?;
-        if let Err(error) = self.read_json(&self.root, text, limits, found) {
-            return match found.stop.take() {
-                Some(Stop::Ignored) => Ok(Some(())),
-                Some(Stop::Rejected(rejection)) => Err(rejection),
-                None => Err(not_json(text, &error)),
-            };
+        let walk = self.walk(&self.root, limits, found);
+        let broken = |reason| move |Broken(text)| Rejection::new(reason, text);
+        let read = match content {
+            Content::Json(text) => read_json(text, walk).map_err(|error| not_json(text, &error)),
+            Content::Avro(schema, bytes) => {
+                avro::read(schema, bytes, walk).map_err(broken(Reason::NotAvro))
+            }
+            Content::Protobuf(schema, message, bytes) => {
+                protobuf::read(schema, message, bytes, walk).map_err(broken(Reason::NotProtobuf))
+            }
+        };
+        match (read, found.stop.take()) {
+            (Ok(()), _) => Ok(None),
+            (Err(_), Some(Stop::Ignored)) => {
+                // A record in another form can have the value that is ignored where it stops the read.
+                if let Content::Avro(schema, bytes) = content
+                    && framing::may_be_other(bytes)
+                {
+                    avro::check(schema, bytes).map_err(broken(Reason::NotAvro))?;
+                }
+                Ok(Some(()))
+            }
+            (Err(_), Some(Stop::Rejected(rejection))) | (Err(rejection), None) => Err(rejection),
         }
-        Ok(None)
     }
 
     /// Reads the values around the payload.
@@ -350,7 +536,7 @@ impl Scope {
             }
         }
         if let (Some(root), Scalar::Text(Cow::Borrowed(key))) = (&self.key, text(envelope.key()))
-            && let Err(error) = self.read_json(root, key, limits, found)
+            && let Err(error) = read_json(key, self.walk(root, limits, found))
         {
             found.stop = None;
             return Err(Rejection::new(
@@ -361,21 +547,23 @@ impl Scope {
         Ok(())
     }
 
-    fn read_json<'a>(
+    fn walk<'f, 'a>(
         &'a self,
         root: &'a Node,
-        text: &'a str,
-        limits: &Limits,
-        found: &mut Found<'a>,
-    ) -> Result<(), serde_json::Error> {
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let walk = Walk {
+        limits: &'f Limits,
+        found: &'f mut Found<'a>,
+    ) -> Walk<'f, 'a> {
+        Walk {
             node: root,
             lists: &self.lists,
             found,
             limits,
-        };
-        walk.deserialize(&mut deserializer)?;
-        deserializer.end()
+        }
     }
+}
+
+fn read_json<'a>(text: &'a str, walk: Walk<'_, 'a>) -> Result<(), serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    walk.deserialize(&mut deserializer)?;
+    deserializer.end()
 }

@@ -15,7 +15,6 @@ mod proto;
 mod search;
 mod span;
 mod value;
-mod wire;
 
 use crate::event::{
     Acceptance, EvaluationCounts, Limits, Reason, Rejection, Search, SpanCounts, SpanOutcome,

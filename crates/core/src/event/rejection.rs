@@ -34,6 +34,10 @@ pub enum Reason {
     NotJson,
     /// Not the expected Protocol Buffers message, or a truncated one.
     NotProtobuf,
+    /// Not Avro of the expected schema, or truncated Avro.
+    NotAvro,
+    /// The schema registry has no usable schema of this id, or a single object has another schema.
+    UnknownSchema,
     /// A required field is missing.
     MissingField,
     /// A known field has a value of the wrong type.
@@ -50,12 +54,14 @@ pub enum Reason {
 
 impl Reason {
     /// Every reason, in the order of [`Reason::index`].
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Empty,
         Self::TooLarge,
         Self::NotUtf8,
         Self::NotJson,
         Self::NotProtobuf,
+        Self::NotAvro,
+        Self::UnknownSchema,
         Self::MissingField,
         Self::WrongType,
         Self::BadValue,
@@ -77,6 +83,8 @@ impl Reason {
             Self::NotUtf8 => "not_utf8",
             Self::NotJson => "not_json",
             Self::NotProtobuf => "not_protobuf",
+            Self::NotAvro => "not_avro",
+            Self::UnknownSchema => "unknown_schema",
             Self::MissingField => "missing_field",
             Self::WrongType => "wrong_type",
             Self::BadValue => "bad_value",
@@ -102,6 +110,14 @@ impl Reason {
             Self::NotProtobuf => {
                 "send ExportTraceServiceRequest messages (traces.encoding: otlp_proto), or set \
                  kafka.search_format or kafka.feedback_format"
+            }
+            Self::NotAvro => {
+                "set encoding, framing and schema of the format to those of the producer \
+                 (docs/connect/own-records.md)"
+            }
+            Self::UnknownSchema => {
+                "set registry.url to the registry of the producer, or schema to the file of its schema \
+                 (docs/connect/own-records.md)"
             }
             Self::MissingField | Self::WrongType | Self::BadValue => {
                 "correct the producer by schemas/ and docs/events.md, or map its records in the section \

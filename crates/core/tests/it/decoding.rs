@@ -1,6 +1,8 @@
 //! Decoding of bytes to events: every field is read, every rejection names the wrong field, and no
 //! input makes the decoder panic.
 
+mod avro_writer;
+mod encodings;
 mod hostile;
 mod mapped;
 mod parser;

@@ -55,13 +55,31 @@ fn absent(sources: &Sources) -> Rejection {
     )
 }
 
+fn converted<'a, T>(
+    found: Option<(&'a Sources, Scalar<'a>)>,
+    expected: &str,
+    convert: impl FnOnce(&Scalar<'a>) -> Option<T>,
+) -> Result<Option<T>, Rejection> {
+    let Some((sources, value)) = found else {
+        return Ok(None);
+    };
+    let converted = convert(&value);
+    converted.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)))
+}
+
 impl<'a> Values<'_, 'a> {
     fn sources(&self, field: usize) -> Option<&'a Sources> {
         self.fields.get(field)?.as_ref()
     }
 
-    /// Value of a field with its sources; `None` if it is absent.
+    /// Value of a field with its sources; `None` if it is absent, or a number that is left out.
     fn get(&self, field: usize) -> Option<(&'a Sources, Scalar<'a>)> {
+        let found = self.get_number(field);
+        found.filter(|(_, value)| *value != Scalar::Unset)
+    }
+
+    /// Value of a field that can be 0.
+    fn get_number(&self, field: usize) -> Option<(&'a Sources, Scalar<'a>)> {
         let sources = self.sources(field)?;
         let value = sources.value(self.slots);
         (value != Scalar::Absent).then_some((sources, value))
@@ -73,11 +91,7 @@ impl<'a> Values<'_, 'a> {
         expected: &str,
         convert: impl FnOnce(&Scalar<'a>) -> Option<T>,
     ) -> Result<Option<T>, Rejection> {
-        let Some((sources, value)) = self.get(field) else {
-            return Ok(None);
-        };
-        let converted = convert(&value);
-        converted.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)))
+        converted(self.get(field), expected, convert)
     }
 
     fn id(&self, field: usize) -> Result<Option<Id<'a>>, Rejection> {
@@ -89,11 +103,12 @@ impl<'a> Values<'_, 'a> {
     }
 
     fn number(&self, field: usize) -> Result<Option<f64>, Rejection> {
-        self.of(field, "a number", Scalar::number)
+        converted(self.get_number(field), "a number", Scalar::number)
     }
 
     fn whole<T: TryFrom<i64>>(&self, field: usize) -> Result<Option<T>, Rejection> {
-        let Some(number) = self.of(field, "a whole number", Scalar::whole)? else {
+        let found = self.get_number(field);
+        let Some(number) = converted(found, "a whole number", Scalar::whole)? else {
             return Ok(None);
         };
         let sources = self.sources(field);
@@ -102,9 +117,21 @@ impl<'a> Values<'_, 'a> {
             .map_err(|_| sources.map_or_else(|| json::bad("", ""), out_of_range))
     }
 
+    /// Whole number that is never 0.
+    fn counted<T: TryFrom<i64>>(&self, field: usize) -> Result<Option<T>, Rejection> {
+        match self.get(field) {
+            None => Ok(None),
+            Some(_) => self.whole(field),
+        }
+    }
+
     /// Position that counts from `base`, as one that counts from 1.
     fn position(&self, field: usize, base: u32) -> Result<Option<u32>, Rejection> {
-        let Some(position) = self.whole::<u32>(field)? else {
+        let position = match base {
+            0 => self.whole::<u32>(field)?,
+            _ => self.counted(field)?,
+        };
+        let Some(position) = position else {
             return Ok(None);
         };
         if position < base {
@@ -335,8 +362,8 @@ impl Plan {
             trace_id: it.id(F::TraceId as usize)?,
             application: it.text(F::Application as usize)?,
             total_hits: it.whole(F::TotalHits as usize)?,
-            page: it.whole(F::Page as usize)?,
-            page_size: it.whole(F::PageSize as usize)?,
+            page: it.counted(F::Page as usize)?,
+            page_size: it.counted(F::PageSize as usize)?,
             is_filtered: it
                 .get(F::Filters as usize)
                 .is_some_and(|(_, value)| value.is_set()),
@@ -398,7 +425,7 @@ impl Plan {
         };
         let ts = it.time(F::Ts as usize, self.time)?;
         let name = it.required(F::Type as usize, it.text(F::Type as usize)?)?;
-        let value = match it.get(F::Value as usize) {
+        let value = match it.get_number(F::Value as usize) {
             None => None,
             Some((sources, value)) => Some(match (value.truth(), value.number()) {
                 (Some(truth), _) => FeedbackValue::Bool(truth),
@@ -433,6 +460,7 @@ impl Plan {
                 position.map(|position| position.to_string()).as_deref(),
             ]),
         };
+        let max = it.of(F::Max as usize, "a number", Scalar::number)?;
         Ok(FeedbackWire {
             event_id,
             ts,
@@ -442,8 +470,12 @@ impl Plan {
             object_id,
             position,
             value,
-            min: it.number(F::Min as usize)?,
-            max: it.number(F::Max as usize)?,
+            // Without the other bound, a bound that is left out is none.
+            min: match max {
+                Some(_) => it.number(F::Min as usize)?,
+                None => it.of(F::Min as usize, "a number", Scalar::number)?,
+            },
+            max,
             dwell_ms: it.number(F::DwellMs as usize)?,
             name: Some(it.text(F::Name as usize)?.unwrap_or(name)),
             ..FeedbackWire::default()

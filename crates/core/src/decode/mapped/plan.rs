@@ -167,16 +167,18 @@ pub(super) struct Sources {
 impl Sources {
     /// Value of the first source that is present.
     pub(super) fn value<'a>(&'a self, slots: &[Scalar<'a>]) -> Scalar<'a> {
+        let mut last = Scalar::Absent;
         for source in &self.sources {
             match source {
                 Source::Slot(slot) => match slots.get(*slot) {
                     None | Some(Scalar::Absent) => {}
+                    Some(Scalar::Unset) => last = Scalar::Unset,
                     Some(value) => return value.clone(),
                 },
                 Source::Constant(text) => return Scalar::Text(text.as_str().into()),
             }
         }
-        Scalar::Absent
+        last
     }
 
     fn only_slot(&self) -> Option<usize> {

@@ -26,6 +26,8 @@ pub(super) enum Scalar<'a> {
     Bool(bool),
     /// Time, from an encoding that states the unit of times.
     Time(EventTime),
+    /// Number that Protocol Buffers leave out: 0, or none where 0 is not valid.
+    Unset,
     /// List of scalars.
     List(Vec<Self>),
     /// Value that no field can have.
@@ -42,6 +44,7 @@ impl<'a> Scalar<'a> {
             Self::Float(_) => "a number",
             Self::Bool(_) => "a boolean",
             Self::Time(_) => "a time",
+            Self::Unset => "0",
             Self::List(_) => "a list",
             Self::Other(kind) => kind,
         }
@@ -56,6 +59,7 @@ impl<'a> Scalar<'a> {
             Self::Float(number) => Cow::Owned(number.to_string()),
             Self::Bool(true) => Cow::Borrowed("true"),
             Self::Bool(false) => Cow::Borrowed("false"),
+            Self::Unset => Cow::Borrowed("0"),
             Self::Absent | Self::Time(_) | Self::List(_) | Self::Other(_) => return None,
         })
     }
@@ -78,6 +82,7 @@ impl<'a> Scalar<'a> {
             Self::Int(number) => *number as f64,
             Self::Uint(number) => *number as f64,
             Self::Float(number) => *number,
+            Self::Unset => 0.0,
             Self::Text(text) => text.trim().parse().ok()?,
             _ => return None,
         };
@@ -89,6 +94,7 @@ impl<'a> Scalar<'a> {
         match self {
             Self::Int(number) => Some(*number),
             Self::Uint(number) => i64::try_from(*number).ok(),
+            Self::Unset => Some(0),
             // 3.0 is formatted as 3; a fraction does not parse as an integer.
             Self::Float(number) => number.to_string().parse().ok(),
             Self::Text(text) => text.trim().parse().ok(),
@@ -110,7 +116,7 @@ impl<'a> Scalar<'a> {
     pub(super) fn value(&self) -> Option<Value<'a>> {
         Some(match self {
             Self::Text(text) => Value::Text(Text(text.clone())),
-            Self::Int(_) | Self::Uint(_) => Value::Text(Text(self.text()?)),
+            Self::Int(_) | Self::Uint(_) | Self::Unset => Value::Text(Text(self.text()?)),
             Self::Float(number) => Value::Number(*number),
             Self::Bool(truth) => Value::Bool(*truth),
             Self::Absent => return None,
@@ -121,7 +127,7 @@ impl<'a> Scalar<'a> {
     /// Returns true for any value but false, and an empty text, list or object.
     pub(super) fn is_set(&self) -> bool {
         match self {
-            Self::Absent | Self::Bool(false) => false,
+            Self::Absent | Self::Unset | Self::Bool(false) => false,
             Self::Text(text) => !text.is_empty(),
             Self::List(values) => !values.is_empty(),
             Self::Other(kind) => *kind != EMPTY_OBJECT,

@@ -316,6 +316,11 @@ impl<'de: 'a, 'a> Visitor<'de> for Walk<'_, 'a> {
         self.capture(time.unwrap_or(Scalar::Other("a time out of range")))
     }
 
+    /// Numbers that Protocol Buffers leave out.
+    fn visit_u128<E: Error>(self, _: u128) -> Result<(), E> {
+        self.capture(Scalar::Unset)
+    }
+
     fn visit_unit<E: Error>(self) -> Result<(), E> {
         if self.node.list.is_some() {
             return Ok(());

@@ -6,13 +6,13 @@
 
 use std::borrow::Cow;
 
+use super::super::wire::{Field, Fields, Malformed};
 use super::feedback::{Item, ItemAttributes, Target};
 use super::mapping::Mapping;
 use super::span::{
     Attributes, EXCEPTION, EXCEPTION_TYPE, ExceptionType, Resource, STATUS_ERROR, Span, id,
 };
 use super::value::{Raw, key_value};
-use super::wire::{Field, Fields, Malformed};
 
 /// Checks the structure of a record. Returns the number of its spans.
 ///

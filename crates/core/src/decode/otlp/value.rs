@@ -6,8 +6,8 @@ use std::fmt;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 
+use super::super::wire::{Fields, Malformed};
 use super::json;
-use super::wire::{Fields, Malformed};
 
 /// Maximum depth of nested values.
 pub(super) const MAX_DEPTH: usize = 16;

@@ -32,9 +32,11 @@ pub(super) enum Field<'a> {
     Varint(u64),
     /// Eight bytes.
     Fixed64(u64),
+    /// Four bytes.
+    Fixed32(u32),
     /// Bytes, text or message.
     Bytes(&'a [u8]),
-    /// Four bytes, or a group. No message that is read here has a field of these types.
+    /// Group, which is skipped.
     Skipped,
 }
 
@@ -46,7 +48,9 @@ impl<'a> Field<'a> {
     pub(super) fn bytes(self, number: u32) -> Result<&'a [u8], Malformed> {
         match self {
             Self::Bytes(bytes) => Ok(bytes),
-            Self::Varint(_) | Self::Fixed64(_) | Self::Skipped => Err(Malformed::Type(number)),
+            Self::Varint(_) | Self::Fixed64(_) | Self::Fixed32(_) | Self::Skipped => {
+                Err(Malformed::Type(number))
+            }
         }
     }
 
@@ -57,7 +61,9 @@ impl<'a> Field<'a> {
     pub(super) fn varint(self, number: u32) -> Result<u64, Malformed> {
         match self {
             Self::Varint(value) => Ok(value),
-            Self::Bytes(_) | Self::Fixed64(_) | Self::Skipped => Err(Malformed::Type(number)),
+            Self::Bytes(_) | Self::Fixed64(_) | Self::Fixed32(_) | Self::Skipped => {
+                Err(Malformed::Type(number))
+            }
         }
     }
 
@@ -68,7 +74,9 @@ impl<'a> Field<'a> {
     pub(super) fn fixed64(self, number: u32) -> Result<u64, Malformed> {
         match self {
             Self::Fixed64(value) => Ok(value),
-            Self::Bytes(_) | Self::Varint(_) | Self::Skipped => Err(Malformed::Type(number)),
+            Self::Bytes(_) | Self::Varint(_) | Self::Fixed32(_) | Self::Skipped => {
+                Err(Malformed::Type(number))
+            }
         }
     }
 }
@@ -83,6 +91,11 @@ impl<'a> Fields<'a> {
     /// Fields of `message`.
     pub(super) fn of(message: &'a [u8]) -> Self {
         Self { rest: message }
+    }
+
+    /// Bytes that were not read yet.
+    pub(super) fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     /// Reads the next field with its number; `None` at the end of the message.
@@ -103,10 +116,7 @@ impl<'a> Fields<'a> {
                 self.skip_group(number)?;
                 Field::Skipped
             }
-            5 => {
-                self.take(4)?;
-                Field::Skipped
-            }
+            5 => Field::Fixed32(u32::from_le_bytes(*self.take_array()?)),
             _ => return Err(Malformed::Key),
         };
         Ok(Some((number, field)))
@@ -122,8 +132,12 @@ impl<'a> Fields<'a> {
         Ok((number, u8::try_from(key & 7).unwrap_or_default()))
     }
 
+    /// Reads a variable-length integer.
+    ///
+    /// # Errors
+    /// The bytes are not one.
     #[inline]
-    fn varint(&mut self) -> Result<u64, Malformed> {
+    pub(super) fn varint(&mut self) -> Result<u64, Malformed> {
         if let [first, rest @ ..] = self.rest
             && *first < 0x80
         {
@@ -155,8 +169,12 @@ impl<'a> Fields<'a> {
         self.take(length)
     }
 
+    /// Takes the next bytes.
+    ///
+    /// # Errors
+    /// There are fewer.
     #[inline]
-    fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
+    pub(super) fn take(&mut self, length: usize) -> Result<&'a [u8], Malformed> {
         let (taken, rest) = self
             .rest
             .split_at_checked(length)
@@ -165,7 +183,11 @@ impl<'a> Fields<'a> {
         Ok(taken)
     }
 
-    fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], Malformed> {
+    /// Takes the next bytes as an array.
+    ///
+    /// # Errors
+    /// There are fewer.
+    pub(super) fn take_array<const N: usize>(&mut self) -> Result<&'a [u8; N], Malformed> {
         let (taken, rest) = self.rest.split_first_chunk().ok_or(Malformed::Truncated)?;
         self.rest = rest;
         Ok(taken)
