@@ -9,7 +9,8 @@
 //! The path of a value: `layers` merges text and records its origin; `reader` parses text into
 //! values and collects problems; `keys` is the table of all keys;
 //! one module for each part of the result checks across keys. Only this module knows keys. It must not know the effects
-//! of the values: it opens no connection, and reads no file but those it is given. [`settings`]
+//! of the values: it opens no connection, and reads no file but those it is given and the schemas that
+//! formats name. [`settings`]
 //! returns every value with its place, for users.
 
 pub mod container;
@@ -28,6 +29,7 @@ mod objectives;
 mod probe;
 mod problem;
 mod reader;
+mod registry;
 mod setting;
 mod summary;
 mod units;
@@ -66,6 +68,8 @@ pub struct Config {
     pub kafka: rankgauge_kafka::Settings,
     /// Record formats of the topics.
     pub formats: Formats,
+    /// Schema registry.
+    pub registry: Option<crate::registry::Settings>,
     /// Worker threads, each with its own consumer; 1 to 256.
     pub workers: usize,
     /// True to commit the offsets of a topic of which no record decodes.
@@ -235,9 +239,11 @@ fn read(reader: &mut Reader) -> Config {
             text,
         );
     }
+    let registry = registry::read(reader);
     Config {
         kafka,
-        formats: formats::read(reader),
+        formats: formats::read(reader, registry.is_some()),
+        registry,
         workers,
         commit_undecodable: reader.get(&keys::COMMIT_UNDECODABLE),
         commit_interval: reader.get(&keys::COMMIT_INTERVAL),

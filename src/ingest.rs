@@ -18,6 +18,7 @@ pub mod pace;
 mod publisher;
 mod recovery;
 pub mod replay;
+mod schemas;
 pub mod source;
 mod stalled;
 mod startup;
@@ -228,14 +229,15 @@ impl Worker {
                 break;
             }
             let Polled {
-                records,
+                mut records,
                 has_problem,
             } = polled?;
+            let is_deferred = schemas::defer(&self.consumer, &self.context, &mut records);
             let is_idle = records.is_empty();
             if let [record] = &*records {
                 let (kind, at) = (self.consumer.kind_of(record), position(record));
-                let is_deferred = self.consumer.member().engine.must_defer(kind, at);
-                if is_deferred {
+                let must_defer = self.consumer.member().engine.must_defer(kind, at);
+                if must_defer {
                     self.consumer.defer(record);
                     break;
                 }
@@ -254,7 +256,7 @@ impl Worker {
                 note_rejection(context, rejected, &mut self.rejection_log);
             }
             let is_full = has_rejected && self.consumer.member().outstanding.is_full();
-            if is_idle || has_problem || is_full {
+            if is_idle || has_problem || is_full || is_deferred {
                 break;
             }
         }
@@ -285,22 +287,22 @@ impl Worker {
             self.consumer.commit_async();
         }
         self.catch_up(now);
-        let deferred = self
-            .consumer
-            .drain_deferred(|member, kind, partition, offset| {
-                let at = Position { partition, offset };
-                !member.engine.must_defer(kind, at)
-            });
-        let letters = self.dead_letters.as_ref();
-        let (consumer, context) = (&self.consumer, &self.context);
-        for rejected in process(
-            consumer,
-            context,
-            (&mut self.recent_sessions, &mut self.undecodable),
-            letters,
-            &deferred,
-        ) {
-            note_rejection(context, rejected, &mut self.rejection_log);
+        loop {
+            let deferred = schemas::drain(&self.consumer, &self.context);
+            if deferred.is_empty() {
+                break;
+            }
+            let letters = self.dead_letters.as_ref();
+            let (consumer, context) = (&self.consumer, &self.context);
+            for rejected in process(
+                consumer,
+                context,
+                (&mut self.recent_sessions, &mut self.undecodable),
+                letters,
+                &deferred,
+            ) {
+                note_rejection(context, rejected, &mut self.rejection_log);
+            }
         }
         self.undecodable.report(&self.context);
         self.handle_stalls();
@@ -331,7 +333,8 @@ impl Worker {
         stalled.handle(consumer, context, &mut |record| {
             let (kind, at) = (consumer.kind_of(record), position(record));
             let member = consumer.member();
-            if member.engine.must_defer(kind, at) || member.outstanding.is_full() {
+            let must_defer = member.engine.must_defer(kind, at) || member.outstanding.is_full();
+            if must_defer || schemas::is_missing(context, kind, record) {
                 return false;
             }
             drop(member);

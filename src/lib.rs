@@ -22,9 +22,11 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "demo")]
 pub mod demo;
+mod https;
 pub mod ingest;
 pub mod init;
 pub mod live_check;
 pub mod log;
 pub mod reach;
+pub mod registry;
 pub mod tail;

@@ -15,6 +15,8 @@ mod sample;
 use std::time::Duration;
 
 use crate::config::Config;
+use crate::registry::Blocking;
+use rankgauge_core::decode::Encoded;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_kafka::Error;
@@ -85,6 +87,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
         }
     }
     let wall = wall_now();
+    findings.extend(receive_schemas(config, &by_kind));
     let sample = Sample::decode(config, gold, &by_kind, wall);
     findings.extend(records::check(config, &by_kind, &sample));
     findings.extend(keys::check(config, &sample));
@@ -92,6 +95,30 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
     findings.extend(coverage::check(config, gold, &sample));
     findings.extend(load::check(config, &sample));
     findings
+}
+
+/// Requests the schemas of the sampled records.
+fn receive_schemas(config: &Config, samples: &[Option<TopicSample>; 2]) -> Option<Finding> {
+    let mut schemas = match Blocking::new(config.registry.as_ref()) {
+        Ok(schemas) => schemas,
+        Err(problem) => {
+            let text = format!("{problem:#}");
+            return Some(Finding::error("registry", text, "correct registry.ca_file"));
+        }
+    };
+    for kind in Kind::ALL {
+        let records = samples[kind.index()].iter().flat_map(|it| &it.records);
+        for record in records {
+            let payload = Encoded::from(record).payload;
+            schemas.receive(&config.formats, kind, payload, &config.engine.record_limits);
+        }
+    }
+    let problem = schemas.problem()?;
+    Some(Finding::error(
+        "registry",
+        problem.to_owned(),
+        "start the registry, or correct the section registry",
+    ))
 }
 
 /// Checks the topics. Returns the number of partitions of each that can be read.

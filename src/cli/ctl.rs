@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::io::Read as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -12,12 +11,12 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
 
 use super::failure::Failure;
 use super::output::OutputFormat;
 use super::settings::SettingsArguments;
 use crate::config::SettingValue;
+use crate::https;
 use rankgauge_eval::text_layout::{count_of, escape_controls};
 
 /// Variable with the password of `--user`.
@@ -174,21 +173,10 @@ impl Client {
             let encoded = BASE64_STANDARD.encode(format!("{user}:{password}"));
             Ok(format!("Basic {encoded}"))
         });
-        let mut config = ureq::Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None);
-        if url.starts_with("https://") {
-            let roots = roots(connection.ca_file.as_deref()).map_err(Failure::Usage)?;
-            let provider = Arc::new(rustls::crypto::ring::default_provider());
-            let tls = TlsConfig::builder()
-                .root_certs(roots)
-                .unversioned_rustls_crypto_provider(provider);
-            config = config.tls_config(tls.build());
-        }
+        let agent = https::agent(&url, connection.ca_file.as_deref(), "--ca-file", TIMEOUT)
+            .map_err(Failure::Usage)?;
         Ok(Self {
-            agent: config.build().new_agent(),
+            agent,
             url,
             authorization: authorization.transpose()?,
         })
@@ -284,31 +272,6 @@ fn configured_url(settings: &SettingsArguments) -> Result<String, Failure> {
 
 fn has_tls(web_config: &Path) -> bool {
     std::fs::read_to_string(web_config).is_ok_and(|text| text.contains("tls_server_config"))
-}
-
-fn roots(file: Option<&Path>) -> anyhow::Result<RootCerts> {
-    let certificates: Vec<Certificate<'static>> = match file {
-        Some(path) => {
-            let pem = std::fs::read(path)
-                .with_context(|| format!("--ca-file {} cannot be read", path.display()))?;
-            parse_pem(&pem)
-                .filter_map(|item| match item {
-                    Ok(PemItem::Certificate(certificate)) => Some(certificate),
-                    _ => None,
-                })
-                .collect()
-        }
-        None => rustls_native_certs::load_native_certs()
-            .certs
-            .iter()
-            .map(|certificate| Certificate::from_der(certificate).to_owned())
-            .collect(),
-    };
-    anyhow::ensure!(
-        !certificates.is_empty(),
-        "no certificates of authorities in PEM are found; name a file with --ca-file"
-    );
-    Ok(RootCerts::new_with_certs(&certificates))
 }
 
 /// Text at a JSON pointer, safe to display.

@@ -20,6 +20,7 @@ use super::settings::SettingsArguments;
 use crate::app::signals::stop_signal;
 use crate::config::Config;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
+use crate::registry::Blocking;
 use crate::tail::{Describer, Line, RecordPlace};
 use rankgauge_core::event::{Kind, Reason};
 use rankgauge_core::gold;
@@ -113,6 +114,7 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
     } else {
         config.formats.clone()
     };
+    let mut schemas = Blocking::new(config.registry.as_ref())?;
     let mut describer = Describer::new(&formats, &config.engine, gold);
     let mut left = arguments.count.unwrap_or(u64::MAX);
     let mut failed = None;
@@ -137,6 +139,12 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
             }
             left = left.saturating_sub(1);
         };
+        schemas.receive(
+            &formats,
+            record.kind,
+            record.payload,
+            &config.engine.record_limits,
+        );
         describer.describe(record.kind, place, (&record).into(), wall_now(), &mut print);
         left > 0 && failed.is_none()
     };

@@ -2,19 +2,24 @@
 //! `kafka.feedback_format`, and the sections `formats`, `ubi` and `otlp`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::key::{Checked, Key, List};
 use super::reader::Reader;
 use super::{keys, values};
-use rankgauge_core::decode::mapped::{Form, Mapped, Term};
+use rankgauge_core::decode::framing::Framing;
+use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::otlp::{Mapping, Source};
+use rankgauge_core::decode::schema::{Schema, SchemaCache, Schemas, Source as SchemaSource};
 use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::event::Kind;
 
-pub(super) fn read(reader: &mut Reader) -> Formats {
-    let own = own(reader);
+/// Record formats. `has_registry` is true if there is a schema registry.
+pub(super) fn read(reader: &mut Reader, has_registry: bool) -> Formats {
+    let cache = has_registry.then(Arc::<SchemaCache>::default);
+    let own = own(reader, cache.as_ref());
     let (search, search_mapping) = format(reader, Kind::Search, &own);
     let (feedback, feedback_mapping) = format(reader, Kind::Feedback, &own);
     Formats {
@@ -60,8 +65,13 @@ fn format(
     (format, None)
 }
 
-/// Formats with a mapping, by name; `None` for one with problems, which are reported.
-fn own(reader: &mut Reader) -> BTreeMap<String, Option<Arc<Mapped>>> {
+/// Formats with a mapping, by name; `None` for one with problems, which are reported, and for one that no
+/// topic uses.
+fn own(
+    reader: &mut Reader,
+    cache: Option<&Arc<SchemaCache>>,
+) -> BTreeMap<String, Option<Arc<Mapped>>> {
+    let used = [&keys::SEARCH_FORMAT, &keys::FEEDBACK_FORMAT].map(|key| reader.text(&key.path));
     let mut own = BTreeMap::new();
     for (name, section) in reader.named(&keys::FORMATS) {
         if Format::NAMES.iter().any(|(reserved, _)| *reserved == name) {
@@ -74,8 +84,16 @@ fn own(reader: &mut Reader) -> BTreeMap<String, Option<Arc<Mapped>>> {
             compression: reader.get(&keys::COMPRESSION.of(&section)),
         };
         let path = keys::MAPPING.of(&section).path.into_owned();
-        let mapped = if let Some(term) = reader.term(&path) {
-            compiled(reader, &name, form, term, &path)
+        let is_used = used.iter().flatten().any(|used| *used == name);
+        let term = reader.term(&path);
+        let mapped = if let Some(term) = term {
+            is_used
+                .then(|| {
+                    let schemas = schemas(reader, form, &section, cache);
+                    let mapped = compiled(reader, &name, form, term, &path)?;
+                    Some(Arc::new(mapped.with_schemas(schemas?)))
+                })
+                .flatten()
         } else {
             if !reader.is_written(&path) {
                 reader.problem(&path, "is missing");
@@ -87,21 +105,124 @@ fn own(reader: &mut Reader) -> BTreeMap<String, Option<Arc<Mapped>>> {
     own
 }
 
-/// Compiled mapping; `None` if it has problems, which are reported.
-fn compiled(
+/// Schemas of the records of a format; `None` if there are problems, which are reported.
+fn schemas(
     reader: &mut Reader,
-    name: &str,
     form: Form,
-    term: Term,
-    path: &str,
-) -> Option<Arc<Mapped>> {
+    section: &str,
+    cache: Option<&Arc<SchemaCache>>,
+) -> Option<Schemas> {
+    let (schema_key, message_key) = (keys::SCHEMA.of(section), keys::MESSAGE.of(section));
+    let framing = keys::FRAMING.of(section).path;
+    let file = reader.find(&schema_key);
+    let message = reader.find(&message_key);
+    if form.framing == Framing::SingleObject && form.encoding != Encoding::Avro {
+        reader.problem(
+            &framing,
+            "single_object is a framing of Avro; set encoding: avro",
+        );
+        return None;
+    }
+    if form.encoding == Encoding::Json {
+        for (key, is_set) in [
+            (&schema_key.path, file.is_some()),
+            (&message_key.path, message.is_some()),
+        ] {
+            if is_set {
+                reader.problem(
+                    key,
+                    "has no effect: JSON needs no schema; remove it, or set encoding",
+                );
+            }
+        }
+        return Some(Schemas::default());
+    }
+    let Some(file) = file else {
+        if form.framing == Framing::Confluent
+            && let Some(cache) = cache
+        {
+            return Some(Schemas {
+                source: SchemaSource::Registry(Arc::clone(cache)),
+                message,
+            });
+        }
+        if !reader.is_written(&schema_key.path) {
+            let text = match form.framing {
+                Framing::Confluent => {
+                    "is missing; name the file of the schema, or set registry.url"
+                }
+                Framing::None | Framing::SingleObject => "is missing; name the file of the schema",
+            };
+            reader.problem(&schema_key.path, text);
+        }
+        return None;
+    };
+    let schema = schema_of_file(
+        reader,
+        form.encoding,
+        &file,
+        &schema_key.path,
+        message.as_deref(),
+    )?;
+    Some(Schemas {
+        source: SchemaSource::File(Arc::new(schema)),
+        message,
+    })
+}
+
+/// Schema of a file; `None` if there are problems, which are reported.
+fn schema_of_file(
+    reader: &mut Reader,
+    encoding: Encoding,
+    file: &Path,
+    key: &str,
+    message: Option<&str>,
+) -> Option<Schema> {
+    let path = located(reader, file, key);
+    let name = path.display();
+    let content = match std::fs::read(&path) {
+        Ok(content) => content,
+        Err(error) => {
+            reader.problem(key, format!("{name} cannot be read: {error}"));
+            return None;
+        }
+    };
+    let text = || std::str::from_utf8(&content).map_err(|_| "is not UTF-8".to_owned());
+    let schema = match encoding {
+        Encoding::Json | Encoding::Avro => text().and_then(|text| Schema::avro(text, &[], message)),
+        Encoding::Protobuf if path.extension().is_some_and(|it| it == "proto") => {
+            Schema::protobuf(&content, &[])
+        }
+        Encoding::Protobuf => Schema::descriptor_set(&content),
+    };
+    let checked = schema.and_then(|schema| schema.check_message(message).map(|()| schema));
+    checked
+        .map_err(|problem| reader.problem(key, format!("{name} {problem}")))
+        .ok()
+}
+
+/// Path of a file that is relative to the working folder, or to the file that names it.
+fn located(reader: &Reader, file: &Path, key: &str) -> PathBuf {
+    if !file.exists()
+        && let Some(folder) = reader.folder(key)
+    {
+        let beside = folder.join(file);
+        if beside.exists() {
+            return beside;
+        }
+    }
+    file.to_owned()
+}
+
+/// Compiled mapping; `None` if it has problems, which are reported.
+fn compiled(reader: &mut Reader, name: &str, form: Form, term: Term, path: &str) -> Option<Mapped> {
     let compiled = Mapped::compile(name, form, term);
     let reported = compiled.map_err(|problems| {
         for problem in problems {
             reader.problem(&format!("{path}{}", problem.path), problem.text);
         }
     });
-    reported.ok().map(Arc::new)
+    reported.ok()
 }
 
 fn mapping(reader: &mut Reader) -> Mapping {

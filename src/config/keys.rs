@@ -148,14 +148,40 @@ keys! {
     FORMATS: Group = "formats", Group(Shape::NamedSections);
     /// Encoding of the records.
     ENCODING: Word<Encoding> = "formats.NAME.encoding", Word(&Encoding::NAMES), default "json";
-    /// Framing of the encoding: none, or confluent (a zero byte and the id of a schema in a registry).
+    /// Framing of the encoding: none, confluent (a zero byte and the id of a schema in a registry) or
+    /// single_object (of Avro, with the fingerprint of its schema).
     FRAMING: Word<Framing> = "formats.NAME.framing", Word(&Framing::NAMES), default "none";
     /// Compression of the payloads by the producer. Compression by Kafka needs no setting.
     COMPRESSION: Word<Compression> = "formats.NAME.compression", Word(&Compression::NAMES),
         default "none";
+    /// File with the schema of the records: an .avsc; or a descriptor set (protoc --include_imports
+    /// --descriptor_set_out) or a .proto file. Not needed for json, nor with registry.url.
+    SCHEMA: Checked<PathBuf> = "formats.NAME.schema", checked(values::path), example "search.avsc";
+    /// Full name of the message, if the schema has several. With registry.url, records of other messages
+    /// are ignored.
+    MESSAGE: Checked<String> = "formats.NAME.message", TEXT, example "shop.SearchExecuted";
     /// Sources of the fields of search and feedback events: pointers into a record, its key, its headers,
     /// its timestamp, or constants.
     MAPPING: Group = "formats.NAME.mapping", Group(Shape::Free);
+
+    /// Schema registry of formats with framing: confluent, in avro or protobuf. Without it, a schema of a
+    /// file is read for all ids.
+    REGISTRY: Group = "registry", Group(Shape::Section);
+    /// URL of the API that Confluent's registry has; Apicurio's ends in /apis/ccompat/v7.
+    REGISTRY_URL: Checked<String> = "registry.url", checked(values::registry_url),
+        example "https://registry:8081";
+    /// User of basic authentication.
+    REGISTRY_USERNAME: Checked<String> = "registry.username", TEXT, example "rankgauge";
+    /// Password of that user, which is never printed: prefer the variable RANKGAUGE__REGISTRY__PASSWORD.
+    REGISTRY_PASSWORD: Checked<String> = "registry.password", TEXT, example "SECRET";
+    /// Bearer token in place of user and password, which is never printed: prefer the variable
+    /// RANKGAUGE__REGISTRY__TOKEN.
+    REGISTRY_TOKEN: Checked<String> = "registry.token", TEXT, example "SECRET";
+    /// Certificates in PEM of the authorities of the registry. Without it, those of the system.
+    REGISTRY_CA_FILE: Checked<PathBuf> = "registry.ca_file", checked(values::path),
+        example "/etc/ssl/registry-ca.pem";
+    /// Time limit of a request for a schema.
+    REGISTRY_TIMEOUT: Span = "registry.timeout", Span(MILLISECOND, Duration::from_mins(5)), default "10s";
 
     /// Choices that User Behavior Insights leaves open. Used only if a format above is ubi.
     UBI: Group = "ubi", Group(Shape::Section);

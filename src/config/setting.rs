@@ -90,6 +90,9 @@ fn scalars(tree: &Tree, path: &str, length: usize) -> Option<Vec<String>> {
 
 fn is_secret_key(key: &str) -> bool {
     let property = key.strip_prefix("kafka.properties.");
+    if ["registry.password", "registry.token"].contains(&key) {
+        return true;
+    }
     let is_header = key.starts_with("probe.targets[") && key.contains("].headers.");
     is_header || property.is_some_and(Properties::is_secret)
 }

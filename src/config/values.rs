@@ -38,6 +38,25 @@ pub(super) fn topic(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// URL of a schema registry, without a slash at its end.
+pub(super) fn registry_url(text: &str) -> Result<String, String> {
+    let rest = text
+        .strip_prefix("https://")
+        .or(text.strip_prefix("http://"));
+    let Some(rest) = rest.filter(|rest| !rest.is_empty()) else {
+        return Err(
+            "is no URL of a registry; write http://HOST:PORT or https://HOST:PORT".to_owned(),
+        );
+    };
+    if rest.contains('@') {
+        return Err("has a user; write registry.username and registry.password".to_owned());
+    }
+    if text.parse::<http::Uri>().is_err() || rest.contains(['?', '#']) {
+        return Err("is no URL of a registry".to_owned());
+    }
+    Ok(text.trim_end_matches('/').to_owned())
+}
+
 /// Encodings of the Collector's Kafka exporter that are not read.
 const OTHER_ENCODINGS: [&str; 5] = [
     "jaeger_proto",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::recovery::Recovery;
 use crate::config::Config;
+use crate::registry::Fetcher;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::{Engine, Input};
@@ -22,6 +23,8 @@ pub struct WorkerContext {
     pub(super) published: Arc<Published>,
     pub(super) control: Arc<Control>,
     pub(super) recovery: Arc<Recovery>,
+    /// Receiver of schemas; `None` without a registry.
+    pub(super) schemas: Option<Arc<Fetcher>>,
 }
 
 impl WorkerContext {

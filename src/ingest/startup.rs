@@ -10,6 +10,7 @@ use super::recovery::Recovery;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
 use crate::config::Config;
+use crate::registry::Fetcher;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_serve::live::{Control, Enabled, Published};
@@ -44,8 +45,10 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
             api: config.admin_listen.is_some(),
             dead_letters: config.kafka.dead_letter_topic.is_some(),
             checkpoints: has_checkpoints,
+            registry: config.registry.is_some(),
         },
     ));
+    let schemas = fetcher(config, &published);
     let recovery = Arc::new(Recovery::new(config.workers, folder, &checkpoints));
     let context = |number| WorkerContext {
         number,
@@ -54,6 +57,7 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
         published: Arc::clone(&published),
         control: Arc::clone(&control),
         recovery: Arc::clone(&recovery),
+        schemas: schemas.clone(),
     };
     let contexts = (0..config.workers).map(context);
     let mut workers: Vec<(WorkerContext, Engine)> = contexts
@@ -78,6 +82,22 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
         published,
         control,
         workers,
+    }
+}
+
+/// Starts the receiver of schemas, if a topic needs one.
+fn fetcher(config: &Config, published: &Published) -> Option<Arc<Fetcher>> {
+    let cache = Arc::clone(config.formats.cache()?);
+    let (settings, view) = config.registry.clone().zip(published.registry.clone())?;
+    match Fetcher::start(settings, cache, Arc::clone(&view)) {
+        Ok(fetcher) => Some(Arc::new(fetcher)),
+        Err(problem) => {
+            error!(error = %problem, "the thread for schemas cannot be started; no record is read");
+            view.set_problem(Some(format!(
+                "the thread for schemas cannot be started: {problem}"
+            )));
+            None
+        }
     }
 }
 

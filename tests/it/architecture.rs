@@ -252,9 +252,18 @@ const RULES: &[(&str, &[&str], &str)] = &[
         &["serve::collect"],
         "an exposition is a function of a snapshot",
     ),
+    ("sidecar::https", &[], "a client follows from its settings"),
+    (
+        "sidecar::registry",
+        &["sidecar::https"],
+        "a schema is received independent of its use",
+    ),
     (
         "sidecar::config",
-        &[],
+        &[
+            "sidecar::registry::Credentials",
+            "sidecar::registry::Settings",
+        ],
         "configuration states settings and does not depend on their use",
     ),
     (
@@ -270,7 +279,11 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ("sidecar::checkpoint", &[], "a checkpoint is a value"),
     (
         "sidecar::ingest",
-        &["sidecar::checkpoint", "sidecar::config"],
+        &[
+            "sidecar::checkpoint",
+            "sidecar::config",
+            "sidecar::registry",
+        ],
         "workers publish snapshots and do not depend on their readers",
     ),
     (
@@ -280,7 +293,12 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "sidecar::live_check",
-        &["sidecar::capacity", "sidecar::config", "sidecar::ingest"],
+        &[
+            "sidecar::capacity",
+            "sidecar::config",
+            "sidecar::ingest",
+            "sidecar::registry",
+        ],
         "findings are functions of a sample, and only ingest talks to the brokers",
     ),
     (

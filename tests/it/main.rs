@@ -42,6 +42,7 @@ mod pace;
 mod packaging;
 mod parity;
 mod probe;
+mod registry;
 mod regressions;
 mod release;
 mod report_browser;

@@ -252,15 +252,18 @@ fn the_log_of_a_shop_is_mapped() {
     assert_events("shop", Kind::Search, search, &expected);
 }
 
-/// Counters of a sidecar that reads `records` of each kind, as JSON with their keys.
-fn counted(formats: &str, records: &[Vec<(String, Value)>; 2], ignored: f64) -> Vec<f64> {
+/// Records of both kinds with their keys.
+pub(crate) type Records = [Vec<(String, Vec<u8>)>; 2];
+
+/// Counters of a sidecar that reads records.
+pub(crate) fn counted(formats: &str, records: &Records, ignored: f64) -> Vec<f64> {
     let broker = broker();
     let (search, feedback) = broker.unique_topics("mapped", 2);
     for (topic, records) in [(&search, &records[0]), (&feedback, &records[1])] {
         let records = records.iter();
         broker.produce(
             topic,
-            records.map(|(key, value)| (key.clone(), value.to_string(), None)),
+            records.map(|(key, value)| (key.clone(), value.clone(), None)),
         );
     }
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
@@ -345,6 +348,15 @@ fn records_of_a_shop_are_counted_live_as_native_events_are() {
         ));
     }
     let shop = std::fs::read_to_string(repository("examples/mappings/shop.yaml"));
+    let bytes = |records: [Vec<(String, Value)>; 2]| {
+        records.map(|records| {
+            let records = records.into_iter();
+            records
+                .map(|(key, value)| (key, value.to_string().into_bytes()))
+                .collect()
+        })
+    };
+    let (native, mapped) = (bytes(native), bytes(mapped));
     let expected = counted("", &native, 0.0);
     assert!(expected[1] > 9.5, "{expected:?}");
     assert_eq!(

@@ -5,7 +5,7 @@ mod kafka;
 mod presets;
 pub(crate) mod server;
 mod solr;
-mod tls;
+pub(crate) mod tls;
 
 use std::fs;
 use std::path::Path;

@@ -10,7 +10,7 @@ mod client;
 mod stall;
 mod start;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -262,24 +262,33 @@ impl<M: Member> Consumer<M> {
         subscribed.map_err(|error| Error::Subscribe(settings.text_of(&error)))
     }
 
-    /// Keeps a record that is too far ahead of the other topic of its partition. Its topic partition
-    /// must be [paused](Self::pause) before the next poll.
+    /// Keeps a record that cannot be processed yet, after those of its topic partition that are kept. The
+    /// next [`pause`](Self::pause), which must come before the next poll, pauses the topic partition.
     pub fn defer(&self, record: &BorrowedMessage<'_>) {
         let place = (record.partition(), self.kind_of(record));
         let mut state = self.membership().state();
-        state.deferred.insert(place, record.detach());
+        let records = state.deferred.entry(place).or_default();
+        records.push_back(record.detach());
     }
 
-    /// Removes and returns the deferred records that are `ready`: by kind, partition and offset.
-    pub fn drain_deferred(&self, ready: impl Fn(&M, Kind, i32, i64) -> bool) -> Vec<OwnedMessage> {
+    /// Removes and returns deferred records that are `ready`: at most one of a topic partition, because it
+    /// can decide whether the next one is.
+    pub fn drain_deferred(
+        &self,
+        mut ready: impl FnMut(&M, Kind, &OwnedMessage) -> bool,
+    ) -> Vec<OwnedMessage> {
         let mut state = self.membership().state();
         let State {
             member, deferred, ..
         } = &mut *state;
-        let ready = deferred.extract_if(.., |(partition, kind), record| {
-            ready(member, *kind, *partition, record.offset())
+        let mut drained = Vec::new();
+        deferred.retain(|(_, kind), records| {
+            if records.front().is_some_and(|it| ready(member, *kind, it)) {
+                drained.extend(records.pop_front());
+            }
+            !records.is_empty()
         });
-        ready.map(|(_, record)| record).collect()
+        drained
     }
 
     /// Requests a rejoin after the group removed this member. Another member counts the partitions
@@ -296,10 +305,13 @@ impl<M: Member> Consumer<M> {
         self.membership().state().is_lost
     }
 
-    /// Pauses these topic partitions, and resumes all others.
+    /// Pauses these topic partitions and those with deferred records, and resumes all others.
     pub fn pause(&self, to_pause: &BTreeSet<(i32, Kind)>) {
         let mut state = self.membership().state();
-        if *to_pause == state.held {
+        let to_pause: BTreeSet<_> = (to_pause.iter().chain(state.deferred.keys()))
+            .copied()
+            .collect();
+        if to_pause == state.held {
             return;
         }
         let held = std::mem::replace(&mut state.held, to_pause.clone());
@@ -311,7 +323,7 @@ impl<M: Member> Consumer<M> {
             }
             list
         };
-        let (resumed, paused) = (changed(&held, to_pause), changed(to_pause, &held));
+        let (resumed, paused) = (changed(&held, &to_pause), changed(&to_pause, &held));
         let results = [
             (resumed.count() > 0).then(|| self.inner.resume(&resumed)),
             (paused.count() > 0).then(|| self.inner.pause(&paused)),
@@ -498,8 +510,8 @@ struct State<M> {
     stalls: Vec<Stall>,
     /// Rate limit of the log messages about unreadable batches.
     unreadable_log: Throttle,
-    /// Deferred records. A topic partition has at most one, because it is paused then.
-    deferred: BTreeMap<(i32, Kind), OwnedMessage>,
+    /// Deferred records, in order. Their topic partitions are paused.
+    deferred: BTreeMap<(i32, Kind), VecDeque<OwnedMessage>>,
 }
 
 impl<M: Member> State<M> {

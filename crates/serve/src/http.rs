@@ -114,6 +114,15 @@ impl Exposition {
         if let Some(problem) = undecodable {
             return Some(problem.to_string());
         }
+        let registry = self.published.registry.as_ref();
+        let without_schema: usize = views.iter().map(|view| view.without_schema()).sum();
+        if without_schema > 0
+            && let Some(problem) = registry.and_then(|registry| registry.problem())
+        {
+            return Some(format!(
+                "{without_schema} topic partitions wait for a schema: {problem}"
+            ));
+        }
         let stalled = self.published.stalled();
         stalled.first().map(|it| {
             let StalledPartition {

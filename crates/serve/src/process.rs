@@ -45,6 +45,8 @@ pub struct ProcessMetrics {
     checkpoints: CheckpointMetrics,
     dead_letters: IntCounterVec,
     dead_letter_failures: IntCounterVec,
+    registry_requests: IntCounterVec,
+    without_schema: IntGauge,
     /// Number of log lines that could not be written.
     lost_log_lines: Arc<AtomicU64>,
     log_lines_lost: IntCounter,
@@ -213,6 +215,8 @@ impl ProcessMetrics {
             checkpoints: CheckpointMetrics::new(&families)?,
             dead_letters: families.counters(&family::DEAD_LETTERS)?,
             dead_letter_failures: families.counters(&family::DEAD_LETTER_FAILURES)?,
+            registry_requests: families.counters(&family::SCHEMA_REGISTRY_REQUESTS)?,
+            without_schema: families.gauge(&family::SCHEMA_PARTITIONS_WAITING)?,
             log_lines_lost: families.counter(&family::LOG_LINES_LOST)?,
             lost_log_lines,
             rejected_requests: families.counters(&family::HTTP_REJECTED_REQUESTS)?,
@@ -358,6 +362,16 @@ impl ProcessMetrics {
                 counter.inc_by(count.saturating_sub(counter.get()));
             }
         }
+        if let Some(registry) = &published.registry {
+            for (outcome, count) in registry.requests() {
+                let counter = self.registry_requests.with_label_values(&[outcome]);
+                counter.inc_by(count.saturating_sub(counter.get()));
+            }
+        }
+        let without_schema = published.views.iter().map(|view| view.without_schema());
+        let without_schema = without_schema.sum::<usize>();
+        self.without_schema
+            .set(i64::try_from(without_schema).unwrap_or(i64::MAX));
         self.assigned_partitions
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
         self.rebalances

@@ -9,9 +9,9 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::{probe, stderr};
 
-/// Starts a TLS server that answers each connection with a search without results. Returns its
-/// port and its certificate in PEM.
-fn server() -> (u16, String) {
+/// Starts a TLS server that answers each connection with `body`. Returns its port and its certificate in
+/// PEM.
+pub(crate) fn server(body: &'static str) -> (u16, String) {
     let certified =
         rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
     let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(
@@ -37,7 +37,6 @@ fn server() -> (u16, String) {
             let mut buffer = [0; 4096];
             // A client that rejects the certificate closes the connection.
             if stream.read(&mut buffer).is_ok() {
-                let body = r#"{"results": []}"#;
                 drop(write!(
                     stream,
                     "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}",
@@ -53,8 +52,9 @@ fn server() -> (u16, String) {
 #[test]
 fn a_certificate_is_verified() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (port, certificate) = server();
-    let (_, other) = server();
+    let body = r#"{"results": []}"#;
+    let (port, certificate) = server(body);
+    let (_, other) = server(body);
     fs::write(folder.path().join("ca.pem"), certificate).expect("a file");
     fs::write(folder.path().join("other.pem"), other).expect("a file");
     let configuration = |ca: &str, host: &str| {

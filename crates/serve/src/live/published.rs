@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::dead_letter_counts::DeadLetterCounts;
 use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
+use super::registry_view::RegistryView;
 use super::regressions::Regressions;
 use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
@@ -25,6 +26,8 @@ pub struct Published {
     query_stats: Option<Vec<Arc<QueryStats>>>,
     /// Dead-letter counts of each worker; `None` without a dead-letter topic.
     dead_letter_counts: Option<Vec<Arc<DeadLetterCounts>>>,
+    /// View of the schema registry; `None` without one.
+    pub registry: Option<Arc<RegistryView>>,
     /// Detected regressions.
     pub regressions: Regressions,
     /// Last rejected records.
@@ -42,6 +45,8 @@ pub struct Enabled {
     pub dead_letters: bool,
     /// The checkpoint folder.
     pub checkpoints: bool,
+    /// The schema registry.
+    pub registry: bool,
 }
 
 impl Published {
@@ -61,6 +66,7 @@ impl Published {
             dead_letter_counts: enabled
                 .dead_letters
                 .then(|| (0..workers).map(|_| Arc::default()).collect()),
+            registry: enabled.registry.then(Arc::default),
             regressions: Regressions::default(),
             rejections: Rejections::default(),
             sessions: SessionPartitions::new(workers, MAX_SESSIONS),

@@ -25,6 +25,8 @@ pub struct WorkerView {
     /// Problem of each topic of which nothing decodes.
     undecodable: [ArcSwapOption<String>; 2],
     stalled: ArcSwap<Vec<StalledPartition>>,
+    /// Number of topic partitions that wait for a schema.
+    without_schema: AtomicUsize,
     /// `None` without checkpoints.
     checkpoint: Option<CheckpointView>,
 }
@@ -109,6 +111,7 @@ impl WorkerView {
             rebalances: AtomicU64::new(0),
             undecodable: [const { ArcSwapOption::const_empty() }; 2],
             stalled: ArcSwap::default(),
+            without_schema: AtomicUsize::new(0),
             checkpoint: has_checkpoints.then(CheckpointView::default),
         }
     }
@@ -148,6 +151,16 @@ impl WorkerView {
     /// Sets the problem of a topic of which nothing decodes.
     pub fn set_undecodable(&self, kind: Kind, problem: Option<String>) {
         self.undecodable[kind.index()].store(problem.map(Arc::new));
+    }
+
+    /// Number of topic partitions that wait for a schema.
+    pub fn without_schema(&self) -> usize {
+        self.without_schema.load(Ordering::Relaxed)
+    }
+
+    /// Sets the number of topic partitions that wait for a schema.
+    pub fn set_without_schema(&self, partitions: usize) {
+        self.without_schema.store(partitions, Ordering::Relaxed);
     }
 
     /// Number of assigned partitions. The same partition of both topics counts as one.

@@ -44,6 +44,9 @@ pub const HOPS: &[&str] = &["1", "2", "3", "4+"];
 /// Limits on feedback.
 const FEEDBACK_LIMITS: &[&str] = &["search", "session"];
 
+/// Outcomes of requests for schemas.
+pub const REGISTRY_OUTCOMES: [&str; 4] = ["ok", "missing", "invalid", "unavailable"];
+
 /// Relevance of a judged document.
 const RELEVANCE: &[&str] = &["not_relevant", "relevant", "unjudged"];
 
@@ -641,6 +644,18 @@ families! {
         &[exposed("topic")],
         "Records of the topic that could neither be decoded nor be sent to the dead-letter \
          topic.",
+    );
+    SCHEMA_REGISTRY_REQUESTS = counter(
+        "schema_registry_requests_total",
+        &[one_of("outcome", &REGISTRY_OUTCOMES)],
+        "Requests for schemas, by outcome: ok; missing, the registry has no such schema; invalid, the \
+         schema cannot be used; unavailable, the registry did not answer and is asked again.",
+    );
+    SCHEMA_PARTITIONS_WAITING = gauge(
+        "schema_partitions_waiting",
+        &[],
+        "Topic partitions that are paused until the registry answers with the schema of their next \
+         record.",
     );
     CHECKPOINT_AGE = gauge(
         "checkpoint_age_seconds",
