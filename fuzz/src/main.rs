@@ -6,6 +6,7 @@
 
 mod files;
 mod listeners;
+mod mappings;
 mod records;
 
 use std::sync::OnceLock;
@@ -16,11 +17,15 @@ use libfuzzer_sys::fuzz_target;
 type Target = fn(&[u8]);
 
 /// Targets by name.
-const TARGETS: [(&str, Target); 10] = [
+const TARGETS: [(&str, Target); 14] = [
     ("native", records::native),
     ("ubi", records::ubi),
     ("otlp_proto", records::otlp_proto),
     ("otlp_json", records::otlp_json),
+    ("mapping", mappings::mapping),
+    ("avro", mappings::avro),
+    ("protobuf", mappings::protobuf),
+    ("registry", mappings::registry),
     ("gold", files::gold),
     ("run", files::run),
     ("checkpoint", files::checkpoint),

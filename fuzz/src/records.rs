@@ -22,7 +22,7 @@ fn formats(name: &str) -> Formats {
 }
 
 /// Reads a record of both topics.
-fn decode(formats: &Formats, record: &[u8]) {
+pub(super) fn decode(formats: &Formats, record: &[u8]) {
     let check = |rejection: &Rejection| assert_explained(&rejection.detail, 300);
     let acceptance = Acceptance {
         limits: LIMITS,
