@@ -13,7 +13,7 @@ DENY_OFFLINE := bans licenses sources
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python test-connect test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,7 +74,7 @@ bench: ## Run the benchmarks (docs/performance.md); those with a target print "t
 	cargo bench --bench law_search
 	cargo bench --bench memory --bench scrape
 	cargo bench --bench engine --bench checkpoint --bench detection --bench evaluate
-	cargo bench --bench otlp
+	cargo bench --bench otlp --bench encodings
 	crates/python/build.sh
 	$(TARGET)/python/bin/python -P crates/python/bench.py
 
@@ -138,6 +138,10 @@ docs: ## Build the documentation as a searchable site in target/site, and check 
 test-connect: ## Run the programs of docs/connect in five languages against a real Kafka
 	@tests/setup.sh build kafka connect
 	cargo test --test it -- --include-ignored connect::
+
+test-registry: ## Read records of the serializers of Python and JavaScript through a real schema registry
+	@tests/setup.sh build kafka registry
+	cargo test --test it -- --include-ignored registry::
 
 test-solr: ## Probe a real Solr: to a file and through Kafka, with a planted change of the ranking
 	@tests/setup.sh build kafka solr

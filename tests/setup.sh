@@ -29,6 +29,8 @@
 #               request
 #   connect     Go, a JDK, Node.js, Python and the programs of examples/connect in target/connect, for
 #               `make test-connect`; only on request
+#   registry    a JDK and Apicurio Registry, Python and Node.js with the serializers of schema registries in
+#               target/registry and tests/registry, for `make test-registry`; only on request
 #   workflows   Go 1.26 or later, Python 3.11 or later, actionlint and zizmor in target/workflows, for
 #               `make workflows`; only on request
 #   arm64       a cross compiler and qemu for arm64, for `make release-arm64`; only on request
@@ -185,6 +187,13 @@ require() {
             need npm have npm
             need python3-venv python_3_11
             ;;
+        registry)
+            need openjdk-17-jre-headless java_17
+            jars_fetched registry || need maven have mvn
+            need nodejs node_20
+            need npm have npm
+            need python3-venv python_3_11
+            ;;
         workflows)
             go_1_26 || fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
             venv_there workflows || need python3-venv python_3_11
@@ -199,7 +208,7 @@ require() {
             need openjdk-17-jdk-headless have javac
             jars_fetched solr || need maven have mvn
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, python, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, workflows, arm64, docs and solr" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, python, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, registry, workflows, arm64, docs and solr" ;;
     esac
 }
 
@@ -342,6 +351,18 @@ fetch() {
             (cd examples/connect/go && go build -o "$folder/go/connect" .)
             (cd examples/connect/rust && CARGO_TARGET_DIR="$folder/rust/target" cargo build --quiet --locked)
             cp "$folder/rust/target/debug/connect" "$folder/rust/connect"
+            ;;
+        registry)
+            npm_fetched tests/registry ||
+                (cd tests/registry && npm ci --no-audit --no-fund --loglevel=error >&2)
+            venv registry
+            cmp -s tests/registry/pom.xml "$target/registry/pom.xml" && return
+            say "fetching Apicurio Registry into $target/registry/apicurio"
+            rm -rf "$target/registry/apicurio"
+            mvn --quiet --batch-mode --file tests/registry/pom.xml dependency:unpack \
+                "-DoutputDirectory=$(cd "$target/registry" && pwd)/apicurio" >&2
+            # Last: its presence marks the programs as complete.
+            cp tests/registry/pom.xml "$target/registry/pom.xml"
             ;;
         trec_eval)
             trec_eval_fetched && return
