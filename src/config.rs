@@ -273,6 +273,7 @@ fn read(reader: &mut Reader) -> Config {
 fn gold(reader: &mut Reader) -> Gold {
     let paths = reader.list(&keys::GOLD_PATHS).into_iter();
     let options = Options {
+        compose_ids: false,
         relevance_level: reader.find(&keys::RELEVANCE_LEVEL),
         format: reader.get(&keys::GOLD_FORMAT),
     };

@@ -7,7 +7,6 @@ use rankgauge::checkpoint::Checkpoint;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, Format, Options};
 use rankgauge_core::measure::Measure;
-use rankgauge_core::ranking::Eligibility;
 use rankgauge_eval::run::{Order, ReadOptions, RunReader};
 
 use super::{assert_explained, choice};
@@ -43,17 +42,19 @@ pub(super) fn run(input: &[u8]) {
             None,
             Some(Order::Served),
             Some(Order::Score),
+            Some(Order::Ascending),
             Some(Order::Rank),
         ],
     );
+    let limits = Limits {
+        record_bytes: 1 << 16,
+        results_per_search: 100,
+    };
     let options = ReadOptions {
-        eligibility: Eligibility::default(),
         order,
-        limits: Limits {
-            record_bytes: 1 << 16,
-            results_per_search: 100,
-        },
         scores: choice(input, &[true, false]),
+        ignore_identical_ids: choice(input, &[true, false]),
+        ..ReadOptions::new(limits)
     };
     let run = RunReader::of_bytes(PathBuf::from("a.run"), input.to_vec(), &options);
     if let Err(error) = run.and_then(|run| run.each_answer(|| (), |(), _, _| ())) {

@@ -1,12 +1,13 @@
 //! Input files of commands. `-` is standard input.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 
 use super::failure::Failure;
+use rankgauge_core::{compression, text};
 
 /// Maximum size of a file in JSON, in bytes. It can be a single line.
 const MAX_JSON_BYTES: u64 = 256 << 20;
@@ -29,13 +30,43 @@ pub(super) fn check_distinct<'p>(
     Ok(())
 }
 
-/// Opens a file, or standard input for `-`.
+/// Opens a file, or standard input for `-`. Compressed content is decompressed.
 pub(super) fn open(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
-    if path == Path::new("-") {
-        return Ok(Box::new(std::io::stdin().lock()));
+    let source = if path == Path::new("-") {
+        compression::decompressed(std::io::stdin())
+    } else {
+        File::open(path).and_then(compression::decompressed)
+    };
+    let source = source.map_err(|problem| failure(path, &problem))?;
+    Ok(Box::new(BufReader::new(source)))
+}
+
+/// Reads a file of at most `limit` bytes after decompression.
+pub(super) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+    read_limited(path, open(path)?, limit)
+}
+
+/// Reads a file of at most `limit` bytes after decompression, as UTF-8.
+pub(super) fn read_text(path: &Path, limit: u64) -> Result<String, Failure> {
+    let bytes = read(path, limit)?;
+    let text = text::decode(&bytes);
+    let text = text
+        .map_err(|error| Failure::Usage(anyhow!("{}:{}: {error}", path.display(), error.line)))?;
+    Ok(text.to_owned())
+}
+
+fn read_limited(path: &Path, source: impl Read, limit: u64) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = source.take(limit + 1).read_to_end(&mut bytes);
+    read.map_err(|problem| failure(path, &problem))?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length > limit) {
+        return Err(Failure::Usage(anyhow!(
+            "{}: more than {} MiB; check that it is the right file, or split it",
+            path.display(),
+            limit >> 20
+        )));
     }
-    let file = File::open(path).map_err(|problem| failure(path, &problem))?;
-    Ok(Box::new(BufReader::new(file)))
+    Ok(bytes)
 }
 
 /// Returns true if the content begins like a JSON object.
@@ -48,16 +79,7 @@ pub(super) fn is_json(path: &Path, source: &mut impl BufRead) -> Result<bool, Fa
 
 /// Reads a whole file in JSON.
 pub(super) fn read_json(path: &Path, source: impl BufRead) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
-    let read = source.take(MAX_JSON_BYTES + 1).read_to_end(&mut bytes);
-    read.map_err(|problem| failure(path, &problem))?;
-    if u64::try_from(bytes.len()).is_ok_and(|length| length > MAX_JSON_BYTES) {
-        return Err(Failure::Usage(anyhow!(
-            "{}: larger than {MAX_JSON_BYTES} bytes; check that it is the right file",
-            path.display()
-        )));
-    }
-    Ok(bytes)
+    read_limited(path, source, MAX_JSON_BYTES)
 }
 
 fn failure(path: &Path, problem: &std::io::Error) -> Failure {

@@ -6,9 +6,10 @@
 //! gives the same counters.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use rankgauge_core::compression;
 use rankgauge_core::decode::{EventRef, Formats};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
@@ -39,12 +40,15 @@ pub struct Records {
     pub rejected: u64,
 }
 
+/// Decompressed content of a file.
+pub type LineReader = BufReader<Box<dyn Read + Send>>;
+
 /// Records of one file.
 struct Lines {
     kind: Kind,
     partition: i32,
     path: PathBuf,
-    reader: BufReader<File>,
+    reader: LineReader,
     /// Maximum number of bytes read from a line. The rest of a longer line is skipped, and its
     /// record is rejected as too large.
     limit: usize,
@@ -127,8 +131,8 @@ fn newest_time(
 ///
 /// # Errors
 /// If the file cannot be read.
-pub fn open_lines(path: &Path) -> io::Result<BufReader<File>> {
-    let mut reader = BufReader::new(File::open(path)?);
+pub fn open_lines(path: &Path) -> io::Result<LineReader> {
+    let mut reader = BufReader::new(compression::decompressed(File::open(path)?)?);
     let start = reader.fill_buf()?;
     let mark = start.len() - text::without_mark(start).len();
     reader.consume(mark);

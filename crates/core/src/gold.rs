@@ -32,7 +32,7 @@ pub use graph::{Edge, Graph};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 pub use load::{Sources, examine, load, parse};
 pub use memory::{JudgedPart, JudgedRows, from_parts};
-pub use normal_form::normalise;
+pub use normal_form::{composed, decomposed, normalise};
 pub use problem::{GoldError, MAX_FILE_BYTES, Place, Problem};
 pub use query::{GoldQuery, JudgementDetail};
 pub use set::{GoldSet, Options, QueryIndex, SetMetadata};

@@ -25,12 +25,10 @@
 //!
 //! let qrels = "q1 0 doc-a 2\nq1 0 doc-c 1\n";
 //! let gold = gold::parse("example.qrels", qrels.as_bytes(), &gold::Options::default())?;
-//! let run = RunReader::open(&path, &ReadOptions {
-//!     eligibility: Eligibility::default(),
-//!     order: None,
-//!     limits: Limits { record_bytes: 1 << 20, results_per_search: 10_000 },
-//!     scores: false,
-//! })?;
+//! let run = RunReader::open(&path, &ReadOptions::new(Limits {
+//!     record_bytes: 1 << 20,
+//!     results_per_search: 10_000,
+//! }))?;
 //! let options = Options {
 //!     measures: Measure::parse_list("P@2 RR")?,
 //!     ..Options::default()

@@ -13,7 +13,7 @@ use crate::run::{Answer, Place, Places, RankedQuery, ReadRun, Results, RunError,
 use crate::sweep::{self, Sweep, WithoutScore};
 use crate::text_layout::escape_controls;
 use rankgauge_core::engine::money::PriceTable;
-use rankgauge_core::gold::GoldSet;
+use rankgauge_core::gold::{GoldQuery, GoldSet, composed, decomposed};
 use rankgauge_core::ranking::Eligibility;
 
 /// Contents of a pass in addition to the evaluation.
@@ -77,6 +77,70 @@ pub enum JudgeError {
     },
 }
 
+/// Results whose ids differ from judged ids only in Unicode normalisation.
+#[derive(Default)]
+struct OtherForms {
+    /// Number of ids that were examined. A run with other ids throughout shows it in the first of them.
+    examined: usize,
+    found: usize,
+    /// Query and id of the first result found.
+    first: Option<(String, String)>,
+}
+
+/// Maximum number of ids that a thread examines.
+const MAX_EXAMINED_IDS: usize = 10_000;
+
+impl OtherForms {
+    fn add(&mut self, query: &GoldQuery, answer: &Answer<'_>) {
+        match &answer.results {
+            Results::Documents(documents) => {
+                for document in documents {
+                    self.examine(query, document);
+                }
+            }
+            Results::Search(search) => {
+                for hit in &search.results {
+                    self.examine(query, &hit.id);
+                }
+            }
+        }
+    }
+
+    fn examine(&mut self, query: &GoldQuery, document: &str) {
+        if document.is_ascii() || self.examined == MAX_EXAMINED_IDS {
+            return;
+        }
+        self.examined += 1;
+        let is_judged = |form: &str| query.judgements.find(form).is_some();
+        let forms = [composed(document.into()), decomposed(document)];
+        if !is_judged(document) && forms.iter().any(|form| is_judged(form)) {
+            self.found += 1;
+            let found = || (query.key.clone(), document.to_owned());
+            self.first.get_or_insert_with(found);
+        }
+    }
+
+    fn merge(self, other: Self) -> Self {
+        Self {
+            examined: self.examined + other.examined,
+            found: self.found + other.found,
+            first: self.first.or(other.first),
+        }
+    }
+
+    fn warning(&self, run: &str) -> Option<String> {
+        let (query, document) = self.first.as_ref()?;
+        Some(format!(
+            "{}: ids that differ from those of judged documents only in Unicode normalisation: {}, such as `{}` of \
+             query `{}`; they count as other documents, unless --normalise-ids nfc is given",
+            escape_controls(run),
+            self.found,
+            escape_controls(document),
+            escape_controls(query)
+        ))
+    }
+}
+
 /// State of one thread.
 struct Thread<'a> {
     eligibility: &'a Eligibility,
@@ -85,6 +149,7 @@ struct Thread<'a> {
     operations: Option<operations::Collector<'a>>,
     sweep: Option<sweep::Collector>,
     labels: Vec<SearchLabel>,
+    forms: OtherForms,
 }
 
 impl<'a> Thread<'a> {
@@ -103,6 +168,7 @@ impl<'a> Thread<'a> {
             }),
             sweep: contents.sweep.then(|| sweep::Collector::new(options)),
             labels: Vec::new(),
+            forms: OtherForms::default(),
         }
     }
 
@@ -118,6 +184,7 @@ impl<'a> Thread<'a> {
             return;
         };
         let query = gold.query(index);
+        self.forms.add(query, answer);
         if let Results::Search(search) = &answer.results {
             if let Some(operations) = &mut self.operations {
                 operations.add(query, search);
@@ -220,12 +287,14 @@ fn finish(
 ) -> Result<JudgedRun, JudgeError> {
     let (mut answers, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
     let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
+    let mut forms = OtherForms::default();
     for thread in read.states {
         answers.push(thread.answers);
         errors.extend(thread.errors);
         operations.extend(thread.operations);
         sweeps.extend(thread.sweep);
         labels.extend(thread.labels);
+        forms = forms.merge(thread.forms);
     }
     let is_known = answers.iter().any(JudgedAnswers::has_known);
     let evaluation = JudgedAnswers::finish(answers, name, gold, plan, &read.places)?;
@@ -252,6 +321,6 @@ fn finish(
             .and_then(|operations| operations.finish(name)),
         sweep,
         labels,
-        warning,
+        warning: warning.or_else(|| forms.warning(name)),
     })
 }

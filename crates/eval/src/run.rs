@@ -1,20 +1,24 @@
 //! Run files: the answers of one system to each query.
 //!
-//! The formats are TREC runs, search events (one per line), and the JSON of ranx and pytrec_eval.
+//! The formats are TREC runs, search events (one per line), tables with one result in each row (CSV, TSV, three
+//! columns), records of JSON, and the JSON of ranx and pytrec_eval.
 //! The content determines the format. [`RunReader`] is the only reader: it passes on one answer after
 //! the other, on all threads, and every error has its line. The module knows nothing of judgements
 //! or measures, and only `run::input` accesses files.
 
 mod answer;
+mod columns;
 mod error;
 mod events;
 mod input;
 mod memory;
 mod reader;
 mod score_map;
+mod table;
 mod trec;
 
 pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, name_of};
+pub use columns::Columns;
 pub use error::{RunError, RunProblem};
 pub use memory::RankedQuery;
 pub use reader::{Place, Places, ReadRun, RunReader};

@@ -33,7 +33,7 @@ fn options(relevance_level: Option<f64>) -> Result<Options, Failure> {
                 grade(level).map_err(|text| Failure::Gold(format!("relevance_level: {text}")))
             })
             .transpose()?,
-        format: None,
+        ..Options::default()
     })
 }
 

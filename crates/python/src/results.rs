@@ -7,7 +7,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rankgauge_core::event::Limits;
-use rankgauge_core::ranking::Eligibility;
 use rankgauge_eval::run::{Order, RankedQuery, ReadOptions, RunProblem, RunReader};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -57,9 +56,7 @@ fn order_of(order: Option<&str>) -> PyResult<Option<Order>> {
 pub(crate) fn open(path: &Path, order: Option<Order>) -> Result<RunReader, Failure> {
     let options = ReadOptions {
         order,
-        limits: LIMITS,
-        scores: false,
-        eligibility: Eligibility::default(),
+        ..ReadOptions::new(LIMITS)
     };
     RunReader::open(path, &options).map_err(|error| Failure::Run(error.to_string()))
 }

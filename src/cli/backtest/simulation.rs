@@ -2,8 +2,6 @@
 //! the sidecar on models of dependent traffic, or of a test on independent scores of a given
 //! distribution.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -17,6 +15,7 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::{Format, OutputFormat};
 use crate::cli::threads::start_threads;
+use crate::ingest::replay::open_lines;
 use rankgauge_eval::text_layout::{Column, TextTable};
 use rankgauge_lab::simulation::{self as simulator, Method, Outcome, Population, Query, Settings};
 
@@ -131,10 +130,11 @@ fn beta(simulation: &SimulationArguments) -> Result<Population, Failure> {
 fn recorded(path: &Path) -> Result<(Population, bool), Failure> {
     let name = path.display().to_string();
     let usage = |what: &str| Failure::Usage(anyhow!("{name}: {what}"));
-    let file = File::open(path).map_err(|problem| usage(&format!("cannot be read: {problem}")))?;
+    let lines = open_lines(path);
+    let lines = lines.map_err(|problem| usage(&format!("cannot be read: {problem}")))?;
     let mut queries = Vec::new();
     let mut with_baseline = None;
-    for record in Records::new(&name, BufReader::new(file)) {
+    for record in Records::new(&name, lines) {
         let PlacedRecord { record, place, .. } = record?;
         let (score, baseline) = match record {
             Record::Score { score, baseline } => (score, baseline),

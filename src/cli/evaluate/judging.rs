@@ -21,7 +21,7 @@ use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target}
 use rankgauge_eval::gate::OperationBound;
 use rankgauge_eval::operations::Operations;
 use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
-use rankgauge_eval::run::{Order, ReadOptions, RunReader, name_of};
+use rankgauge_eval::run::{Columns, Order, ReadOptions, RunReader, name_of};
 use rankgauge_eval::sweep::Sweep;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
@@ -33,8 +33,8 @@ pub(in crate::cli) struct JudgingArguments {
     /// configuration.
     #[arg(long, value_name = "PATH")]
     gold: Vec<PathBuf>,
-    /// Run to judge: a TREC run, search events (one per line), or JSON {query: {document: score}};
-    /// may be repeated; `-` is standard input.
+    /// Run to judge: a TREC run, search events (one per line), a table (CSV, TSV, MS MARCO), records or JSON
+    /// {query: {document: score}}, also compressed; may be repeated; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     run: Vec<PathBuf>,
     /// Measures, separated by blanks or commas: "P@5 R@10 nDCG(gain=exp)@10". Without it,
@@ -47,9 +47,28 @@ pub(in crate::cli) struct JudgingArguments {
     /// Leave out gold queries without a relevant document.
     #[arg(long)]
     has_relevant: bool,
-    /// Order in which results are judged. Without it: served for events, score for other runs.
+    /// Order in which results are judged. Without it: served for events and lists, rank for tables with
+    /// ranks and no scores, score for other runs.
     #[arg(long, value_enum)]
     order: Option<OrderBy>,
+    /// Columns of runs in tables or records whose names are not found: their contents in order, or by name
+    /// or number: "query,document,rank", "query=qid,document=pid,score=3". Contents are query, document, rank,
+    /// score and distance (lower is better); `_` is a column that is not read.
+    #[arg(long, value_name = "COLUMNS")]
+    columns: Option<Columns>,
+    /// Leave out results whose id is that of the query, as BEIR does.
+    #[arg(long)]
+    ignore_identical_ids: bool,
+    /// Compose the ids of queries and documents, in gold set and runs, so that equal letters have equal
+    /// characters.
+    #[arg(long, value_enum, value_name = "FORM")]
+    normalise_ids: Option<IdForm>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum IdForm {
+    /// Unicode NFC.
+    Nfc,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -58,6 +77,8 @@ enum OrderBy {
     Served,
     /// By score as in trec_eval, ties by document id descending.
     Score,
+    /// By score, the lowest first, as for distances.
+    Ascending,
     /// By the rank in the run.
     Rank,
 }
@@ -67,6 +88,7 @@ impl From<OrderBy> for Order {
         match order {
             OrderBy::Served => Self::Served,
             OrderBy::Score => Self::Score,
+            OrderBy::Ascending => Self::Ascending,
             OrderBy::Rank => Self::Rank,
         }
     }
@@ -179,7 +201,7 @@ impl JudgingArguments {
             return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
         }
         input::check_distinct(self.run.iter().chain(paths).chain(request.feedback))?;
-        let gold = gold::load(paths, &config.gold.options);
+        let gold = gold::load(paths, &self.gold_options(&config));
         let gold = Arc::new(gold.map_err(|error| usage(error.into()))?);
         // The command ends soon: freeing a large gold set would only delay it.
         std::mem::forget(Arc::clone(&gold));
@@ -196,12 +218,7 @@ impl JudgingArguments {
             documents: request.documents,
         };
         let analysed = analysed_errors(&request.worst, &options.measures);
-        let reading = ReadOptions {
-            order: self.order.map(Order::from),
-            limits: config.engine.record_limits,
-            scores: request.sweep,
-            eligibility: options.rules.eligibility.clone(),
-        };
+        let reading = self.reading(&config, request.sweep);
         let names = names(&self.run);
         let (mut evaluations, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
         let (mut sweeps, mut labels) = (Vec::new(), Vec::new());
@@ -249,6 +266,26 @@ impl JudgingArguments {
             operation_targets: operation_targets(&config).collect(),
             behaviour,
         })
+    }
+
+    /// Options of the readers of runs. `scores` is true to keep the scores of documents.
+    fn reading(&self, config: &Config, scores: bool) -> ReadOptions {
+        ReadOptions {
+            order: self.order.map(Order::from),
+            scores,
+            eligibility: config.engine.judging.eligibility.clone(),
+            columns: self.columns.clone(),
+            ignore_identical_ids: self.ignore_identical_ids,
+            compose_ids: self.normalise_ids.is_some(),
+            ..ReadOptions::new(config.engine.record_limits)
+        }
+    }
+
+    fn gold_options(&self, config: &Config) -> gold::Options {
+        gold::Options {
+            compose_ids: self.normalise_ids.is_some(),
+            ..config.gold.options
+        }
     }
 
     /// Returns the measures of the arguments without duplicates, or without any the configured

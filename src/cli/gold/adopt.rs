@@ -1,15 +1,14 @@
 //! `gold adopt`: import of a filled annotation sheet into a gold set.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
 use clap::Args;
 use serde::Serialize;
 
 use super::input::Input;
 use super::output::{self, Output};
 use crate::cli::failure::Failure;
+use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, adopt};
@@ -84,19 +83,8 @@ pub(super) fn name_of(path: &Path) -> String {
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
-    let cannot = || format!("{}: cannot be read", path.display());
-    let size = fs::metadata(path).with_context(cannot);
-    let size = size.map_err(Failure::Usage)?.len();
-    if usize::try_from(size).map_or(true, |size| size > MAX_FILE_BYTES) {
-        return Err(Failure::Usage(anyhow!(
-            "{}: more than {} MiB, too large for an annotation sheet; split it",
-            path.display(),
-            MAX_FILE_BYTES >> 20
-        )));
-    }
-    let bytes = fs::read(path)
-        .with_context(cannot)
-        .map_err(Failure::Usage)?;
+    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let bytes = input::read(path, limit)?;
     parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
 }
 

@@ -1,19 +1,18 @@
 //! `gold expand`: judgements derived from relations between documents.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::Args;
 use serde::Serialize;
 
 use super::adopt::write_set;
 use super::input::{Input, grade};
 use crate::cli::failure::Failure;
+use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, normalise_relation};
-use rankgauge_core::gold::{Grade, parse_relations};
+use rankgauge_core::gold::{Grade, MAX_FILE_BYTES, parse_relations};
 use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
@@ -67,9 +66,8 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
     let set = arguments
         .input
         .load(std::slice::from_ref(&arguments.gold))?;
-    let edges = fs::read(&arguments.edges)
-        .with_context(|| format!("{}: cannot be read", arguments.edges.display()))
-        .map_err(Failure::Usage)?;
+    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let edges = input::read(&arguments.edges, limit)?;
     let name = arguments.edges.file_name().unwrap_or_default();
     let relations = parse_relations(&name.to_string_lossy(), &edges)
         .map_err(|error| Failure::Usage(error.into()))?;

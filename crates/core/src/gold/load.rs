@@ -7,7 +7,6 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use flate2::read::MultiGzDecoder;
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use sha2::{Digest as _, Sha256};
@@ -20,7 +19,7 @@ use super::formats::parts::PartReader;
 use super::problem::{GoldError, MAX_FILE_BYTES, Place, Problem, Problems};
 use super::set::{GoldSet, Options};
 use super::validate;
-use crate::text;
+use crate::{compression, text};
 
 /// Reads gold files and folders into one set. The files of a folder are read in the order of their
 /// names. Names that begin with a dot are skipped and symbolic links are followed, which reads a
@@ -55,7 +54,7 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     let mut bytes = Vec::with_capacity(HEAD_BYTES);
     let mut start = (&mut file).take(u64::try_from(HEAD_BYTES).ok()?);
     start.read_to_end(&mut bytes).ok()?;
-    if bytes.starts_with(&GZIP) {
+    if compression::is_encoded(&bytes) {
         return None;
     }
     bytes.truncate(memchr::memrchr(b'\n', &bytes)? + 1);
@@ -81,9 +80,6 @@ pub fn examine(paths: &[PathBuf], options: &Options) -> (GoldSet, Option<GoldErr
     let Sources { files, problems } = Sources::read(paths, options);
     build(&files, options, problems)
 }
-
-/// First bytes of content in gzip.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Content of gold files that is not parsed yet.
 #[derive(Debug)]
@@ -217,12 +213,15 @@ const LARGE_BYTES: usize = 1 << 20;
 /// Number of bytes by which the format of a large file is recognised.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of its content, which may be in gzip.
+/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of its content, which may be compressed.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let bytes = read_bytes(path)?;
-    if bytes.starts_with(&GZIP) {
-        return read_limited(MultiGzDecoder::new(&*bytes), bytes.len())
-            .map_err(|problem| std::io::Error::new(problem.kind(), format!("in gzip: {problem}")));
+    if compression::is_encoded(&bytes) {
+        let expected = bytes.len();
+        return read_limited(
+            compression::decompressed(std::io::Cursor::new(bytes))?,
+            expected,
+        );
     }
     Ok(bytes)
 }

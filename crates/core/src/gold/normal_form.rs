@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::{UnicodeNormalization, is_nfc};
 
 /// Normalises a text for comparison: NFKC, lower case, white space trimmed and collapsed.
 pub fn normalise(text: &str) -> Cow<'_, str> {
@@ -24,6 +24,22 @@ pub fn normalise(text: &str) -> Cow<'_, str> {
         normal.push_str(word);
     }
     Cow::Owned(normal)
+}
+
+/// Composes an id (Unicode NFC): letters of the same look have the same characters.
+pub fn composed(id: Cow<'_, str>) -> Cow<'_, str> {
+    if id.is_ascii() || is_nfc(&id) {
+        return id;
+    }
+    Cow::Owned(id.nfc().collect())
+}
+
+/// Decomposes an id (Unicode NFD), as file systems of macOS do.
+pub fn decomposed(id: &str) -> Cow<'_, str> {
+    if id.is_ascii() {
+        return id.into();
+    }
+    Cow::Owned(id.nfd().collect())
 }
 
 /// Returns true for most texts that are their own normal form: lower-case ASCII and Hangul syllables

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::judgements::Grade;
+use crate::compression::remedy;
 use crate::text::{TextError, escape_controls};
 
 /// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
@@ -34,10 +35,7 @@ impl fmt::Display for Place {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum Problem {
-    #[error(
-        "{}: cannot be read: {source}; check the path and its permissions",
-        shown(path)
-    )]
+    #[error("{}: cannot be read: {source}{}", shown(path), remedy(.source))]
     Unreadable { path: PathBuf, source: io::Error },
     #[error(
         "{}: the folder holds no gold file; put one there or name a file",

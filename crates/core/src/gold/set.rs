@@ -20,6 +20,8 @@ pub struct Options {
     pub relevance_level: Option<Grade>,
     /// Format of every file. Default: each format is detected from the content.
     pub format: Option<Format>,
+    /// True to compose the ids of queries and documents (Unicode NFC).
+    pub compose_ids: bool,
 }
 
 /// Index of a gold query in its set. It is valid for that set only.

@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use super::formats::draft::{Draft, QueryDraft, Topic};
 use super::formats::judgements::{Judged, JudgementDraft};
 use super::judgements::{Grade, Judgements};
-use super::normal_form::normalise;
+use super::normal_form::{composed, normalise};
 use super::problem::Problems;
 use super::problem::{Place, Problem};
 use super::query::GoldQuery;
@@ -39,6 +39,14 @@ pub(super) fn assemble(
         .unwrap_or_else(|| sha256.chars().take(VERSION_DIGITS).collect());
 
     let topics = drafts.iter_mut().flat_map(|draft| draft.topics.drain(..));
+    let topics = topics.map(|topic| Topic {
+        key: if options.compose_ids {
+            composed(topic.key.into()).into_owned()
+        } else {
+            topic.key
+        },
+        ..topic
+    });
     let topics = topics_by_key(topics, problems);
     let count = drafts.iter().map(|draft| draft.queries.len()).sum();
     let queries = drafts.iter().flat_map(|draft| &draft.queries);
@@ -69,13 +77,21 @@ pub(super) fn assemble(
             scale_max: stated_scale,
         },
     };
+    let is_one_file = drafts.len() == 1;
     let drafts = drafts.into_iter().map(|draft| draft.queries);
     let drafts = drafts.reduce(|mut all, more| {
         all.extend(more);
         all
     });
+    let mut drafts = drafts.unwrap_or_default();
+    if options.compose_ids {
+        let composed = drafts.into_iter().map(|draft| draft.composed(problems));
+        drafts = composed.collect();
+    }
+    if !is_one_file {
+        drafts = merge_files(drafts, problems);
+    }
     let queries = drafts
-        .unwrap_or_default()
         .into_par_iter()
         .with_min_len(MIN_QUERIES)
         .map(|mut draft| {
@@ -93,6 +109,35 @@ pub(super) fn assemble(
         index(&mut set, place, problems);
     }
     set
+}
+
+/// Merges the queries that several files define, unless their texts differ or one file defines one of them
+/// twice, which is a problem.
+fn merge_files(drafts: Vec<QueryDraft>, problems: &mut Problems) -> Vec<QueryDraft> {
+    let mut positions: FxHashMap<String, usize> = FxHashMap::default();
+    let mut groups: Vec<Vec<QueryDraft>> = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let group = positions.get(&draft.key).and_then(|at| groups.get_mut(*at));
+        let accepts = |known: &QueryDraft| {
+            let texts = known.text.as_ref().zip(draft.text.as_ref());
+            known.place.file != draft.place.file && texts.is_none_or(|(one, other)| one == other)
+        };
+        match group {
+            Some(group) if group.iter().all(accepts) => group.push(draft),
+            Some(_) => groups.push(vec![draft]),
+            None => {
+                positions.insert(draft.key.clone(), groups.len());
+                groups.push(vec![draft]);
+            }
+        }
+    }
+    let merged = groups
+        .into_iter()
+        .filter_map(|mut group| match group.len() {
+            1 => group.pop(),
+            _ => QueryDraft::merged(group, problems),
+        });
+    merged.collect()
 }
 
 /// Returns the value of a setting from the files that state it; different values are a problem.

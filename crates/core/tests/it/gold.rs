@@ -384,7 +384,7 @@ fn conflicting_settings_of_several_files_are_an_error() {
         "b.json",
         &format!(
             "{{\"relevance_level\": 2, \"version\": \"2\", \"queries\": [\n{}]}}",
-            query("q")
+            query("q").replace("\"d\": 1", "\"e\": 1, \"d\": 2")
         ),
     );
     let load = || gold::load(&[folder.path().to_owned()], &Options::default());
@@ -394,7 +394,8 @@ fn conflicting_settings_of_several_files_are_an_error() {
         messages,
         [
             "b.json: relevance_level is 2, but 1 at a.json; files of one gold set must agree",
-            "b.json:2: the query id `q` is already defined at a.json:1; rename or remove one",
+            "b.json:2: query `q` judges document `d` again and contradicts itself: grade 2, but 1 at \
+             a.json:1; keep one of the two judgements",
         ]
     );
     assert_eq!(

@@ -1,12 +1,14 @@
 //! Failure patterns of one answer. They follow from the answer and its judgements, never from names
 //! of components or domains.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use super::QueryErrors;
+use rankgauge_core::gold::composed;
 use rankgauge_core::ranking::{JudgeBy, Judged};
 
 /// Failure pattern of a query.
@@ -22,6 +24,8 @@ pub enum Pattern {
     BelowCutoff,
     /// A relevant document is not among the results.
     NotRetrieved,
+    /// The id of a result differs from that of a relevant document only in Unicode normalisation.
+    OtherNormalForm,
     /// All results down to the cutoff state another domain than that of the query.
     OtherDomains,
     /// The search was routed to another domain than that of the query.
@@ -41,6 +45,9 @@ impl fmt::Display for Pattern {
             Self::NothingRelevant => "nothing relevant returned",
             Self::BelowCutoff => "relevant document below the cutoff",
             Self::NotRetrieved => "relevant document not retrieved",
+            Self::OtherNormalForm => {
+                "id of a relevant document in another Unicode form (--normalise-ids nfc)"
+            }
             Self::OtherDomains => "only results of other domains",
             Self::WrongDomain => "routed to another domain",
             Self::OneHopShort => "relevant document one hop from a result",
@@ -81,6 +88,15 @@ pub(super) fn patterns(
     }
     if errors.missed.iter().any(|missed| missed.rank.is_none()) {
         patterns.push(Pattern::NotRetrieved);
+    }
+    let forms = errors.missed.iter().filter(|missed| missed.rank.is_none());
+    let forms: BTreeSet<Cow<'_, str>> = forms
+        .map(|missed| composed((&*missed.document).into()))
+        .filter(|form| !form.is_ascii())
+        .collect();
+    let mut documents = results.iter().map(|hit| judge_by.document(hit));
+    if !forms.is_empty() && documents.any(|document| forms.contains(&composed(document.into()))) {
+        patterns.push(Pattern::OtherNormalForm);
     }
     if let Some(expected) = judged.expected_domain() {
         let shown = results.len().min(cutoff);

@@ -2,13 +2,14 @@
 //!
 //! This module reports findings. The caller decides if a warning is a failure.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
 use super::agreement::Agreement;
 use crate::text_layout::count_of;
-use rankgauge_core::gold::{GoldSet, Grade, Place, Problem};
+use rankgauge_core::gold::{GoldSet, Grade, Place, Problem, composed};
 use rankgauge_core::number::real_length;
 
 /// Expectations for a gold set.
@@ -189,6 +190,7 @@ impl Review {
         let size = Size::of(set.queries().len());
         let mut warnings = Vec::new();
         queries(set, &mut warnings);
+        normal_forms(set, &mut warnings);
         annotators(set, &agreement, expected, &mut warnings);
         shares(&distribution, expected, &mut warnings);
         minimums(&distribution, expected, &mut warnings);
@@ -263,6 +265,53 @@ fn queries(set: &GoldSet, warnings: &mut Vec<Finding>) {
             );
             warnings.push(Finding::of_query(set, position, "total_relevant", message));
         }
+    }
+}
+
+/// Warns of ids that differ only in Unicode normalisation: they look equal, and one does not match the other.
+fn normal_forms(set: &GoldSet, warnings: &mut Vec<Finding>) {
+    let queries = || set.queries().iter().enumerate();
+    let documents = || {
+        queries().flat_map(|(position, query)| {
+            let documents = query.judgements.documents().into_iter();
+            documents.map(move |(document, _)| (position, document))
+        })
+    };
+    // Few sets have ids that are not composed; only those can have another form.
+    let decomposed = documents().filter_map(|(_, document)| match composed(document.into()) {
+        Cow::Owned(form) => Some((form, document)),
+        Cow::Borrowed(_) => None,
+    });
+    let decomposed: BTreeMap<String, &str> = decomposed.collect();
+    if !decomposed.is_empty() {
+        let mut reported = BTreeSet::new();
+        for (position, document) in documents() {
+            let form = composed(document.into());
+            let other = decomposed.get(&*form).filter(|other| **other != document);
+            if other.is_some() && reported.insert(form.clone().into_owned()) {
+                let message = format!(
+                    "the document id `{document}` occurs in two forms that differ only in Unicode \
+                     normalisation; write one form (NFC), or judge with --normalise-ids nfc"
+                );
+                warnings.push(Finding {
+                    document: Some(document.to_owned()),
+                    ..Finding::of_query(set, position, "normal_form", message)
+                });
+            }
+        }
+    }
+    let keys = queries().filter_map(|(_, query)| match composed((&*query.key).into()) {
+        Cow::Owned(form) => Some(form),
+        Cow::Borrowed(_) => None,
+    });
+    let keys: BTreeSet<String> = keys.collect();
+    for (position, query) in queries().filter(|(_, query)| keys.contains(&query.key)) {
+        let message = format!(
+            "the query id `{}` occurs in two forms that differ only in Unicode normalisation; write one form \
+             (NFC), or judge with --normalise-ids nfc",
+            query.key
+        );
+        warnings.push(Finding::of_query(set, position, "normal_form", message));
     }
 }
 

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::path::Path;
 
+use super::columns::Columns;
 use rankgauge_core::event::{Limits, Search};
+use rankgauge_core::gold::composed;
 use rankgauge_core::ranking::Eligibility;
 
 /// Path that stands for standard input.
@@ -18,8 +20,21 @@ pub enum Order {
     /// Order of trec_eval: by score, compared as a 32-bit float, descending; equal scores by
     /// document id, compared by bytes, descending.
     Score,
+    /// Score ascending, as for distances; equal scores as in [`Order::Score`].
+    Ascending,
     /// Stated rank, ascending.
     Rank,
+}
+
+impl Order {
+    /// Score whose descending order is this order.
+    pub(super) fn signed(self, score: f64) -> f64 {
+        if self == Self::Ascending {
+            -score
+        } else {
+            score
+        }
+    }
 }
 
 /// Options of a reader of runs.
@@ -34,6 +49,70 @@ pub struct ReadOptions {
     pub scores: bool,
     /// Searches that are judged. Others can be for a query that is answered already.
     pub eligibility: Eligibility,
+    /// Columns of a table or record. By default they are found by their names.
+    pub columns: Option<Columns>,
+    /// True to leave out results whose id is that of the query, as BEIR does.
+    pub ignore_identical_ids: bool,
+    /// True to compose the ids of queries and documents (Unicode NFC).
+    pub compose_ids: bool,
+}
+
+impl ReadOptions {
+    /// Options without a choice: every format in its own order.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            order: None,
+            limits,
+            scores: false,
+            eligibility: Eligibility::default(),
+            columns: None,
+            ignore_identical_ids: false,
+            compose_ids: false,
+        }
+    }
+
+    /// Returns the answer with the changes that the options demand; `None` without one.
+    pub(super) fn changed<'t>(&self, answer: &Answer<'t>) -> Option<Answer<'t>> {
+        if !self.ignore_identical_ids && !self.compose_ids {
+            return None;
+        }
+        let id = |id: &Cow<'t, str>| {
+            if self.compose_ids {
+                composed(id.clone())
+            } else {
+                id.clone()
+            }
+        };
+        let query = id(&answer.query);
+        let is_kept = |document: &str| !self.ignore_identical_ids || *document != *query;
+        let (results, scores) = match &answer.results {
+            Results::Documents(documents) => {
+                let documents: Vec<Cow<'t, str>> = documents.iter().map(id).collect();
+                let scores = documents.iter().zip(&answer.scores);
+                let scores = scores.filter(|(document, _)| is_kept(document));
+                let scores = scores.map(|(_, score)| *score).collect();
+                let mut kept = documents;
+                kept.retain(|document| is_kept(document));
+                (Results::Documents(kept), scores)
+            }
+            Results::Search(search) => {
+                let mut search = search.clone();
+                if let Some(key) = &mut search.query_key {
+                    key.0 = id(&key.0);
+                }
+                for hit in &mut search.results {
+                    hit.id.0 = id(&hit.id.0);
+                }
+                search.results.retain(|hit| is_kept(&hit.id));
+                (Results::Search(search), Vec::new())
+            }
+        };
+        Some(Answer {
+            query,
+            results,
+            scores,
+        })
+    }
 }
 
 /// Answer to one query.

@@ -3,13 +3,14 @@
 use std::io;
 use std::path::PathBuf;
 
+use rankgauge_core::compression::remedy;
 use rankgauge_core::text::TextError;
 
 /// Maximum length of a line of a TREC run in bytes.
 pub(super) const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// Maximum length of a line of JSON in bytes. A JSON file can be a single line.
-pub(super) const MAX_JSON_BYTES: usize = 256 << 20;
+/// Maximum size of a run that is read as a whole, in bytes: JSON, which can be a single line, or a table.
+pub(super) const MAX_WHOLE_BYTES: usize = 256 << 20;
 
 /// Error in a run file.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +28,7 @@ pub struct RunError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages explain the fields")]
 pub enum RunProblem {
-    #[error("cannot be read: {0}; check the path and its permissions")]
+    #[error("cannot be read: {0}{remedy}", remedy = remedy(.0))]
     Unreadable(#[from] io::Error),
     #[error("the run is empty; give it at least one result")]
     Empty,
@@ -35,14 +36,20 @@ pub enum RunProblem {
     NotUtf8(TextError),
     #[error("the line is longer than {MAX_LINE_BYTES} bytes; check that the file is a run")]
     LongLine,
-    #[error("the JSON is larger than {MAX_JSON_BYTES} bytes; write it as a TREC run")]
+    #[error("the run is larger than {MAX_WHOLE_BYTES} bytes; write it as a TREC run")]
     TooLarge,
+    #[error("{0}")]
+    Row(String),
     #[error(
         "unknown run format; expected a TREC run (`query Q0 document rank score name`), search \
-         events (one JSON object per line) or JSON (`{{query: {{document: score}}}}`)"
+         events (one JSON object per line), JSON (`{{query: {{document: score}}}}`), or a table whose columns are \
+         named by a header or by --columns (query, document, and score or rank)"
     )]
     UnrecognisedFormat,
-    #[error("{found} columns where a TREC run has six, `query Q0 document rank score name`")]
+    #[error(
+        "{found} columns where a TREC run has six, `query Q0 document rank score name`; name other columns \
+         with --columns, for example query,document,rank,score"
+    )]
     Columns { found: usize },
     #[error(
         "the {what} `{value}` is not a number; the columns are `query Q0 document rank score name`"

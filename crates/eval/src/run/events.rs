@@ -62,14 +62,14 @@ fn name<'t>(search: &Search<'t>) -> Cow<'t, str> {
 fn sort(search: &mut Search<'_>, order: Order) -> Result<(), RunProblem> {
     match order {
         Order::Served => {}
-        Order::Score => {
+        Order::Score | Order::Ascending => {
             if search.results.iter().any(|hit| hit.score.is_none()) {
                 return Err(RunProblem::NoOrder { what: "score" });
             }
             search.results.sort_by(|a, b| {
                 let score = |hit: &Hit<'_>| {
                     let score = hit.score.map(|score| score.get());
-                    as_compared(score.unwrap_or_default())
+                    as_compared(order.signed(score.unwrap_or_default()))
                 };
                 by_score((score(a), &a.id), (score(b), &b.id))
             });

@@ -4,14 +4,9 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use flate2::read::MultiGzDecoder;
-
 use super::answer::STANDARD_INPUT;
-use super::error::{MAX_JSON_BYTES, MAX_LINE_BYTES, RunProblem, Wrong};
-use rankgauge_core::text;
-
-/// First bytes of content in gzip.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
+use super::error::{MAX_LINE_BYTES, MAX_WHOLE_BYTES, RunProblem, Wrong};
+use rankgauge_core::{compression, text};
 
 /// Size of a part in bytes: large enough for a few queries, small enough for a processor's cache.
 pub(super) const PART_BYTES: usize = 256 << 10;
@@ -24,27 +19,18 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// Opens a file, a pipe, or standard input for `-`. Content in gzip is decompressed.
+    /// Opens a file, a pipe, or standard input for `-`. Compressed content is decompressed.
     pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let (mut source, is_file): (Box<dyn Read + Send>, bool) =
-            if path == Path::new(STANDARD_INPUT) {
-                (Box::new(io::stdin()), false)
-            } else {
-                let file = File::open(path)?;
-                let is_file = file.metadata()?.is_file();
-                (Box::new(file), is_file)
-            };
-        let mut start = Vec::new();
-        source.by_ref().take(2).read_to_end(&mut start)?;
-        let is_gzip = start == GZIP;
-        let source = io::Cursor::new(start).chain(source);
+        let (source, is_file): (Box<dyn Read + Send>, bool) = if path == Path::new(STANDARD_INPUT) {
+            (Box::new(io::stdin()), false)
+        } else {
+            let file = File::open(path)?;
+            let is_file = file.metadata()?.is_file();
+            (Box::new(file), is_file)
+        };
         Ok(Self {
             path: path.to_owned(),
-            source: if is_gzip {
-                Box::new(MultiGzDecoder::new(source))
-            } else {
-                Box::new(source)
-            },
+            source: compression::decompressed(source)?,
             kept: (!is_file).then(Vec::new),
         })
     }
@@ -146,11 +132,9 @@ impl Part {
         if line.len() <= MAX_LINE_BYTES {
             return Ok(());
         }
-        if text::without_mark(line)
-            .trim_ascii_start()
-            .starts_with(b"{")
-        {
-            return if line.len() > MAX_JSON_BYTES {
+        let start = text::without_mark(line).trim_ascii_start().first();
+        if matches!(start, Some(b'{' | b'[')) {
+            return if line.len() > MAX_WHOLE_BYTES {
                 Err(RunProblem::TooLarge.into())
             } else {
                 Ok(())

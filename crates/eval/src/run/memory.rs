@@ -35,10 +35,11 @@ impl RankedQuery {
             });
         }
         match order {
-            None | Some(Order::Score) => results.sort_by(|(one, a), (other, b)| {
-                by_score((as_compared(*one), a), (as_compared(*other), b))
-            }),
             Some(Order::Served) => {}
+            None | Some(Order::Score | Order::Ascending) => {
+                let key = |score| as_compared(order.unwrap_or(Order::Score).signed(score));
+                results.sort_by(|(one, a), (other, b)| by_score((key(*one), a), (key(*other), b)));
+            }
             Some(Order::Rank) => return Err(RunProblem::NoOrder { what: "rank" }),
         }
         let mut ranked = Self {

@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::answer::{Answer, Order, ReadOptions};
-use super::error::{MAX_JSON_BYTES, RunError, RunProblem, Wrong};
+use super::columns::Columns;
+use super::error::{MAX_WHOLE_BYTES, RunError, RunProblem, Wrong};
 use super::input::{self, Input, PART_BYTES, Part};
+use super::table::{self, Table};
 use super::{events, score_map, trec};
 use rankgauge_core::text;
 
@@ -23,8 +25,18 @@ enum Format {
     Events {
         is_ubi: bool,
     },
-    /// JSON `{query: {document: score}}`.
+    /// Formats that are read as a whole.
+    Whole(Whole),
+}
+
+/// Format of a run that is read as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Whole {
+    /// JSON `{query: {document: score}}` or `{query: [document, …]}`.
     ScoreMap,
+    /// JSON records with one result each.
+    Records,
+    Table(Table),
 }
 
 /// Run whose format is known, before its answers are read.
@@ -33,7 +45,6 @@ pub struct RunReader {
     /// Bytes that are read already.
     head: Vec<u8>,
     format: Format,
-    order: Order,
     options: ReadOptions,
     warning: Option<String>,
 }
@@ -132,23 +143,19 @@ impl RunReader {
         let end = memchr::memrchr(b'\n', bytes).filter(|_| !is_whole);
         let lines = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
         let text = text::decode(lines).map_err(|error| located(input.path(), error.into()))?;
-        let format = recognise(text).map_err(|wrong| located(input.path(), wrong))?;
+        let columns = options.columns.as_ref();
+        let format = recognise(text, columns).map_err(|wrong| located(input.path(), wrong))?;
         let is_trec = format == Format::Trec;
         let warning = if is_trec && options.order.is_none() {
-            trec::swapped_columns(text)
+            trec::swapped_columns(text).or_else(|| trec::disagreement(text))
         } else {
             None
-        };
-        let default = match format {
-            Format::Events { .. } => Order::Served,
-            Format::Trec | Format::ScoreMap => Order::Score,
         };
         Ok(Self {
             warning: warning.map(|warning| format!("{}: {warning}", input.path().display())),
             head: bytes.to_vec(),
             input,
             format,
-            order: options.order.unwrap_or(default),
             options: options.clone(),
         })
     }
@@ -175,19 +182,29 @@ impl RunReader {
         take: impl Fn(&mut S, Place, &Answer<'_>) + Sync,
     ) -> Result<ReadRun<S>, RunError> {
         let path = self.path().to_owned();
+        let options = self.options.clone();
+        let take = |state: &mut S, place: Place, answer: &Answer<'_>| match options.changed(answer)
+        {
+            None => take(state, place, answer),
+            Some(answer) => take(state, place, &answer),
+        };
         let answers = match self.format {
-            Format::Trec | Format::Events { .. } => self.in_parts(&state, &take),
-            Format::ScoreMap => self.of_score_map(&state, &take),
+            Format::Trec => self.in_parts(Order::Score, &state, &take),
+            Format::Events { .. } => self.in_parts(Order::Served, &state, &take),
+            Format::Whole(format) => self.whole(format, &state, &take),
         };
         answers.map_err(|wrong| located(&path, wrong))
     }
 
+    /// Reads parts of whole lines. `default` is the order unless the options state one.
     fn in_parts<S: Send>(
         self,
+        default: Order,
         state: &(impl Fn() -> S + Sync),
         take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
     ) -> Result<ReadRun<S>, Wrong> {
-        let (format, order, options) = (self.format, self.order, self.options.clone());
+        let (format, options) = (self.format, self.options.clone());
+        let order = options.order.unwrap_or(default);
         let parts = Parts {
             rest: self.head,
             input: self.input,
@@ -215,7 +232,7 @@ impl RunReader {
                             Format::Events { is_ubi } => {
                                 events::each_answer(text, is_ubi, order, &options, begin, take)
                             }
-                            Format::Trec | Format::ScoreMap => {
+                            Format::Trec | Format::Whole(_) => {
                                 trec::each_answer(text, order, options.scores, begin, take)
                             }
                         })
@@ -280,22 +297,35 @@ impl RunReader {
         }
     }
 
-    fn of_score_map<S: Send>(
+    fn whole<S: Send>(
         mut self,
+        format: Whole,
         state: &(impl Fn() -> S + Sync),
         take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
     ) -> Result<ReadRun<S>, Wrong> {
         let mut bytes = self.head;
         std::io::Read::read_to_end(&mut self.input, &mut bytes)?;
-        if bytes.len() > MAX_JSON_BYTES {
+        if bytes.len() > MAX_WHOLE_BYTES {
             return Err(RunProblem::TooLarge.into());
         }
-        let answers = score_map::parse(text::decode(&bytes)?, self.order, self.options.scores)?;
-        let answers: Vec<(usize, Answer<'_>)> = answers.into_iter().enumerate().collect();
-        let states = each_of(&answers, state, |state, (part, answer)| {
+        let text = text::decode(&bytes)?;
+        let (order, scores) = (self.options.order, self.options.scores);
+        let columns = self.options.columns.as_ref();
+        let answers = match format {
+            Whole::ScoreMap => score_map::parse(text, order, scores, columns),
+            Whole::Records => {
+                let (rows, implied) = table::records(text, columns)?;
+                table::answers(rows, order.unwrap_or(implied), scores)
+            }
+            Whole::Table(table) => {
+                table::answers(table.rows(text)?, order.unwrap_or(table.order()), scores)
+            }
+        };
+        let answers: Vec<(usize, (usize, Answer<'_>))> = answers?.into_iter().enumerate().collect();
+        let states = each_of(&answers, state, |state, (part, (line, answer))| {
             let place = Place {
                 part: *part,
-                line: 1,
+                line: *line,
             };
             take(state, place, answer);
             Ok(())
@@ -413,7 +443,7 @@ impl Parts {
             let end = match self.format {
                 _ if bytes.len() < PART_BYTES => None,
                 Format::Trec => trec::last_query(bytes),
-                Format::Events { .. } | Format::ScoreMap => {
+                Format::Events { .. } | Format::Whole(_) => {
                     memchr::memrchr(b'\n', bytes).map(|end| end + 1)
                 }
             };
@@ -440,16 +470,25 @@ fn located(path: &Path, wrong: Wrong) -> RunError {
     }
 }
 
-/// Recognises the format of a run by its first line with content.
-fn recognise(text: &str) -> Result<Format, Wrong> {
-    let mut lines = (1..)
+/// Number of lines by which a table is recognised.
+const EXAMINED_LINES: usize = 100;
+
+/// Recognises the format of a run by its first lines with content, or by the stated columns.
+fn recognise(text: &str, columns: Option<&Columns>) -> Result<Format, Wrong> {
+    let lines = (1..)
         .zip(text.lines())
         .filter(|(_, line)| !trec::is_skipped(line));
-    let Some((line, first)) = lines.next() else {
+    let lines: Vec<(usize, &str)> = lines.take(EXAMINED_LINES).collect();
+    let Some((line, first)) = lines.first().map(|(line, first)| (*line, first.trim())) else {
         return Err(RunProblem::Empty.into());
     };
-    let first = first.trim();
+    if first.starts_with('[') {
+        return Ok(Format::Whole(Whole::Records));
+    }
     if first.starts_with('{') {
+        if table::is_record(first, columns) {
+            return Ok(Format::Whole(Whole::Records));
+        }
         // An event is complete on its line and has a query id or results.
         let event: Result<Probe, _> = serde_json::from_str(first);
         return Ok(match event {
@@ -460,14 +499,20 @@ fn recognise(text: &str) -> Result<Format, Wrong> {
             | Err(_)
                 if !first.contains("\"query_id\"") =>
             {
-                Format::ScoreMap
+                Format::Whole(Whole::ScoreMap)
             }
             _ => Format::Events {
                 is_ubi: events::is_ubi(first),
             },
         });
     }
-    if first.split_ascii_whitespace().count() >= 4 && !first.contains('\0') {
+    if first.contains('\0') {
+        return Err(RunProblem::UnrecognisedFormat.at(line));
+    }
+    if let Some(table) = Table::of(&lines, columns)? {
+        return Ok(Format::Whole(Whole::Table(table)));
+    }
+    if first.split_ascii_whitespace().count() >= 4 {
         return Ok(Format::Trec);
     }
     Err(RunProblem::UnrecognisedFormat.at(line))

@@ -1,14 +1,18 @@
-//! Runs in the JSON of ranx and pytrec_eval: `{query: {document: score}}`.
+//! Runs in one object of JSON: `{query: {document: score}}` as of ranx and pytrec_eval, and
+//! `{query: [document, …]}` with ids or records in their order.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use rustc_hash::FxHashSet;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
-use super::answer::{Answer, Order, Results, as_compared, by_score};
+use super::answer::{Answer, Order};
+use super::columns::Columns;
 use super::error::{RunProblem, Wrong};
+use super::table::{Row, answer, record_row};
 use rankgauge_core::event::Text;
 
 /// Entries of an object in their order, including repeated names.
@@ -38,16 +42,64 @@ impl<'t, 'de: 't, T: Deserialize<'de>> Deserialize<'de> for Entries<'t, T> {
     }
 }
 
-/// Parses a run. The answers are in the order of the file.
-pub(super) fn parse(
-    text: &str,
-    order: Order,
-    keeps_scores: bool,
-) -> Result<Vec<Answer<'_>>, Wrong> {
-    if order == Order::Rank {
-        return Err(RunProblem::NoOrder { what: "rank" }.at(1));
+/// Results of one query.
+enum Documents<'t> {
+    /// Documents with their scores.
+    Scored(Vec<(Cow<'t, str>, f64)>),
+    /// Documents in their order.
+    Listed(Vec<Listed>),
+}
+
+/// Element of a list of results.
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "a document: an id, or an object with an id")]
+enum Listed {
+    Text(String),
+    Number(i64),
+    Record(Map<String, Value>),
+}
+
+impl<'t, 'de: 't> Deserialize<'de> for Documents<'t> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader<'t>(PhantomData<&'t ()>);
+
+        impl<'t, 'de: 't> Visitor<'de> for Reader<'t> {
+            type Value = Documents<'t>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object `{document: score}` or a list of documents")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some((Text(name), score)) = map.next_entry()? {
+                    entries.push((name, score));
+                }
+                Ok(Documents::Scored(entries))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+                let mut listed = Vec::new();
+                while let Some(document) = list.next_element()? {
+                    listed.push(document);
+                }
+                Ok(Documents::Listed(listed))
+            }
+        }
+
+        deserializer.deserialize_any(Reader(PhantomData))
     }
-    let Entries::<Entries<f64>>(queries) = serde_json::from_str(text).map_err(|error| {
+}
+
+/// Parses a run. The answers are in the order of the file. By default, documents with scores are judged by
+/// score, and lists in their order.
+pub(super) fn parse<'t>(
+    text: &'t str,
+    order: Option<Order>,
+    keeps_scores: bool,
+    stated: Option<&Columns>,
+) -> Result<Vec<(usize, Answer<'t>)>, Wrong> {
+    let Entries::<Documents<'_>>(queries) = serde_json::from_str(text).map_err(|error| {
         let line = text.lines().nth(error.line().saturating_sub(1));
         let line = line.unwrap_or_default();
         let mut names = ["NaN", "Infinity"].into_iter();
@@ -63,35 +115,43 @@ pub(super) fn parse(
         return Err(RunProblem::Empty.into());
     }
     let mut answered = FxHashSet::default();
-    let answers = queries.into_iter().map(|(query, Entries(mut documents))| {
+    let answers = queries.into_iter().map(|(query, documents)| {
         if !answered.insert(query.clone()) {
             let query = query.into_owned();
             return Err(RunProblem::RepeatedQuery { query, first: 1 }.at(1));
         }
-        let mut seen = FxHashSet::default();
-        if let Some((document, _)) = documents
-            .iter()
-            .find(|(document, _)| !seen.insert(document))
-        {
-            let problem = RunProblem::RepeatedDocument {
-                query: query.into_owned(),
-                document: document.to_string(),
-            };
-            return Err(problem.at(1));
-        }
-        if order == Order::Score {
-            documents.sort_by(|(a, first), (b, second)| {
-                by_score((as_compared(*first), a), (as_compared(*second), b))
-            });
-        }
-        let scores = documents.iter().map(|(_, score)| *score);
-        let scores = scores.filter(|_| keeps_scores).collect();
-        let documents = documents.into_iter().map(|(document, _)| document);
-        Ok(Answer {
-            query,
-            results: Results::Documents(documents.collect()),
-            scores,
-        })
+        let row = |document, score| Row {
+            line: 1,
+            query: Cow::Borrowed(""),
+            document,
+            rank: None,
+            score,
+        };
+        let (rows, implied): (Vec<Row<'t>>, Order) = match documents {
+            Documents::Scored(scored) => {
+                let rows = scored.into_iter();
+                let rows = rows.map(|(document, score)| row(document, Some(score)));
+                (rows.collect(), Order::Score)
+            }
+            Documents::Listed(listed) => {
+                let mut implied = None;
+                let rows = listed.into_iter().map(|listed| match listed {
+                    Listed::Text(id) => Ok(row(Cow::Owned(id), None)),
+                    Listed::Number(id) => Ok(row(Cow::Owned(id.to_string()), None)),
+                    Listed::Record(record) => {
+                        let (row, order) = record_row(1, &record, stated, Some(&query))?;
+                        implied.get_or_insert(order);
+                        Ok(row)
+                    }
+                });
+                let rows = rows.collect::<Result<_, Wrong>>()?;
+                (rows, implied.unwrap_or(Order::Served))
+            }
+        };
+        Ok((
+            1,
+            answer(query, rows, order.unwrap_or(implied), keeps_scores)?,
+        ))
     });
     answers.collect()
 }

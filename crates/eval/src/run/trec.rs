@@ -119,6 +119,57 @@ pub(super) fn swapped_columns(text: &str) -> Option<String> {
     })
 }
 
+/// Returns a warning if ranks and scores order the results differently, according to the first lines.
+pub(super) fn disagreement(text: &str) -> Option<String> {
+    let lines = text
+        .lines()
+        .take(EXAMINED_LINES)
+        .filter(|line| !is_skipped(line));
+    order_disagreement(lines.filter_map(|line| {
+        let mut columns = text::columns(line);
+        let query = columns.next()?;
+        let rank: f64 = columns.nth(2)?.parse().ok()?;
+        Some((query, rank, columns.next()?.parse().ok()?))
+    }))
+}
+
+/// Returns a warning if a higher rank has a higher score among consecutive results of a query, given as query,
+/// rank and score.
+pub(super) fn order_disagreement<'t>(
+    results: impl Iterator<Item = (&'t str, f64, f64)>,
+) -> Option<String> {
+    let mut before: Option<(&str, f64, f64)> = None;
+    let (mut ordered, mut opposed, mut query_of_first) = (0_usize, 0_usize, None);
+    for (query, rank, score) in results {
+        if let Some((same, last_rank, last_score)) = before
+            && same == query
+            && as_compared(last_score)
+                .total_cmp(&as_compared(score))
+                .is_ne()
+            && last_rank.total_cmp(&rank).is_ne()
+        {
+            ordered += 1;
+            if (last_rank < rank) == (last_score < score) {
+                opposed += 1;
+                query_of_first.get_or_insert(query);
+            }
+        }
+        before = Some((query, rank, score));
+    }
+    let query = query_of_first?;
+    let share = format!(
+        "ranks and scores order {opposed} of {ordered} consecutive results differently, first of query `{query}`"
+    );
+    Some(if opposed == ordered {
+        format!(
+            "{share}: the scores rise with the ranks. If lower is better, as for distances, judge with --order \
+             ascending; --order rank judges by the ranks"
+        )
+    } else {
+        format!("{share}; results are judged by score, --order rank judges by the ranks")
+    })
+}
+
 /// Groups lines by query, in the order of the first lines.
 pub(super) fn groups(text: &str) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
@@ -310,7 +361,7 @@ impl<'t> Layout<'t> {
         (!self.end.is_empty() && !score.is_empty()).then_some((columns, after))
     }
 
-    /// Splits any line of six columns, and stores its parts.
+    /// Splits any line of six columns, which may be followed by text, and stores its parts.
     fn split(&mut self, line: &'t str) -> Option<Columns<'t>> {
         let (query, rest) = text::split_column(line)?;
         let (_, rest) = text::split_column(rest)?;
@@ -319,7 +370,8 @@ impl<'t> Layout<'t> {
         let (rank, rest) = text::split_column(rest)?;
         let (score, end) = text::split_column(rest)?;
         let (_, rest) = text::split_column(end)?;
-        if text::split_column(rest).is_some() {
+        // Text may follow the tag. A blank in a document id shifts the columns, and the rank is none then.
+        if text::split_column(rest).is_some() && rank.parse::<f64>().is_err() {
             return None;
         }
         (self.query, self.start) = (query, line.get(..start)?);
@@ -351,7 +403,7 @@ fn read_line<'t>(columns: &Columns<'t>, order: Order) -> Result<Line<'t>, RunPro
         .filter(|score: &f64| !score.is_nan())
         .ok_or_else(|| not_a_number("score", score))?;
     let key = match order {
-        Order::Score => Key::Score(as_compared(parsed)),
+        Order::Score | Order::Ascending => Key::Score(as_compared(order.signed(parsed))),
         Order::Rank => Key::Rank(rank.parse().map_err(|_| not_a_number("rank", rank))?),
         Order::Served => Key::Place,
     };

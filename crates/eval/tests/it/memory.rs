@@ -45,14 +45,13 @@ fn in_file(order: Option<Order>) -> RunEvaluation {
         let lines = results.into_iter();
         lines.map(move |(score, id)| format!("{query} Q0 {id} 1 {score} t\n"))
     });
+    let limits = rankgauge_core::event::Limits {
+        record_bytes: 1 << 20,
+        results_per_search: 100,
+    };
     let options = ReadOptions {
         order,
-        limits: rankgauge_core::event::Limits {
-            record_bytes: 1 << 20,
-            results_per_search: 100,
-        },
-        scores: false,
-        eligibility: rankgauge_core::ranking::Eligibility::default(),
+        ..ReadOptions::new(limits)
     };
     let bytes = lines.collect::<String>().into_bytes();
     let run = RunReader::of_bytes("x.run".into(), bytes, &options).expect("a run");

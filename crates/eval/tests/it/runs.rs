@@ -5,7 +5,6 @@ use std::fs;
 use proptest::prelude::*;
 
 use rankgauge_core::event::Limits;
-use rankgauge_core::ranking::Eligibility;
 use rankgauge_core::text;
 use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
 
@@ -31,14 +30,14 @@ fn content(run: RunReader) -> Result<Content, RunError> {
 }
 
 fn options(order: Option<Order>) -> ReadOptions {
+    let limits = Limits {
+        record_bytes: 1 << 20,
+        results_per_search: 1000,
+    };
     ReadOptions {
-        eligibility: Eligibility::default(),
         order,
-        limits: Limits {
-            record_bytes: 1 << 20,
-            results_per_search: 1000,
-        },
         scores: true,
+        ..ReadOptions::new(limits)
     }
 }
 
@@ -72,11 +71,14 @@ fn listed(text: &str) -> Result<Vec<(String, usize, Vec<String>)>, usize> {
     let mut answers: Vec<(String, usize, Vec<String>)> = Vec::new();
     for (number, line) in (1..).zip(text.split('\n')) {
         let columns: Vec<&str> = line.split_ascii_whitespace().collect();
-        let [query, _, document, _, _, _] = *columns else {
-            if columns.is_empty() {
-                continue;
+        let (query, document) = match *columns {
+            [query, _, document, rank, _, _, ref more @ ..]
+                if more.is_empty() || rank.parse::<f64>().is_ok() =>
+            {
+                (query, document)
             }
-            return Err(number);
+            [] => continue,
+            _ => return Err(number),
         };
         match answers.iter_mut().find(|(known, ..)| known == query) {
             Some((.., documents)) if documents.iter().any(|it| it == document) => {
@@ -105,7 +107,8 @@ proptest! {
     ) {
         let lines = (0..).zip(&lines);
         let lines = lines.map(|(at, (start, middle, end))| format!("{start}d{at}{middle}{end}"));
-        let text = lines.collect::<Vec<String>>().concat();
+        // The first line shows that the text is a TREC run.
+        let text = format!("q0 Q0 d 1 1 tag\n{}", lines.collect::<Vec<String>>().concat());
         match (read(text.as_bytes(), Some(Order::Served)), listed(&text)) {
             (Ok(read), Ok(listed)) => prop_assert_eq!(read, listed),
             (Err(error), Err(line)) => {
@@ -184,4 +187,221 @@ proptest! {
         let bits: Vec<u64> = run[0].2.iter().map(|(_, score)| score.to_bits()).collect();
         prop_assert_eq!(bits, [score.parse::<f64>().expect("a number").to_bits()]);
     }
+}
+
+/// Documents of each query in `bytes`, read with these options.
+fn documents(bytes: &[u8], options: &ReadOptions) -> Result<Vec<(String, Vec<String>)>, String> {
+    let run = RunReader::of_bytes("base.run".into(), bytes.to_vec(), options);
+    let content = run.and_then(content).map_err(|error| error.to_string())?;
+    let answers = content
+        .into_iter()
+        .map(|(query, _, documents)| (query, documents.into_iter().map(|(id, _)| id).collect()));
+    Ok(answers.collect())
+}
+
+fn expected(answers: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
+    let answers = answers.iter().map(|(query, documents)| {
+        let documents = documents.iter().map(ToString::to_string);
+        ((*query).to_owned(), documents.collect())
+    });
+    answers.collect()
+}
+
+#[test]
+fn tables_are_read_by_the_names_of_their_columns() {
+    let by_score = expected(&[("q1", &["a, b", "c"]), ("q2", &["d"])]);
+    for table in [
+        "query_id,doc_id,score\nq1,c,0.5\nq1,\"a, b\",0.75\nq2,d,1\n",
+        "score;docno;qid\r\n0.5;c;q1\r\n0.75;a, b;q1\r\n1;d;q2\r\n",
+        "q_id\tdoc_id\tscore\nq1\tc\t0.5\nq1\ta, b\t0.75\n# note\nq2\td\t1",
+        "qid\tpid\trank\nq1\ta, b\t1\nq1\tc\t2\nq2\td\t1\n",
+        "qid\tpid\tdistance\nq1\tc\t0.9\nq1\ta, b\t0.1\nq2\td\t1\n",
+    ] {
+        assert_eq!(
+            documents(table.as_bytes(), &options(None)),
+            Ok(by_score.clone()),
+            "{table}"
+        );
+    }
+    let msmarco = "1048585\t7187158\t1\n1048585\t7187157\t2\n2\t7187158\t1\n";
+    let by_rank = expected(&[("1048585", &["7187158", "7187157"]), ("2", &["7187158"])]);
+    assert_eq!(documents(msmarco.as_bytes(), &options(None)), Ok(by_rank));
+    let scores = "q1 a 0.5\nq1 b 1.5\n";
+    assert_eq!(
+        documents(scores.as_bytes(), &options(None)),
+        Ok(expected(&[("q1", &["b", "a"])]))
+    );
+}
+
+#[test]
+fn columns_that_are_not_found_are_stated() {
+    let with = |columns: &str| ReadOptions {
+        columns: Some(columns.parse().expect("columns")),
+        ..options(None)
+    };
+    let table = "topic_nr,article,s\nq1,a,1\nq1,b,2\n";
+    let stated = documents(
+        table.as_bytes(),
+        &with("query=topic_nr,document=article,score=3"),
+    );
+    assert_eq!(stated, Ok(expected(&[("q1", &["b", "a"])])));
+    let colbert = "q1\ta\t2\t9.5\nq1\tb\t1\t9.75\n";
+    for (columns, order) in [
+        ("query,document,rank,score", ["b", "a"]),
+        ("query,document,_,distance", ["a", "b"]),
+    ] {
+        let read = documents(colbert.as_bytes(), &with(columns));
+        assert_eq!(read, Ok(expected(&[("q1", &order)])), "{columns}");
+    }
+    let record = "{\"q\": \"q1\", \"d\": 7, \"s\": 1}\n{\"q\": \"q1\", \"d\": 8, \"s\": 2}\n";
+    let read = documents(record.as_bytes(), &with("query=q,document=d,score=s"));
+    assert_eq!(read, Ok(expected(&[("q1", &["8", "7"])])));
+    let missing = documents(table.as_bytes(), &with("query=topic,document=article"));
+    let missing = missing.expect_err("no such column");
+    assert!(
+        missing.contains("no column is called `topic`; the columns are topic_nr, article, s"),
+        "{missing}"
+    );
+    for (columns, reason) in [
+        ("query,rank", "the column of the document is missing"),
+        ("query,document,grade", "`grade` is no content of a column"),
+        ("query,query,document", "`query` is stated twice"),
+    ] {
+        let error = columns
+            .parse::<rankgauge_eval::run::Columns>()
+            .expect_err(columns);
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn wrong_tables_are_reported_with_their_lines() {
+    for (table, message) in [
+        (
+            "query_id,doc_id,score\nq1,a,1\nq1,b, c,2\n",
+            "3: 4 fields where the header has 3",
+        ),
+        (
+            "query_id,doc_id,score\nq1,\"a,1\nq1,b,2\n",
+            "2: a quote is opened and not closed",
+        ),
+        (
+            "query_id,doc_id,score\nq1,a,NaN\n",
+            "2: the score `NaN` is not a number",
+        ),
+        (
+            "query_id,doc_id,score\nq1,a\n",
+            "2: column 3, the score, is missing",
+        ),
+        (
+            "query_id,doc_id,score\nq1,a,1\nq2,a,1\nq1,a,2\n",
+            "4: document `a` is returned again for query `q1`",
+        ),
+        (
+            "q1 a 5\nq1 b 9\n",
+            "1: three columns, of which the last can be a rank or a score",
+        ),
+        ("q1 a 2 9.5\n", "1: 4 columns where a TREC run has six"),
+    ] {
+        let error = documents(table.as_bytes(), &options(None)).expect_err(table);
+        assert!(error.contains(&format!("base.run:{message}")), "{error}");
+    }
+}
+
+#[test]
+fn records_and_lists_of_json_are_read() {
+    let by_score = expected(&[("q1", &["b", "a"]), ("7", &["12"])]);
+    let lines = r#"{"query_id": "q1", "doc_id": "a", "score": 1}
+{"query_id": "q1", "doc_id": "b", "score": 2.5}
+{"query_id": 7, "doc_id": 12, "score": "0.5"}"#;
+    let list = format!("[{}]", lines.replace('\n', ","));
+    for records in [lines, &list] {
+        assert_eq!(
+            documents(records.as_bytes(), &options(None)),
+            Ok(by_score.clone())
+        );
+    }
+    for lists in [
+        r#"{"q1": ["b", "a"], "7": [12]}"#,
+        r#"{"q1": [{"id": "b"}, {"id": "a"}], "7": [{"doc_id": 12}]}"#,
+        r#"{"q1": [{"id": "a", "score": 1}, {"id": "b", "score": 2}], "7": [12]}"#,
+        r#"{"q1": [{"id": "a", "distance": 1}, {"id": "b", "distance": 0.5}], "7": [12]}"#,
+    ] {
+        assert_eq!(
+            documents(lists.as_bytes(), &options(None)),
+            Ok(by_score.clone()),
+            "{lists}"
+        );
+    }
+    let error = documents(br#"{"q1": [{"url": "b"}]}"#, &options(None)).expect_err("no id");
+    assert!(error.contains("its members are url"), "{error}");
+}
+
+#[test]
+fn text_after_the_sixth_column_is_ignored_unless_columns_are_shifted() {
+    let notes = "q1 Q0 a 1 3 tag and a note\nq1 Q0 b 2 2 tag\n";
+    assert_eq!(
+        documents(notes.as_bytes(), &options(None)),
+        Ok(expected(&[("q1", &["a", "b"])]))
+    );
+    let shifted = "q1 Q0 a document 1 3 tag\n";
+    let error = documents(shifted.as_bytes(), &options(None)).expect_err("a blank in the id");
+    assert!(error.contains("base.run:1: 7 columns"), "{error}");
+}
+
+#[test]
+fn distances_are_judged_ascending_and_hinted_at() {
+    let distances = "q1 Q0 a 1 0.1 t\nq1 Q0 b 2 0.5 t\nq2 Q0 a 1 0.25 t\nq2 Q0 b 2 0.75 t\n";
+    let read = |order| documents(distances.as_bytes(), &options(order));
+    assert_eq!(
+        read(Some(Order::Ascending)),
+        Ok(expected(&[("q1", &["a", "b"]), ("q2", &["a", "b"])]))
+    );
+    assert_eq!(
+        read(None),
+        Ok(expected(&[("q1", &["b", "a"]), ("q2", &["b", "a"])]))
+    );
+    let warning = |run: &str, order| {
+        let run = RunReader::of_bytes("base.run".into(), run.as_bytes().to_vec(), &options(order));
+        run.expect("a run").warning().map(ToOwned::to_owned)
+    };
+    let hint = warning(distances, None).expect("a hint");
+    assert!(
+        hint.contains("2 of 2 consecutive results differently")
+            && hint.contains("--order ascending"),
+        "{hint}"
+    );
+    let some = warning("q1 Q0 a 1 3 t\nq1 Q0 b 2 4 t\nq1 Q0 c 3 1 t\n", None).expect("a hint");
+    assert!(
+        some.contains("1 of 2") && some.contains("--order rank"),
+        "{some}"
+    );
+    assert_eq!(warning(distances, Some(Order::Ascending)), None);
+    // Equal ranks or scores state no order.
+    assert_eq!(
+        warning("q1 Q0 a 0 3 t\nq1 Q0 b 0 4 t\nq1 Q0 c 1 4 t\n", None),
+        None
+    );
+}
+
+#[test]
+fn identical_ids_are_left_out_and_ids_are_composed() {
+    let run = "q1 Q0 q1 1 3 t\nq1 Q0 a 2 2 t\nq2 Q0 q1 1 1 t\n";
+    let ignoring = ReadOptions {
+        ignore_identical_ids: true,
+        ..options(None)
+    };
+    assert_eq!(
+        documents(run.as_bytes(), &ignoring),
+        Ok(expected(&[("q1", &["a"]), ("q2", &["q1"])]))
+    );
+    let decomposed = "\u{1109}\u{1175} Q0 \u{1109}\u{1175} 1 1 t\n";
+    let composing = ReadOptions {
+        compose_ids: true,
+        ..options(None)
+    };
+    assert_eq!(
+        documents(decomposed.as_bytes(), &composing),
+        Ok(expected(&[("시", &["시"])]))
+    );
 }

@@ -1,15 +1,15 @@
 //! `gold propose --templates`: queries from templates, documents and the edges of their graph.
 
-use std::fs;
 use std::path::Path;
 
 use serde::Serialize;
 
 use super::arguments::{Propose, Written, write_sheet};
 use crate::cli::failure::Failure;
+use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::config::Config;
-use rankgauge_core::gold::{GoldSet, parse_relations};
+use rankgauge_core::gold::{GoldSet, MAX_FILE_BYTES, parse_relations};
 use rankgauge_eval::template::{Bounds, Documents, Generated, GeneratedQuery, Template, generate};
 use rankgauge_eval::text_layout::{count_of, escape_controls, truncate};
 
@@ -62,12 +62,8 @@ pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    fs::read_to_string(path).map_err(|error| {
-        Failure::Usage(anyhow::anyhow!(
-            "{}: cannot be read: {error}; check the path, and that it is UTF-8 text",
-            path.display()
-        ))
-    })
+    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    input::read_text(path, limit)
 }
 
 fn text(report: &Report<'_>) -> String {

@@ -1,12 +1,16 @@
 //! Content of a gold file before it is checked against other files.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::judgements::JudgementDrafts;
+use rustc_hash::FxHashMap;
+
+use super::judgements::{JudgementDraft, JudgementDrafts};
 use crate::gold::graph::Graph;
 use crate::gold::judgements::Grade;
+use crate::gold::normal_form::composed;
 use crate::gold::problem::{Place, Problem, Problems};
 use crate::text;
 
@@ -97,6 +101,95 @@ impl QueryDraft {
             required: Vec::new(),
             graph: None,
             texts: Vec::new(),
+        }
+    }
+}
+
+impl QueryDraft {
+    /// Returns one draft of the judgements of all drafts, which are of one query. Judgements that agree are
+    /// kept once; one that contradicts an earlier one is a problem. Other fields are those of the first draft
+    /// that has them. `None` without drafts.
+    pub(in crate::gold) fn merged(
+        drafts: impl IntoIterator<Item = Self>,
+        problems: &mut Problems,
+    ) -> Option<Self> {
+        let mut drafts = drafts.into_iter();
+        let mut first = drafts.next()?;
+        let mut seen: FxHashMap<String, (Grade, Place)> = FxHashMap::default();
+        let mut judgements = Vec::new();
+        let mut add = |draft: &Self| {
+            for judgement in draft.judgements.drafts() {
+                let place = Place {
+                    file: draft.place.file.clone(),
+                    line: judgement.line().or(draft.place.line),
+                };
+                match seen.get(judgement.document()) {
+                    None => {
+                        let document = judgement.document().to_owned();
+                        seen.insert(document, (judgement.grade(), place));
+                        judgements.push(judgement);
+                    }
+                    Some((grade, _)) if *grade == judgement.grade() => {}
+                    Some((other, first)) => problems.push(Problem::Contradiction {
+                        place,
+                        key: draft.key.clone(),
+                        document: judgement.document().to_owned(),
+                        grade: judgement.grade(),
+                        other: *other,
+                        first: first.clone(),
+                    }),
+                }
+            }
+        };
+        add(&first);
+        for other in drafts {
+            add(&other);
+            first.text = first.text.or(other.text);
+            first.aliases.extend(other.aliases);
+            for (name, value) in other.labels {
+                first.labels.entry(name).or_insert(value);
+            }
+            for (name, value) in other.needs {
+                first.needs.entry(name).or_insert(value);
+            }
+            for (name, values) in other.expected {
+                first.expected.entry(name).or_insert(values);
+            }
+            first.required.extend(other.required);
+            first.graph = first.graph.or(other.graph);
+            first.texts.extend(other.texts);
+            // Each count is that of one file.
+            first.total_relevant = None;
+        }
+        first.judgements = judgements.into_iter().collect();
+        Some(first)
+    }
+
+    /// Returns the draft with composed ids.
+    pub(in crate::gold) fn composed(mut self, problems: &mut Problems) -> Self {
+        self.key = composed(self.key.into()).into_owned();
+        let is_composed = |document: &str| matches!(composed(document.into()), Cow::Borrowed(_));
+        if self
+            .judgements
+            .drafts()
+            .all(|it| is_composed(it.document()))
+        {
+            return self;
+        }
+        let judgements = self.judgements.drafts().map(JudgementDraft::composed);
+        self.judgements = judgements.collect();
+        let (total, required) = (self.total_relevant, std::mem::take(&mut self.required));
+        let required = required.into_iter();
+        let required = required
+            .map(|id| composed(id.into()).into_owned())
+            .collect();
+        let place = self.place.clone();
+        let merged = Self::merged([self], problems);
+        let empty = || Self::new(place, String::new());
+        Self {
+            total_relevant: total,
+            required,
+            ..merged.unwrap_or_else(empty)
         }
     }
 }

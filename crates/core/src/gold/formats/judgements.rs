@@ -11,6 +11,7 @@ use smallvec::{SmallVec, smallvec};
 
 use crate::gold::documents::{Columns, Documents, Span};
 use crate::gold::judgements::Grade;
+use crate::gold::normal_form::composed;
 use crate::gold::query::JudgementDetail;
 
 /// Line of a judgement, in formats with one line per judgement.
@@ -47,6 +48,38 @@ impl<'a> JudgementDraft<'a> {
         Self {
             line: u32::try_from(line).ok().and_then(NonZeroU32::new),
             ..self
+        }
+    }
+
+    /// Id of the document.
+    pub(in crate::gold) fn document(&self) -> &str {
+        &self.document
+    }
+
+    /// Grade of the document.
+    pub(in crate::gold) fn grade(&self) -> Grade {
+        self.grade
+    }
+
+    /// 1-based line of the judgement, if it is known.
+    pub(in crate::gold) fn line(&self) -> Option<usize> {
+        usize::try_from(self.line?.get()).ok()
+    }
+
+    /// Returns the judgement with a composed document id.
+    pub(in crate::gold) fn composed(self) -> Self {
+        Self {
+            document: composed(self.document),
+            ..self
+        }
+    }
+
+    fn into_owned(self) -> JudgementDraft<'static> {
+        JudgementDraft {
+            line: self.line,
+            document: Cow::Owned(self.document.into_owned()),
+            grade: self.grade,
+            detail: self.detail,
         }
     }
 
@@ -104,6 +137,12 @@ impl JudgementDrafts {
         self.0.extend(part.0);
     }
 
+    /// Judgements in their order.
+    pub(in crate::gold) fn drafts(&self) -> impl Iterator<Item = JudgementDraft<'static>> {
+        let judgements = self.0.iter().flat_map(Judged::judgements);
+        judgements.map(JudgementDraft::into_owned)
+    }
+
     /// Returns the judgements of all parts together.
     pub(in crate::gold) fn into_judged(mut self) -> Judged {
         if self.0.len() <= 1 {
@@ -133,7 +172,7 @@ impl Judged {
         lines.get(number).copied().flatten()
     }
 
-    /// Judgements in their order, without further fields.
+    /// Judgements in their order. Judgements of documents that are already judged lack further fields.
     fn judgements(&self) -> Vec<JudgementDraft<'_>> {
         let draft = |number, grade, line| {
             let document = self.documents.id(number).unwrap_or_default();
@@ -148,7 +187,11 @@ impl Judged {
             while let Some(again) = repeated.next_if(|it| it.position == position) {
                 all.push(draft(again.number, again.grade, again.line));
             }
-            all.push(draft(position, *grade, self.line(position)));
+            let judgement = draft(position, *grade, self.line(position));
+            all.push(match self.details.get(position) {
+                Some(detail) => judgement.with_detail(detail.clone()),
+                None => judgement,
+            });
         }
         all.extend(repeated.map(|again| draft(again.number, again.grade, again.line)));
         all

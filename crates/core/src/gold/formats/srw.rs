@@ -6,6 +6,7 @@
 //!
 //! The workbench writes ratings as strings and has no query ids: the text is also the id.
 
+use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -66,6 +67,23 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
             Ok(())
         },
     );
+    let mut positions: FxHashMap<String, usize> = FxHashMap::default();
+    let mut groups: Vec<Vec<QueryDraft>> = Vec::new();
+    for query in draft.queries {
+        let position = *positions.entry(query.key.clone()).or_insert(groups.len());
+        match groups.get_mut(position) {
+            Some(group) => group.push(query),
+            None => groups.push(vec![query]),
+        }
+    }
+    // The workbench lists a query again for each search configuration.
+    let queries = groups
+        .into_iter()
+        .filter_map(|mut group| match group.len() {
+            1 => group.pop(),
+            _ => QueryDraft::merged(group, problems),
+        });
+    draft.queries = queries.collect();
     if found == 0 && list.starts_with('[') {
         problems.push(Problem::NoQueries {
             file: file.name.clone(),

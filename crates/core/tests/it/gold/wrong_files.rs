@@ -193,3 +193,134 @@ fn a_query_that_was_begun_without_judgements_judges_nothing() {
     assert!(set.find_named("Q1").is_some());
     assert!(set.find(None, Some("judged")).is_some());
 }
+
+#[test]
+fn gold_sets_in_zstd_and_lz4_are_read_frame_by_frame() {
+    let zstd = zstd::stream::encode_all(QRELS.as_bytes(), 1).expect("memory");
+    let lz4 = || {
+        let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+        encoder.write_all(QRELS.as_bytes()).expect("memory");
+        encoder.finish().expect("memory")
+    };
+    let folder = folder(&[]);
+    let more = QRELS.replace("q1", "q2").replace('q', "r");
+    let mut frames = lz4();
+    let mut encoder = lz4_flex::frame::FrameEncoder::new(Vec::new());
+    encoder.write_all(more.as_bytes()).expect("memory");
+    frames.extend(encoder.finish().expect("memory"));
+    for (name, bytes, judgements) in [("zstd", zstd, 1), ("lz4", lz4(), 1), ("frames", frames, 2)] {
+        let path = folder.path().join(name);
+        fs::write(&path, &bytes).expect("a file");
+        let set = load(folder.path(), &[name]).expect("a gold set");
+        assert_eq!(set.judgement_count(), judgements, "{name}");
+        fs::write(&path, &bytes[..bytes.len() - 6]).expect("a file");
+        let cause = if name == "zstd" {
+            "cannot be read: in zstd: "
+        } else {
+            "cannot be read: in lz4: "
+        };
+        assert_rejected(folder.path(), &[name], &[cause]);
+        fs::remove_file(path).expect("a file");
+    }
+}
+
+#[test]
+fn what_is_no_file_of_judgements_is_named() {
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+    let folder = folder(&[
+        ("pointer.qrels", pointer),
+        ("x.qrels", "BZh91AY&SY"),
+        ("z.qrels", "PK\u{3}\u{4}"),
+    ]);
+    for (name, reason) in [
+        (
+            "pointer.qrels",
+            "a pointer of Git LFS, not the file itself; fetch the file with `git lfs pull`",
+        ),
+        (
+            "x.qrels",
+            "compressed as bzip2; decompress it, or use gzip, zstd or lz4",
+        ),
+        ("z.qrels", "compressed as a zip archive"),
+    ] {
+        assert_rejected(folder.path(), &[name], &[reason]);
+    }
+}
+
+#[test]
+fn a_query_in_several_files_is_merged_where_its_judgements_agree() {
+    let folder = folder(&[
+        ("a.qrels", "q1 0 d1 1\nq1 0 d2 0\n"),
+        ("b.qrels", "q1 0 d1 1\nq1 0 d3 2\nq2 0 d1 1\n"),
+        ("c.qrels", "q2 0 d4 1\nq2 0 d1 0\n"),
+    ]);
+    let set = load(folder.path(), &["a.qrels", "b.qrels"]).expect("they agree");
+    let documents = |key: &str| {
+        let query = set.query(set.find(Some(key), None).expect("a query"));
+        let documents = query.judgements.documents().into_iter();
+        documents
+            .map(|(id, grade)| (id.to_owned(), grade.get()))
+            .collect::<Vec<_>>()
+    };
+    let grades = |grades: &[(&str, f64)]| {
+        let grades = grades.iter().map(|(id, grade)| ((*id).to_owned(), *grade));
+        grades.collect::<Vec<_>>()
+    };
+    assert_eq!(
+        documents("q1"),
+        grades(&[("d1", 1.0), ("d2", 0.0), ("d3", 2.0)])
+    );
+    assert_eq!(documents("q2"), grades(&[("d1", 1.0)]));
+    assert_rejected(
+        folder.path(),
+        &["b.qrels", "c.qrels"],
+        &[
+            "c.qrels:2: query `q2` judges document `d1` again and contradicts itself: grade 0, but 1 at b.qrels:3",
+        ],
+    );
+}
+
+#[test]
+fn a_query_that_the_workbench_lists_twice_is_merged() {
+    let srw = |again: &str| {
+        format!(
+            "{{\"judgmentRatings\": [{{\"query\": \"phone\", \"ratings\": [{{\"docId\": \"a\", \"rating\": \"1.0\"}}]}},\n\
+             {{\"query\": \"phone\", \"ratings\": [{{\"docId\": \"a\", \"rating\": \"{again}\"}}, {{\"docId\": \"b\", \"rating\": \"0\"}}]}}]}}"
+        )
+    };
+    let folder = folder(&[("agree.json", &srw("1")), ("differ.json", &srw("0.5"))]);
+    let set = load(folder.path(), &["agree.json"]).expect("they agree");
+    assert_eq!((set.queries().len(), set.judgement_count()), (1, 2));
+    assert_rejected(
+        folder.path(),
+        &["differ.json"],
+        &[
+            "differ.json:2: query `phone` judges document `a` again and contradicts itself: grade 0.5, but 1 at differ.json:1",
+        ],
+    );
+}
+
+#[test]
+fn ids_are_composed_on_request() {
+    let decomposed = "\u{1109}\u{1175}";
+    let agree = format!("{decomposed} 0 {decomposed} 1\n{decomposed} 0 시 1\n");
+    let differ = format!("q 0 {decomposed} 1\nq 0 시 0\n");
+    let folder = folder(&[("agree.qrels", &agree), ("differ.qrels", &differ)]);
+    let options = gold::Options {
+        compose_ids: true,
+        ..gold::Options::default()
+    };
+    let load = |name: &str| gold::load(&[folder.path().join(name)], &options);
+    let set = load("agree.qrels").expect("they agree");
+    let query = set.query(set.find(Some("시"), None).expect("the composed id"));
+    assert_eq!(query.judgements.documents().len(), 1);
+    let error = load("differ.qrels")
+        .expect_err("two grades of one document")
+        .to_string();
+    assert!(
+        error.contains(
+            "differ.qrels:2: query `q` judges document `시` again and contradicts itself"
+        ),
+        "{error}"
+    );
+}

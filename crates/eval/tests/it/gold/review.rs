@@ -125,3 +125,16 @@ fn the_scale_of_the_options_applies_to_a_set_without_one() {
     assert_eq!(found.errors.len(), 1);
     assert_eq!(found.errors[0].document.as_deref(), Some("b"));
 }
+
+#[test]
+fn ids_that_differ_only_in_normalisation_are_reported() {
+    let set = format!(
+        "{}\nq0 0 \u{1109}\u{1175} 1\nq1 0 시 1\n\u{1109}\u{1175} 0 d 1\n시 0 d 1\n",
+        queries(30)
+    );
+    let found = review(&set, &Expectations::default());
+    assert_eq!(kinds(&found), ["normal_form", "normal_form"]);
+    assert_eq!(found.warnings[0].document.as_deref(), Some("시"));
+    assert!(found.warnings[0].message.contains("--normalise-ids nfc"));
+    assert_eq!(found.warnings[1].query.as_deref(), Some("시"));
+}
