@@ -574,7 +574,7 @@ fn alertmanager_names_every_measure_that_needs_feedback() {
     let text = text.expect("the example exists");
     let (_, names) = text.split_once("measure=~\"(").expect("a rule on measures");
     let (names, _) = names.split_once(')').expect("the end of the names");
-    let named: Vec<&str> = names.split('|').collect();
+    let inhibited: Vec<&str> = names.split('|').collect();
     let documents =
         fs::read_to_string(folder("docs/measures.md")).expect("docs/measures.md exists");
     let row = documents
@@ -588,7 +588,7 @@ fn alertmanager_names_every_measure_that_needs_feedback() {
         .filter(|name| *name != "ZeroResult");
     for name in documented {
         assert!(
-            named.contains(&name),
+            inhibited.contains(&name),
             "deploy/alertmanager/alertmanager.yaml lacks {name}"
         );
     }
