@@ -44,10 +44,11 @@ fn order_of(order: Option<&str>) -> PyResult<Option<Order>> {
     match order {
         None => Ok(None),
         Some("score") => Ok(Some(Order::Score)),
+        Some("ascending") => Ok(Some(Order::Ascending)),
         Some("served") => Ok(Some(Order::Served)),
         Some("rank") => Ok(Some(Order::Rank)),
         Some(other) => Err(PyValueError::new_err(format!(
-            "order is `score`, `served` or `rank`, not `{other}`"
+            "order is `score`, `ascending`, `served` or `rank`, not `{other}`"
         ))),
     }
 }

@@ -92,6 +92,7 @@ def test_served_order_keeps_the_order_of_the_dictionary():
     run = {"q1": {"x": 0.0, "a": 5.0}}
     assert rankgauge.evaluate(QRELS, run, "RR")["RR"] == 1.0
     assert rankgauge.evaluate(QRELS, run, "RR", order="served")["RR"] == 0.5
+    assert rankgauge.evaluate(QRELS, {"q1": {"x": 3.0, "a": 0.1}}, "RR", order="ascending")["RR"] == 1.0
     with pytest.raises(ValueError, match="order is"):
         rankgauge.evaluate(QRELS, run, "RR", order="best")
 

@@ -167,7 +167,7 @@ def evaluate(
     ``per_query`` keeps the scores of each query; ``complete`` scores judged queries that the run does not
     answer as 0, as ``trec_eval -c``; ``has_relevant`` leaves out queries without a relevant document;
     ``relevance_level`` is the lowest relevant grade. ``order`` is the order of judging: ``score`` (as
-    trec_eval), ``served`` or ``rank``.
+    trec_eval), ``ascending`` (distances), ``served`` or ``rank``.
 
     Raises ``GoldError``, ``RunError`` and ``MeasureError``, with the texts of the command line.
     """
