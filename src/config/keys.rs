@@ -174,7 +174,7 @@ keys! {
     REGISTRY_USERNAME: Checked<String> = "registry.username", TEXT, example "rankgauge";
     /// Password of that user, which is never printed: prefer the variable RANKGAUGE__REGISTRY__PASSWORD.
     REGISTRY_PASSWORD: Checked<String> = "registry.password", TEXT, example "SECRET";
-    /// Bearer token in place of user and password, which is never printed: prefer the variable
+    /// Bearer token, which replaces user and password, and is never printed: prefer the variable
     /// RANKGAUGE__REGISTRY__TOKEN.
     REGISTRY_TOKEN: Checked<String> = "registry.token", TEXT, example "SECRET";
     /// Certificates in PEM of the authorities of the registry. Without it, those of the system.

@@ -10,23 +10,19 @@ pub(super) fn read(reader: &mut Reader) -> Option<Settings> {
     let username = reader.find(&keys::REGISTRY_USERNAME);
     let password = reader.find(&keys::REGISTRY_PASSWORD);
     let token = reader.find(&keys::REGISTRY_TOKEN);
+    let is_written = reader.is_written(&keys::REGISTRY_URL.path);
     let credentials = match (username, password, token) {
-        (None, None, None) => None,
-        (None, None, Some(token)) => Some(Credentials::Bearer(token)),
+        (_, _, Some(token)) => Some(Credentials::Bearer(token)),
         (Some(username), Some(password), None) => Some(Credentials::Basic { username, password }),
-        (Some(_), None, None) => {
+        (Some(_), None, None) if is_written => {
             reader.problem(&keys::REGISTRY_USERNAME.path, "needs registry.password");
             None
         }
-        (None, Some(_), None) => {
+        (None, Some(_), None) if is_written => {
             reader.problem(&keys::REGISTRY_PASSWORD.path, "needs registry.username");
             None
         }
-        (_, _, Some(_)) => {
-            let text = "is in place of registry.username and registry.password; write one of them";
-            reader.problem(&keys::REGISTRY_TOKEN.path, text);
-            None
-        }
+        (_, _, None) => None,
     };
     let settings = Settings {
         url: url.unwrap_or_default(),
@@ -34,9 +30,5 @@ pub(super) fn read(reader: &mut Reader) -> Option<Settings> {
         ca_file: reader.find(&keys::REGISTRY_CA_FILE),
         timeout: reader.get(&keys::REGISTRY_TIMEOUT),
     };
-    let is_written = reader.is_written(&keys::REGISTRY_URL.path);
-    if !is_written && (settings.credentials.is_some() || settings.ca_file.is_some()) {
-        reader.problem(&keys::REGISTRY_URL.path, "is missing");
-    }
     is_written.then_some(settings)
 }

@@ -62,14 +62,14 @@ pub fn schema_of_answers(
     request: &mut dyn FnMut(&Reference) -> Result<Vec<u8>, FetchError>,
 ) -> Result<Schema, FetchError> {
     let main = parse(main)?;
-    let mut referenced = Referenced {
+    let mut followed = Referenced {
         request,
         seen: BTreeSet::new(),
         schemas: Vec::new(),
         bytes: main.schema.len(),
     };
-    referenced.add(main.references.as_deref().unwrap_or_default())?;
-    let schemas = referenced.schemas;
+    followed.add(main.references.as_deref().unwrap_or_default())?;
+    let schemas = followed.schemas;
     let built = match main.kind.as_deref() {
         None | Some("AVRO") => {
             let references: Vec<&str> = schemas.iter().map(String::as_str).collect();

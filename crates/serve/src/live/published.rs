@@ -38,6 +38,10 @@ pub struct Published {
 
 /// Optional parts of a process.
 #[derive(Clone, Copy, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "the parts are independent of each other"
+)]
 pub struct Enabled {
     /// The API, which reads query statistics.
     pub api: bool,

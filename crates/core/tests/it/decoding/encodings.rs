@@ -553,26 +553,27 @@ fn a_framed_record_is_named_where_the_format_has_no_framing() {
     );
 }
 
+#[derive(Clone, PartialEq, prost::Message)]
+struct Click {
+    #[prost(string, tag = "1")]
+    search: String,
+    #[prost(int64, tag = "2")]
+    ts: i64,
+    #[prost(string, tag = "3")]
+    doc: String,
+    #[prost(int32, tag = "4")]
+    place: i32,
+    #[prost(double, tag = "5")]
+    value: f64,
+    #[prost(int32, tag = "6")]
+    action: i32,
+}
+
 #[test]
 fn numbers_that_a_message_leaves_out_are_0_or_absent() {
     let text = "syntax = 'proto3'; message Click { string search = 1; int64 ts = 2; string doc = 3;
         int32 place = 4; double value = 5; Action action = 6; }
         enum Action { CLICK = 0; RATED = 1; }";
-    #[derive(Clone, PartialEq, prost::Message)]
-    struct Click {
-        #[prost(string, tag = "1")]
-        search: String,
-        #[prost(int64, tag = "2")]
-        ts: i64,
-        #[prost(string, tag = "3")]
-        doc: String,
-        #[prost(int32, tag = "4")]
-        place: i32,
-        #[prost(double, tag = "5")]
-        value: f64,
-        #[prost(int32, tag = "6")]
-        action: i32,
-    }
     let click = Click {
         search: "s1".to_owned(),
         ts: 1_763_337_600_120,
