@@ -8,6 +8,7 @@ mod record;
 mod rejection;
 mod score;
 mod text;
+mod write;
 
 use std::fmt;
 

@@ -8,6 +8,7 @@ mod mapped;
 mod parser;
 mod refusals;
 mod ubi;
+mod written;
 
 use rankgauge_core::decode::native::{feedback, search};
 use rankgauge_core::event::Reason;
