@@ -20,7 +20,7 @@ use tracing::warn;
 
 use rankgauge_core::event::{Kind, Rejection};
 
-use crate::producer::{Deliveries, Reports};
+use crate::producer::{Deliveries, Failure, Reports};
 use crate::throttle::Throttle;
 use crate::{Error, Settings};
 
@@ -142,7 +142,7 @@ struct Sent {
 impl Reports for LetterReports {
     type Sent = Box<Sent>;
 
-    fn report(&self, sent: Box<Sent>, outcome: Result<(), String>) {
+    fn report(&self, sent: Box<Sent>, outcome: Result<(), Failure>) {
         (self.count)(sent.kind, outcome.is_ok());
         self.outstanding.remove(sent.number);
         let Err(problem) = outcome else { return };

@@ -1,5 +1,5 @@
 //! Everything that talks to Kafka: settings of clients, the consumer of a [`group`], the standalone
-//! [`reader`], [`producer`]s, and one [`Error`], which contains no secret.
+//! [`reader`], [`producer`]s, a [`publisher`], and one [`Error`], which contains no secret.
 //!
 //! The crate depends on the events and commit points of [`rankgauge_core`], not on its engine.
 //!
@@ -28,6 +28,7 @@ pub mod group;
 pub mod positions;
 pub mod prober;
 pub mod producer;
+pub mod publisher;
 pub mod reader;
 pub mod settings;
 mod standalone;

@@ -4,11 +4,13 @@
 //! created, and reports them as delivered without an offset. [`Producer`] therefore waits until each
 //! partition of its topics answers, and `Reports` receives a delivery without an offset as a failure.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rdkafka::ClientContext;
-use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::client::Client;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message as _};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
@@ -32,8 +34,36 @@ pub(crate) trait Reports: Send + Sync {
     /// Identification of a record.
     type Sent: IntoOpaque;
 
-    /// Receives the outcome of a record: an error with its text.
-    fn report(&self, sent: Self::Sent, outcome: Result<(), String>);
+    /// Receives the outcome of a record.
+    fn report(&self, sent: Self::Sent, outcome: Result<(), Failure>);
+}
+
+/// Failed delivery of a record.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{text}")]
+pub struct Failure {
+    /// Text of the error, without secrets.
+    pub text: String,
+    /// True if the record is larger than the client or the topic accepts.
+    pub is_too_large: bool,
+}
+
+impl Failure {
+    fn of(problem: &KafkaError, settings: &Settings) -> Self {
+        Self {
+            text: settings.text_of(problem),
+            is_too_large: problem.rdkafka_error_code()
+                == Some(RDKafkaErrorCode::MessageSizeTooLarge),
+        }
+    }
+}
+
+/// Sets the partitioner of the Java client, unless the configuration has another: the partition of a
+/// key is then the same for every producer.
+pub(crate) fn set_partitioner(client: &mut ClientConfig) {
+    if client.get("partitioner").is_none() {
+        client.set("partitioner", "murmur2_random");
+    }
 }
 
 /// Client context that passes delivery reports to `R`.
@@ -41,6 +71,7 @@ pub(crate) struct Deliveries<R> {
     client: StandaloneContext,
     /// False if the producer does not wait for acknowledgements, which have the offsets.
     has_offsets: bool,
+    is_unusable: AtomicBool,
     pub(crate) reports: R,
 }
 
@@ -51,14 +82,20 @@ impl<R: Reports> Deliveries<R> {
         Self {
             client: StandaloneContext::new(settings),
             has_offsets: !settings.properties.iter().any(without),
+            is_unusable: AtomicBool::new(false),
             reports,
         }
     }
 
+    /// Returns true after a fatal error of the client, which accepts no record then.
+    pub(crate) fn is_unusable(&self) -> bool {
+        self.is_unusable.load(Ordering::Relaxed)
+    }
+
     /// Reports a record that librdkafka did not accept.
     pub(crate) fn refused(&self, sent: R::Sent, problem: &KafkaError) {
-        let text = self.client.settings().text_of(problem);
-        self.reports.report(sent, Err(text));
+        let failure = Failure::of(problem, self.client.settings());
+        self.reports.report(sent, Err(failure));
     }
 }
 
@@ -68,6 +105,9 @@ impl<R: Reports> ClientContext for Deliveries<R> {
     }
 
     fn error(&self, problem: KafkaError, reason: &str) {
+        if problem.rdkafka_error_code() == Some(RDKafkaErrorCode::Fatal) {
+            self.is_unusable.store(true, Ordering::Relaxed);
+        }
         self.client.error(problem, reason);
     }
 }
@@ -77,11 +117,12 @@ impl<R: Reports> ProducerContext for Deliveries<R> {
 
     fn delivery(&self, result: &DeliveryResult<'_>, sent: R::Sent) {
         let outcome = match result {
-            Ok(record) if self.has_offsets && record.offset() < 0 => {
-                Err("the broker acknowledged the record without an offset".to_owned())
-            }
+            Ok(record) if self.has_offsets && record.offset() < 0 => Err(Failure {
+                text: "the broker acknowledged the record without an offset".to_owned(),
+                is_too_large: false,
+            }),
             Ok(_) => Ok(()),
-            Err((problem, _)) => Err(self.client.settings().text_of(problem)),
+            Err((problem, _)) => Err(Failure::of(problem, self.client.settings())),
         };
         self.reports.report(sent, outcome);
     }
@@ -106,8 +147,10 @@ impl Tally {
 impl Reports for Tally {
     type Sent = ();
 
-    fn report(&self, (): (), outcome: Result<(), String>) {
-        let Err(problem) = outcome else { return };
+    fn report(&self, (): (), outcome: Result<(), Failure>) {
+        let Err(Failure { text: problem, .. }) = outcome else {
+            return;
+        };
         let mut failures = self.failures();
         failures.0 += 1;
         if failures.1.is_none() {
@@ -132,45 +175,21 @@ impl Producer {
         for (name, value) in properties {
             client.set(*name, *value);
         }
-        // The partitioner of the Java client, unless the configuration has another.
-        if client.get("partitioner").is_none() {
-            client.set("partitioner", "murmur2_random");
-        }
+        set_partitioner(&mut client);
         let inner: BaseProducer<Deliveries<Tally>> = client
             .create_with_context(Deliveries::new(settings, Tally::default()))
             .map_err(|error| Error::of_configuration(&error, settings))?;
         let producer = Self { inner, sent: 0 };
         let mut counts = [0; N];
         for (name, count) in topics.into_iter().zip(&mut counts) {
-            *count = producer.await_topic(settings, name)?;
+            *count = await_topic(
+                producer.inner.client(),
+                &producer.inner.context().client,
+                name,
+                &|wait| producer.poll(wait),
+            )?;
         }
         Ok((producer, counts))
-    }
-
-    /// Waits until each partition of a topic answers. Returns their number.
-    fn await_topic(&self, settings: &Settings, name: &str) -> Result<usize, Error> {
-        let client = self.inner.client();
-        connect(
-            client,
-            &self.inner.context().client,
-            name,
-            [CONNECT_TIMEOUT; 2],
-            &|| false,
-            &|| self.poll(Duration::from_millis(50)),
-        )?;
-        let count = topic::partitions(client, settings, name, BROKER_REQUEST_TIMEOUT)?;
-        let deadline = Instant::now() + CONNECT_TIMEOUT;
-        for partition in (0..).take(count) {
-            // Only the leader of the partition answers, once it accepts records.
-            while let Err(error) = client.fetch_watermarks(name, partition, BROKER_REQUEST_TIMEOUT)
-            {
-                if Instant::now() >= deadline {
-                    return Err(Error::of_topic(name, &error, settings));
-                }
-                self.poll(RETRY_INTERVAL);
-            }
-        }
-        Ok(count)
     }
 
     fn poll(&self, wait: Duration) {
@@ -213,4 +232,44 @@ impl Producer {
             })
         })
     }
+}
+
+/// Waits until each partition of a topic answers. `poll` serves the events of the client for a while.
+/// Returns the number of partitions.
+fn await_topic<C: ClientContext>(
+    client: &Client<C>,
+    context: &StandaloneContext,
+    name: &str,
+    poll: &dyn Fn(Duration),
+) -> Result<usize, Error> {
+    let settings = context.settings();
+    connect(
+        client,
+        context,
+        name,
+        [CONNECT_TIMEOUT; 2],
+        &|| false,
+        &|| poll(Duration::from_millis(50)),
+    )?;
+    let count = topic::partitions(client, settings, name, BROKER_REQUEST_TIMEOUT)?;
+    let deadline = Instant::now() + CONNECT_TIMEOUT;
+    for partition in (0..).take(count) {
+        // Only the leader of the partition answers, once it accepts records.
+        while let Err(error) = client.fetch_watermarks(name, partition, BROKER_REQUEST_TIMEOUT) {
+            if Instant::now() >= deadline {
+                return Err(Error::of_topic(name, &error, settings));
+            }
+            poll(RETRY_INTERVAL);
+        }
+    }
+    Ok(count)
+}
+
+/// Waits until each partition of a topic answers to a producer with a thread of its own.
+pub(crate) fn await_answers<R: Reports>(
+    client: &Client<Deliveries<R>>,
+    context: &Deliveries<R>,
+    name: &str,
+) -> Result<usize, Error> {
+    await_topic(client, &context.client, name, &std::thread::sleep)
 }
