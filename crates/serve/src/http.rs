@@ -251,7 +251,7 @@ impl Handler for MetricsListener {
 }
 
 /// Response to a request that neither gets a resource nor its headers.
-fn rejected_method(request: &Request<Incoming>) -> Option<HttpResponse> {
+pub(crate) fn rejected_method(request: &Request<Incoming>) -> Option<HttpResponse> {
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return None;
     }
@@ -265,6 +265,6 @@ fn rejected_method(request: &Request<Incoming>) -> Option<HttpResponse> {
     Some(response)
 }
 
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
+pub(crate) fn plain(status: StatusCode, text: impl Into<Bytes>) -> HttpResponse {
     response(status, "text/plain; charset=utf-8", text)
 }

@@ -13,7 +13,9 @@ use prometheus::{
 };
 
 use super::collect::Value;
+use super::gateway::GatewayMetrics;
 use super::json::Sample;
+use super::latencies::Latencies;
 use crate::build::BuildInfo;
 use crate::live::{CheckpointView, Published};
 use crate::target::Target;
@@ -26,11 +28,22 @@ use rankgauge_core::time::WallTime;
 /// Error in the setup of the families, caused by a mistake in the catalogue.
 pub type Error = prometheus::Error;
 
+/// The families of every process with listeners.
+#[derive(Debug)]
+pub struct BaseMetrics {
+    pub(crate) build: BuildInfo,
+    registry: Registry,
+    /// Number of log lines that could not be written.
+    lost_log_lines: Arc<AtomicU64>,
+    log_lines_lost: IntCounter,
+    rejected_requests: IntCounterVec,
+    closed_connections: IntCounterVec,
+}
+
 /// The families that describe the process.
 #[derive(Debug)]
 pub struct ProcessMetrics {
-    pub(crate) build: BuildInfo,
-    registry: Registry,
+    pub(crate) base: BaseMetrics,
     gold_queries: IntGauge,
     gold_judgements: IntGauge,
     gold_info: IntGaugeVec,
@@ -47,11 +60,6 @@ pub struct ProcessMetrics {
     dead_letter_failures: IntCounterVec,
     registry_requests: IntCounterVec,
     without_schema: IntGauge,
-    /// Number of log lines that could not be written.
-    lost_log_lines: Arc<AtomicU64>,
-    log_lines_lost: IntCounter,
-    rejected_requests: IntCounterVec,
-    closed_connections: IntCounterVec,
 }
 
 /// Metrics of one listener.
@@ -175,6 +183,82 @@ impl AttemptResult {
     }
 }
 
+impl BaseMetrics {
+    /// The families with their initial values. `lost_log_lines` is the number of log lines that could
+    /// not be written.
+    ///
+    /// # Errors
+    /// When the catalogue contradicts itself.
+    pub fn new(build: BuildInfo, lost_log_lines: Arc<AtomicU64>) -> Result<Self, Error> {
+        let registry = Registry::new();
+        let families = Families(&registry);
+        registry.register(Box::new(ProcessCollector::for_self()))?;
+        let info = families.whole_gauges(&family::BUILD_INFO)?;
+        info.with_label_values(&[build.version, build.revision, build.rustc])
+            .set(1);
+        Ok(Self {
+            build,
+            log_lines_lost: families.counter(&family::LOG_LINES_LOST)?,
+            lost_log_lines,
+            rejected_requests: families.counters(&family::HTTP_REJECTED_REQUESTS)?,
+            closed_connections: families.counters(&family::HTTP_CLOSED_CONNECTIONS)?,
+            registry,
+        })
+    }
+
+    /// Metrics of the listener `name`, which are exposed from the start.
+    pub fn listener(&self, name: &str) -> ListenerMetrics {
+        ListenerMetrics {
+            rejected: RejectReason::ALL.map(|reason| {
+                self.rejected_requests
+                    .with_label_values(&[name, reason.name()])
+            }),
+            closed: CloseReason::ALL.map(|reason| {
+                self.closed_connections
+                    .with_label_values(&[name, reason.name()])
+            }),
+        }
+    }
+
+    /// Metrics of a gateway, which are exposed from now on.
+    ///
+    /// # Errors
+    /// When the catalogue contradicts itself.
+    pub fn gateway(&self) -> Result<GatewayMetrics, Error> {
+        let families = Families(&self.registry);
+        let metrics = GatewayMetrics {
+            requests: families.counters(&family::GATEWAY_REQUESTS)?,
+            events: families.counters(&family::GATEWAY_EVENTS)?,
+            memory: families.gauge(&family::GATEWAY_MEMORY)?,
+            request_duration: families.add(Latencies::new(&family::GATEWAY_REQUEST_DURATION))?,
+            delivery_duration: families.add(Latencies::new(&family::GATEWAY_DELIVERY_DURATION))?,
+        };
+        metrics.expose();
+        Ok(metrics)
+    }
+
+    fn gather(&self) -> Vec<MetricFamily> {
+        let lost = self.lost_log_lines.load(Ordering::Relaxed);
+        self.log_lines_lost
+            .inc_by(lost.saturating_sub(self.log_lines_lost.get()));
+        self.registry.gather()
+    }
+
+    /// The families in the text format.
+    ///
+    /// # Errors
+    /// When the encoder rejects a family.
+    pub fn encode(&self) -> Result<String, Error> {
+        encode(&self.gather())
+    }
+}
+
+fn encode(families: &[MetricFamily]) -> Result<String, Error> {
+    let mut out = Vec::new();
+    TextEncoder::new().encode(families, &mut out)?;
+    String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
+}
+
 impl ProcessMetrics {
     /// All families with their initial values. `lost_log_lines` is the number of
     /// log lines that could not be written.
@@ -186,12 +270,8 @@ impl ProcessMetrics {
         targets: &[Target],
         lost_log_lines: Arc<AtomicU64>,
     ) -> Result<Self, Error> {
-        let registry = Registry::new();
-        let families = Families(&registry);
-        registry.register(Box::new(ProcessCollector::for_self()))?;
-        let info = families.whole_gauges(&family::BUILD_INFO)?;
-        info.with_label_values(&[build.version, build.revision, build.rustc])
-            .set(1);
+        let base = BaseMetrics::new(build, lost_log_lines)?;
+        let families = Families(&base.registry);
         let values = families.gauges(&family::SCORE_TARGET)?;
         for target in targets {
             values
@@ -199,7 +279,6 @@ impl ProcessMetrics {
                 .set(target.value);
         }
         let metrics = Self {
-            build,
             gold_queries: families.gauge(&family::GOLD_QUERIES)?,
             gold_judgements: families.gauge(&family::GOLD_JUDGEMENTS)?,
             gold_info: families.whole_gauges(&family::GOLD_INFO)?,
@@ -217,11 +296,7 @@ impl ProcessMetrics {
             dead_letter_failures: families.counters(&family::DEAD_LETTER_FAILURES)?,
             registry_requests: families.counters(&family::SCHEMA_REGISTRY_REQUESTS)?,
             without_schema: families.gauge(&family::SCHEMA_PARTITIONS_WAITING)?,
-            log_lines_lost: families.counter(&family::LOG_LINES_LOST)?,
-            lost_log_lines,
-            rejected_requests: families.counters(&family::HTTP_REJECTED_REQUESTS)?,
-            closed_connections: families.counters(&family::HTTP_CLOSED_CONNECTIONS)?,
-            registry,
+            base,
         };
         // Both results are exposed from the start: `increase` misses the first failure if the
         // counter appears with it.
@@ -231,18 +306,9 @@ impl ProcessMetrics {
         Ok(metrics)
     }
 
-    /// Metrics of the listener `name`, which are exposed from the start.
-    pub fn listener(&self, name: &str) -> ListenerMetrics {
-        ListenerMetrics {
-            rejected: RejectReason::ALL.map(|reason| {
-                self.rejected_requests
-                    .with_label_values(&[name, reason.name()])
-            }),
-            closed: CloseReason::ALL.map(|reason| {
-                self.closed_connections
-                    .with_label_values(&[name, reason.name()])
-            }),
-        }
+    /// The families of every process.
+    pub fn base(&self) -> &BaseMetrics {
+        &self.base
     }
 
     /// Records that the gold set `gold` is in use since `now`.
@@ -279,12 +345,10 @@ impl ProcessMetrics {
         topics: &[String; 2],
         now: WallTime,
     ) -> Result<String, Error> {
-        let mut out = Vec::new();
-        TextEncoder::new().encode(&self.families(published, topics, now), &mut out)?;
-        String::from_utf8(out).map_err(|error| Error::Msg(error.to_string()))
+        encode(&self.families(published, topics, now))
     }
 
-    /// The families as samples. All of them are counters and gauges.
+    /// The counters and gauges as samples.
     pub fn samples(
         &self,
         published: &Published,
@@ -376,13 +440,10 @@ impl ProcessMetrics {
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
         self.rebalances
             .inc_by(rebalances.saturating_sub(self.rebalances.get()));
-        let lost = self.lost_log_lines.load(Ordering::Relaxed);
-        self.log_lines_lost
-            .inc_by(lost.saturating_sub(self.log_lines_lost.get()));
         let split = published.sessions.split();
         self.sessions_split
             .inc_by(split.saturating_sub(self.sessions_split.get()));
-        self.registry.gather()
+        self.base.gather()
     }
 }
 
@@ -417,7 +478,7 @@ impl Families<'_> {
     }
 }
 
-fn opts(family: &Family) -> Opts {
+pub(crate) fn opts(family: &Family) -> Opts {
     Opts::new(family.full_name(), family.help)
 }
 

@@ -55,9 +55,6 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// retry would spin.
 const ACCEPT_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Time limit for in-flight requests at shutdown.
-const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// A response with a complete body.
 pub type HttpResponse = Response<Full<Bytes>>;
 
@@ -131,11 +128,11 @@ pub async fn serve<H: Handler>(
             }
         }
     }
-    if tokio::time::timeout(DRAIN_TIMEOUT, graceful.shutdown())
+    if tokio::time::timeout(limits.drain, graceful.shutdown())
         .await
         .is_err()
     {
-        warn!(timeout = ?DRAIN_TIMEOUT, "in-flight requests aborted at shutdown");
+        warn!(timeout = ?limits.drain, "in-flight requests aborted at shutdown");
     }
 }
 
@@ -326,7 +323,7 @@ fn add_security_headers(headers: &mut HeaderMap) {
 }
 
 /// A response that must not be cached, because it holds the current state.
-pub(super) fn response(
+pub fn response(
     status: StatusCode,
     content_type: &'static str,
     body: impl Into<Bytes>,

@@ -122,9 +122,9 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         .collect();
     partitions.sort_by_key(|partition| partition.partition);
     Status {
-        version: exposition.process.build.version,
-        revision: exposition.process.build.revision,
-        rustc: exposition.process.build.rustc,
+        version: exposition.process.base.build.version,
+        revision: exposition.process.base.build.revision,
+        rustc: exposition.process.base.build.rustc,
         started: time(admin.started.as_event_time()),
         uptime_seconds: seconds(now.since(admin.started)),
         readiness_problem: liveness_problem

@@ -724,6 +724,38 @@ families! {
          the reading of the response (slow_response) exceeded its time limit, or a new \
          connection needed the place (capacity).",
     );
+    GATEWAY_REQUESTS = counter(
+        "gateway_requests_total",
+        &[exposed("route"), exposed("outcome")],
+        "Requests to the gateway, by route and outcome: ok (every event was accepted), partial (some \
+         events were rejected), rejected (no event was accepted), invalid (the request cannot be \
+         read), unauthorised, limited (the rate limit of its token), unavailable (no memory left, or \
+         no answer of the broker).",
+    );
+    GATEWAY_EVENTS = counter(
+        "gateway_events_total",
+        &[exposed("route"), exposed("outcome")],
+        "Events in requests to the gateway, by route and outcome: accepted (the broker has them), \
+         rejected (they are not valid), ignored (spans that are no searches, and what a mapping does \
+         not select), unconfirmed (the broker did not confirm them; the client has to repeat them).",
+    );
+    GATEWAY_MEMORY = gauge(
+        "gateway_memory_bytes",
+        &[],
+        "Memory that requests to the gateway and their records occupy, in bytes.",
+    );
+    GATEWAY_REQUEST_DURATION = summary(
+        "gateway_request_duration_seconds",
+        &[exposed("route"), QUANTILE],
+        "Time from the head of a request to the gateway to its answer over the last 5 to 10 minutes, \
+         in seconds.",
+    );
+    GATEWAY_DELIVERY_DURATION = summary(
+        "gateway_delivery_duration_seconds",
+        &[exposed("route"), QUANTILE],
+        "Time from the first record of a request to the answer of the broker about the last one over \
+         the last 5 to 10 minutes, in seconds.",
+    );
     BUILD_INFO = gauge(
         "build_info",
         &[exposed("version"), exposed("revision"), exposed("rustc")],

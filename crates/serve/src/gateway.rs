@@ -1,0 +1,216 @@
+//! Metrics of a gateway, and the listener of the metrics of a process that is only a gateway.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Request;
+use hyper::StatusCode;
+use hyper::body::Incoming;
+use prometheus::{IntCounterVec, IntGauge};
+
+use crate::http::{plain, rejected_method};
+use crate::latencies::Latencies;
+use crate::process::BaseMetrics;
+use crate::server::{Handler, HttpResponse, compressible_response};
+use crate::text;
+
+/// Declares a label whose values are fixed.
+macro_rules! label {
+    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $value:ident = $text:literal),* $(,)? }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$doc])* $value),*
+        }
+
+        impl $name {
+            /// All values.
+            pub const ALL: &[Self] = &[$(Self::$value),*];
+
+            /// Label value.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text),*
+                }
+            }
+        }
+    };
+}
+
+label! {
+    /// Route of a request.
+    Route {
+        /// `/v1/searches`.
+        Searches = "searches",
+        /// `/v1/feedback`.
+        Feedback = "feedback",
+        /// `/v1/traces`.
+        Traces = "traces",
+        /// `/v1/logs`.
+        Logs = "logs",
+        /// `/v1/ubi/queries`.
+        UbiQueries = "ubi_queries",
+        /// `/v1/ubi/events`.
+        UbiEvents = "ubi_events",
+        /// Any other path.
+        Other = "other",
+    }
+}
+
+label! {
+    /// Outcome of a request.
+    RequestOutcome {
+        /// Every event was accepted.
+        Ok = "ok",
+        /// Some events were rejected.
+        Partial = "partial",
+        /// No event was accepted.
+        Rejected = "rejected",
+        /// The request cannot be read.
+        Invalid = "invalid",
+        /// No memory is left, or the broker did not answer.
+        Unavailable = "unavailable",
+    }
+}
+
+label! {
+    /// Outcome of an event.
+    EventOutcome {
+        /// The broker has it.
+        Accepted = "accepted",
+        /// It is not valid.
+        Rejected = "rejected",
+        /// It is not selected.
+        Ignored = "ignored",
+        /// The broker did not confirm it.
+        Unconfirmed = "unconfirmed",
+    }
+}
+
+/// Metrics of a gateway.
+#[derive(Clone, Debug)]
+pub struct GatewayMetrics {
+    pub(crate) requests: IntCounterVec,
+    pub(crate) events: IntCounterVec,
+    pub(crate) memory: IntGauge,
+    pub(crate) request_duration: Latencies,
+    pub(crate) delivery_duration: Latencies,
+}
+
+impl GatewayMetrics {
+    /// Exposes every series: `increase` misses the first event of a counter that appears with it.
+    pub(crate) fn expose(&self) {
+        for route in Route::ALL {
+            for outcome in RequestOutcome::ALL {
+                self.requests
+                    .with_label_values(&[route.name(), outcome.name()]);
+            }
+            if *route == Route::Other {
+                continue;
+            }
+            for outcome in EventOutcome::ALL {
+                self.events
+                    .with_label_values(&[route.name(), outcome.name()]);
+            }
+            self.request_duration.expose(route.name());
+            self.delivery_duration.expose(route.name());
+        }
+    }
+
+    /// Counts a request.
+    pub fn request(&self, route: Route, outcome: RequestOutcome) {
+        self.requests
+            .with_label_values(&[route.name(), outcome.name()])
+            .inc();
+    }
+
+    /// Counts events.
+    pub fn events(&self, route: Route, outcome: EventOutcome, count: usize) {
+        let counter = self
+            .events
+            .with_label_values(&[route.name(), outcome.name()]);
+        counter.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    /// Sets the memory in use.
+    pub fn memory(&self, bytes: usize) {
+        self.memory.set(i64::try_from(bytes).unwrap_or(i64::MAX));
+    }
+
+    /// Records the duration of a request.
+    pub fn answered(&self, route: Route, duration: Duration) {
+        self.request_duration.record(route.name(), duration);
+    }
+
+    /// Records the time that the broker took for the records of a request.
+    pub fn delivered(&self, route: Route, duration: Duration) {
+        self.delivery_duration.record(route.name(), duration);
+    }
+}
+
+/// Handler of the metrics listener of a process that is only a gateway.
+pub struct GatewayMetricsListener {
+    /// Metrics of the process.
+    pub metrics: Arc<BaseMetrics>,
+    /// Reason for a failed readiness check; `None` if the process is ready.
+    pub readiness_problem: Arc<dyn Fn() -> Option<String> + Send + Sync>,
+}
+
+impl fmt::Debug for GatewayMetricsListener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("GatewayMetricsListener")
+            .field("metrics", &self.metrics)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Response to `/healthz` and `/readyz` of a gateway; `None` for any other path.
+pub fn probe(
+    request: &Request<Incoming>,
+    readiness_problem: &(dyn Fn() -> Option<String> + Send + Sync),
+) -> Option<HttpResponse> {
+    let problem = match request.uri().path() {
+        "/healthz" | "/-/healthy" => None,
+        "/readyz" | "/-/ready" => readiness_problem(),
+        _ => return None,
+    };
+    let rejected = rejected_method(request);
+    Some(rejected.unwrap_or_else(|| match problem {
+        None => plain(StatusCode::OK, "ok\n"),
+        Some(problem) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
+    }))
+}
+
+impl Handler for GatewayMetricsListener {
+    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        probe(request, &*self.readiness_problem)
+    }
+
+    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
+        if let Some(response) = rejected_method(request) {
+            return response;
+        }
+        match request.uri().path() {
+            "/metrics" => match self.metrics.encode() {
+                Ok(text) => {
+                    compressible_response(text::CONTENT_TYPE, text.into_bytes(), request.headers())
+                }
+                Err(problem) => self.error(StatusCode::INTERNAL_SERVER_ERROR, &problem.to_string()),
+            },
+            "/" => plain(
+                StatusCode::OK,
+                "rankgauge gateway: /metrics, /healthz, /readyz\n",
+            ),
+            _ => self.error(
+                StatusCode::NOT_FOUND,
+                "not found; use /metrics, /healthz or /readyz",
+            ),
+        }
+    }
+
+    fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
+        plain(status, format!("{text}\n"))
+    }
+}
