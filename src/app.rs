@@ -8,8 +8,11 @@
 )]
 
 mod bounded_read;
+mod error;
+pub mod gateway;
 pub mod gold_files;
 mod gold_watch;
+mod listeners;
 pub mod signals;
 
 use std::convert::Infallible;
@@ -17,29 +20,29 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::Signal;
 use tokio::sync::{mpsc, oneshot, watch};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
-use crate::checkpoint::folder::{Folder, InUse};
-use crate::config::{self, Config};
+use crate::checkpoint::folder::Folder;
+use crate::config::Config;
 use crate::ingest::{self, IngestError, Startup, WorkerContext, start_up};
 use crate::log::LogQueue;
-use bounded_read::{BoundedReads, ReadError};
+pub use error::AppError;
 use gold_watch::GoldWatch;
+pub use listeners::BUILD;
+use listeners::{listen, serve_metrics, watch_web, webs};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::gold::GoldError;
+use rankgauge_gateway::Gateway;
 use rankgauge_serve::admin::AdminListener;
 use rankgauge_serve::api::{AdminApi, ReloadRequest};
-use rankgauge_serve::build::BuildInfo;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::collect::Names;
 use rankgauge_serve::history::{History, SAMPLE_INTERVAL};
@@ -48,80 +51,7 @@ use rankgauge_serve::live::Control;
 use rankgauge_serve::log_level::LogLevel;
 use rankgauge_serve::process::ProcessMetrics;
 use rankgauge_serve::server::{Limits, serve};
-use rankgauge_serve::web::{Web, WebError};
-
-/// Build of this binary.
-pub const BUILD: BuildInfo = BuildInfo {
-    version: env!("CARGO_PKG_VERSION"),
-    revision: env!("RANKGAUGE_REVISION"),
-    rustc: env!("RANKGAUGE_RUSTC"),
-};
-
-/// Failure of the sidecar at its start or while it runs.
-#[derive(Debug, thiserror::Error)]
-pub enum AppError {
-    /// Failure to load the gold set.
-    #[error("the gold set cannot be loaded:\n{0}")]
-    Gold(#[from] GoldError),
-    /// The checkpoint folder is in use by another process.
-    #[error(transparent)]
-    CheckpointsInUse(#[from] InUse),
-    /// Failure to listen on a configured address.
-    #[error("cannot listen on {address} ({key}): {source}")]
-    Listen {
-        /// Configured address.
-        address: SocketAddr,
-        /// Configuration key of the address.
-        key: &'static str,
-        /// Cause.
-        source: io::Error,
-    },
-    /// The web configuration of a listener cannot be used.
-    #[error("the web configuration of a listener ({key}) cannot be used: {source}")]
-    Web {
-        /// Configuration key of the file.
-        key: &'static str,
-        /// Cause.
-        source: WebError,
-    },
-    /// The files of a web configuration do not answer.
-    #[error(
-        "the web configuration of a listener ({key}) was not read within {} s: {}; check that its volume \
-         answers", WEB_LOAD_TIMEOUT.as_secs(), path.display()
-    )]
-    SlowWeb {
-        /// Configuration key of the file.
-        key: &'static str,
-        /// File.
-        path: PathBuf,
-    },
-    /// Failure to start a thread or the runtime.
-    #[error("cannot start: {0}")]
-    Start(#[from] io::Error),
-    /// Conflict between metric families.
-    #[error("the metric families cannot be set up: {0}")]
-    Metrics(#[from] rankgauge_serve::process::Error),
-    /// Permanent error of a worker.
-    #[error("worker {worker}: {source}")]
-    Worker {
-        /// Worker number.
-        worker: usize,
-        /// Cause.
-        source: IngestError,
-    },
-    /// Request to stop before the first gold set was loaded.
-    #[error("stopped before the gold set was loaded")]
-    Stopped,
-    /// Panic of a worker, which is a defect.
-    #[error("worker {0} panicked: this is a defect, please report it with the log above")]
-    WorkerPanicked(usize),
-    /// Workers that exceeded the shutdown time-out.
-    #[error(
-        "{0} worker(s) did not stop within shutdown_timeout; the next owner of their partitions \
-         counts the records since the last commit again"
-    )]
-    ShutdownTimeout(usize),
-}
+use rankgauge_serve::web::Web;
 
 /// Runtime of the listeners.
 ///
@@ -154,6 +84,7 @@ pub struct App {
     exposition: Arc<Exposition>,
     address: SocketAddr,
     admin_address: Option<SocketAddr>,
+    gateway: Option<Gateway>,
     reload: Option<mpsc::Sender<ReloadRequest>>,
     threads: Vec<JoinHandle<()>>,
     ended: mpsc::UnboundedReceiver<Ended>,
@@ -191,7 +122,12 @@ impl App {
         let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
-        let (runtime, [metrics_web, admin_web]) = webs(runtime, &config)?;
+        let files = [
+            (config.metrics_web.clone(), "metrics.web_config_file"),
+            (config.admin_web.clone(), "admin.web_config_file"),
+            (config.gateway.web.clone(), gateway::WEB),
+        ];
+        let (runtime, [metrics_web, admin_web, gateway_web]) = webs(runtime, files)?;
         let folder = config
             .checkpoints
             .as_deref()
@@ -218,21 +154,15 @@ impl App {
             is_gold_configured: !config.gold.paths.is_empty(),
             last_length: AtomicUsize::new(0),
         });
-        let (listener, address) = listen(&runtime, config.metrics_listen, "metrics.listen")?;
-        let scheme = metrics_web.scheme();
-        info!(
-            url = format!("{scheme}://{address}/metrics"),
-            "serving metrics"
-        );
         let (stop_listener, stopping) = watch::channel(false);
-        runtime.spawn(serve(
-            listener,
-            Arc::new(MetricsListener::new(Arc::clone(&exposition))),
-            Arc::clone(&metrics_web),
-            Limits::default(),
-            exposition.process.listener("metrics"),
+        let address = serve_metrics(
+            &runtime,
+            MetricsListener::new(Arc::clone(&exposition)),
+            config.metrics_listen,
+            &metrics_web,
+            exposition.process.base(),
             stopping.clone(),
-        ));
+        )?;
         let (reload, reload_requests) = mpsc::channel(MAX_PENDING_RELOADS);
         let (loaded, first_load) = oneshot::channel();
         if !config.gold.paths.is_empty() {
@@ -253,7 +183,11 @@ impl App {
             serve_admin(&runtime, api, address, Arc::clone(&admin_web), stopping)
         });
         let admin_address = admin.transpose()?;
-        for web in [metrics_web, admin_web] {
+        let base = exposition.process.base();
+        let gateway = config.gateway.listen;
+        let gateway = gateway.map(|_| gateway::start(&config, base, &gateway_web));
+        let gateway = gateway.transpose()?;
+        for web in [metrics_web, admin_web, gateway_web] {
             if web.path().is_some() {
                 runtime.spawn(watch_web(web));
             }
@@ -264,6 +198,9 @@ impl App {
                 () = stopped => Err(AppError::Stopped),
             }
         }) {
+            if let Some(gateway) = gateway {
+                gateway.stop();
+            }
             // An earlier read may hang.
             runtime.shutdown_background();
             return Err(problem);
@@ -280,6 +217,7 @@ impl App {
             exposition,
             address,
             admin_address,
+            gateway,
             reload,
             threads,
             ended,
@@ -300,6 +238,11 @@ impl App {
     /// Address of the admin listener; `None` if it is disabled.
     pub fn admin_address(&self) -> Option<SocketAddr> {
         self.admin_address
+    }
+
+    /// Address of the gateway; `None` if it is disabled.
+    pub fn gateway_address(&self) -> Option<SocketAddr> {
+        self.gateway.as_ref().map(Gateway::address)
     }
 
     /// Shared exposition of the metrics.
@@ -337,6 +280,8 @@ impl App {
     /// # Errors
     /// [`AppError::ShutdownTimeout`] if the workers exceed `shutdown_timeout`.
     pub fn stop(mut self) -> Result<(), AppError> {
+        let gateway = self.gateway.take();
+        let gateway = gateway.map(|gateway| thread::spawn(move || gateway.stop()));
         self.control.stop();
         let deadline = Instant::now() + self.shutdown_timeout;
         let (threads, ended) = (&self.threads, &mut self.ended);
@@ -354,6 +299,9 @@ impl App {
             }
             0
         });
+        if let Some(stopped) = gateway {
+            drop(stopped.join());
+        }
         // The listeners stop last. The runtime waits only briefly for their open connections.
         self.stop_listener.send_replace(true);
         self.runtime.shutdown_timeout(Duration::from_millis(100));
@@ -389,7 +337,7 @@ fn serve_admin(
     }
     let (exposition, history) = (Arc::clone(&api.exposition), Arc::clone(&api.history));
     runtime.spawn(sample_history(Arc::clone(&exposition), history));
-    let metrics = exposition.process.listener("admin");
+    let metrics = exposition.process.base().listener("admin");
     let handler = AdminListener {
         api,
         address,
@@ -442,101 +390,6 @@ fn spawn_worker(
             // During shutdown the receiver may be closed already.
             drop(report.send((number, end)));
         })
-}
-
-/// Binds a listener to `address`, the value of the configuration key `key`. Returns it with its
-/// actual address, which differs for port 0.
-fn listen(
-    runtime: &Runtime,
-    address: SocketAddr,
-    key: &'static str,
-) -> Result<(TcpListener, SocketAddr), AppError> {
-    let listener = runtime.block_on(TcpListener::bind(address));
-    let listener = listener.map_err(|source| AppError::Listen {
-        address,
-        key,
-        source,
-    })?;
-    let address = listener.local_addr()?;
-    Ok((listener, address))
-}
-
-/// Loads the web configurations of both listeners, and returns them with `runtime`.
-fn webs(runtime: Runtime, config: &Config) -> Result<(Runtime, [Arc<Web>; 2]), AppError> {
-    let loaded = runtime.block_on(async {
-        let metrics = web(config.metrics_web.clone(), "metrics.web_config_file").await?;
-        Ok([
-            metrics,
-            web(config.admin_web.clone(), "admin.web_config_file").await?,
-        ])
-    });
-    match loaded {
-        Ok(webs) => Ok((runtime, webs)),
-        Err(problem) => {
-            // The read may hang.
-            runtime.shutdown_background();
-            Err(problem)
-        }
-    }
-}
-
-/// Loads the web configuration at `path`, the value of the configuration key `key`.
-async fn web(path: Option<PathBuf>, key: &'static str) -> Result<Arc<Web>, AppError> {
-    let loaded = |loaded: Result<Web, WebError>| {
-        let loaded = loaded.map(Arc::new);
-        loaded.map_err(|source| AppError::Web { key, source })
-    };
-    let Some(path) = path else {
-        return loaded(Web::load(None, config::web_config));
-    };
-    // A volume that does not answer must not keep the process silent.
-    let reading = path.clone();
-    let read = move || Web::load(Some(&reading), config::web_config);
-    match BoundedReads::default()
-        .run(WEB_LOAD_TIMEOUT, vec![path.clone()], read)
-        .await
-    {
-        Ok(result) => loaded(result),
-        Err(ReadError::Slow) => Err(AppError::SlowWeb { key, path }),
-        Err(ReadError::Failed(problem)) => Err(AppError::Start(io::Error::other(problem))),
-    }
-}
-
-/// Maximum duration of a read of a web configuration with its files.
-const WEB_LOAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Interval at which the files of a web configuration are checked for changes.
-const WEB_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
-
-/// Reloads a web configuration when one of its files changes.
-async fn watch_web(web: Arc<Web>) {
-    let reads = BoundedReads::default();
-    let path = web.path().unwrap_or(Path::new(""));
-    loop {
-        tokio::time::sleep(WEB_RELOAD_INTERVAL).await;
-        let reloading = Arc::clone(&web);
-        let read = move || reloading.reload();
-        let reloaded = reads
-            .run(WEB_LOAD_TIMEOUT, vec![path.to_owned()], read)
-            .await;
-        match reloaded {
-            Ok(Ok(false)) => {}
-            Err(ReadError::Slow) => error!(
-                path = %path.display(),
-                seconds = WEB_LOAD_TIMEOUT.as_secs(),
-                "web configuration not read in time; the previous one stays in use"
-            ),
-            Ok(Ok(true)) => info!(path = %path.display(), "web configuration reloaded"),
-            Ok(Err(problem)) => error!(
-                path = %path.display(),
-                error = %problem,
-                "web configuration reload failed; the previous one stays in use"
-            ),
-            Err(ReadError::Failed(problem)) => {
-                error!(error = problem, "web configuration reload task failed");
-            }
-        }
-    }
 }
 
 /// Waits for the first gold set. The workers are alive, although they have nothing to do yet.

@@ -15,6 +15,7 @@ mod demo;
 mod evaluate;
 mod failure;
 mod gate;
+mod gateway;
 mod gold;
 mod help;
 mod init;
@@ -47,6 +48,7 @@ use threads::start_threads;
 pub fn run(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Run(settings) => run::run(&settings),
+        Command::Gateway(settings) => gateway::run(&settings),
         Command::Init(arguments) => init::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Config(command) => config::run(&command),

@@ -18,6 +18,7 @@ mod detection;
 mod engine;
 mod feedback;
 mod formats;
+mod gateway;
 mod goals;
 mod judging;
 mod kafka;
@@ -36,13 +37,17 @@ mod units;
 mod values;
 mod web;
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use rankgauge_core::decode::Formats;
+use rankgauge_core::decode::mapped::Mapped;
+use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::detection::FalseAlarms;
 use rankgauge_core::engine::settings::{Rolling, Settings};
+use rankgauge_core::event::Kind;
 use rankgauge_core::gold::Options;
 use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
@@ -70,6 +75,8 @@ pub struct Config {
     pub formats: Formats,
     /// Schema registry.
     pub registry: Option<crate::registry::Settings>,
+    /// Mappings of the section `formats`, by name.
+    pub mappings: BTreeMap<String, Arc<Mapped>>,
     /// Worker threads, each with its own consumer; 1 to 256.
     pub workers: usize,
     /// True to commit the offsets of a topic of which no record decodes.
@@ -106,6 +113,8 @@ pub struct Config {
     pub admin_web: Option<PathBuf>,
     /// True if an admin listener without authentication is accepted on any address.
     pub allow_unauthenticated: bool,
+    /// Gateway for events over HTTP.
+    pub gateway: rankgauge_gateway::Settings,
     /// Probe of search endpoints.
     pub probe: Probe,
     /// Log settings.
@@ -231,18 +240,34 @@ fn read(reader: &mut Reader) -> Config {
     feedback::default_guardrails(reader, &mut engine);
     let metrics_listen = reader.get(&keys::METRICS_LISTEN);
     let admin_listen = reader.get(&keys::ADMIN_LISTEN);
-    if admin_listen == Some(metrics_listen) && metrics_listen.port() != 0 {
-        let text =
-            format!("\"{metrics_listen}\" is used by both listeners; give each its own port");
-        reader.conflict(
-            &[&keys::ADMIN_LISTEN.path, &keys::METRICS_LISTEN.path],
-            text,
-        );
-    }
     let registry = registry::read(reader);
+    let (formats, mappings) = formats::read(reader, registry.is_some());
+    let gateway = gateway::read(reader);
+    let listeners = [
+        (&keys::METRICS_LISTEN.path, Some(metrics_listen)),
+        (&keys::ADMIN_LISTEN.path, admin_listen),
+        (&keys::GATEWAY_LISTEN.path, gateway.listen),
+    ];
+    for (index, (path, address)) in listeners.iter().enumerate() {
+        let Some(address) = address.filter(|address| address.port() != 0) else {
+            continue;
+        };
+        let earlier = listeners.iter().take(index);
+        let same = earlier.filter(|(_, other)| *other == Some(address));
+        for (other, _) in same {
+            let text = format!("\"{address}\" is used by both listeners; give each its own port");
+            reader.conflict(&[path, other], text);
+        }
+    }
+    if gateway.listen.is_some()
+        && let Some(problem) = gateway_problem(&formats)
+    {
+        reader.problem(&keys::GATEWAY_LISTEN.path, problem);
+    }
     Config {
         kafka,
-        formats: formats::read(reader, registry.is_some()),
+        formats,
+        mappings,
         registry,
         workers,
         commit_undecodable: reader.get(&keys::COMMIT_UNDECODABLE),
@@ -262,12 +287,26 @@ fn read(reader: &mut Reader) -> Config {
         admin_listen,
         admin_web: reader.find(&keys::ADMIN_WEB),
         allow_unauthenticated: reader.get(&keys::ALLOW_UNAUTHENTICATED),
+        gateway,
         probe: probe::read(reader),
         log: Log {
             format: reader.get(&keys::LOG_FORMAT),
             level: reader.get(&keys::LOG_LEVEL),
         },
     }
+}
+
+/// Reason for which a gateway cannot write to topics with these formats.
+pub fn gateway_problem(formats: &Formats) -> Option<String> {
+    let keys = [&keys::SEARCH_FORMAT.path, &keys::FEEDBACK_FORMAT.path];
+    let found = Kind::ALL.into_iter().zip(keys);
+    let mut other = found.filter(|(kind, _)| formats.of(*kind) != Format::Native);
+    other.next().map(|(kind, key)| {
+        format!(
+            "the gateway writes native events, and {key} is {}; name another topic whose format is native",
+            formats.of(kind).name()
+        )
+    })
 }
 
 fn gold(reader: &mut Reader) -> Gold {

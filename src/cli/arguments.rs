@@ -34,6 +34,8 @@ Exit codes:
 pub(super) enum Command {
     /// Run the sidecar until SIGTERM or SIGINT.
     Run(SettingsArguments),
+    /// Take events over HTTP and write them to Kafka until SIGTERM or SIGINT.
+    Gateway(SettingsArguments),
     /// Write a starter configuration and gold set into a folder.
     Init(init::Init),
     /// Check a configuration and its gold set, and print a summary.

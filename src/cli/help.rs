@@ -51,6 +51,15 @@ rankgauge run --config my.yaml
 rankgauge run --config my.yaml --set kafka.brokers=kafka:9092 --set log.format=json",
     ),
     help(
+        "gateway",
+        "docs/connect/http.md",
+        "\
+# Take events on port 4318 of this machine
+rankgauge gateway --config my.yaml
+# Take them from other machines
+rankgauge gateway --config my.yaml --set gateway.listen=0.0.0.0:4318",
+    ),
+    help(
         "check",
         "docs/configuration.md",
         "\

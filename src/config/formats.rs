@@ -16,13 +16,16 @@ use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::event::Kind;
 
-/// Record formats. `has_registry` is true if there is a schema registry.
-pub(super) fn read(reader: &mut Reader, has_registry: bool) -> Formats {
+/// Formats of both topics, and all mappings by name. `has_registry` is true if there is a schema registry.
+pub(super) fn read(
+    reader: &mut Reader,
+    has_registry: bool,
+) -> (Formats, BTreeMap<String, Arc<Mapped>>) {
     let cache = has_registry.then(Arc::<SchemaCache>::default);
     let own = own(reader, cache.as_ref());
     let (search, search_mapping) = format(reader, Kind::Search, &own);
     let (feedback, feedback_mapping) = format(reader, Kind::Feedback, &own);
-    Formats {
+    let formats = Formats {
         search,
         feedback,
         ubi: Dialect {
@@ -31,7 +34,10 @@ pub(super) fn read(reader: &mut Reader, has_registry: bool) -> Formats {
         },
         otlp: mapping(reader),
         mapped: [search_mapping, feedback_mapping],
-    }
+    };
+    let mappings = own.into_iter();
+    let mappings = mappings.filter_map(|(name, mapped)| Some((name, mapped?)));
+    (formats, mappings.collect())
 }
 
 /// Format of the topic of a kind, with its mapping.

@@ -27,6 +27,7 @@ use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
 use rankgauge_core::time::EventTime;
+use rankgauge_gateway::KeyBy;
 use rankgauge_kafka::settings::{GroupProtocol, StalledPartition, Start};
 use rankgauge_probe::{Method, PRESETS, Preset};
 use rankgauge_serve::log_level::LOG_LEVELS;
@@ -544,6 +545,36 @@ keys! {
     /// check, the log and the page warn about it.
     ALLOW_UNAUTHENTICATED: Word<bool> = "admin.allow_unauthenticated",
         Word(&[("false", false), ("true", true)]), default "false";
+
+    /// Gateway: events over HTTP, for applications without a Kafka client, in the sidecar or as
+    /// `rankgauge gateway`. It writes native events to both topics. See docs/connect/http.md.
+    GATEWAY: Group = "gateway", Group(Shape::Section);
+    /// Address, or none. `rankgauge gateway` listens on 127.0.0.1:4318 by default.
+    GATEWAY_LISTEN: Checked<Option<SocketAddr>> = "gateway.listen",
+        checked(values::address_or_none), default "none";
+    /// File with TLS, authentication and headers of this listener, as above.
+    GATEWAY_WEB: Checked<PathBuf> = "gateway.web_config_file", checked(values::path),
+        example "/etc/rankgauge/web.yaml";
+    /// Key of the records: query_id or session_id. With session_id, the searches and the feedback of a
+    /// session reach the same partition, and feedback needs a session.
+    GATEWAY_KEY: Word<KeyBy> = "gateway.key", Word(&KeyBy::NAMES), default "query_id";
+    /// Origins whose pages can send events from a browser: [https://shop.example], or * for every page.
+    /// Requests of other pages are refused.
+    GATEWAY_ORIGINS: List<Checked<String>> = "gateway.cors_origins", TEXTS, default "";
+    /// Maximum memory of all requests with their records. Beyond it, requests are refused with 503.
+    GATEWAY_MEMORY: Bytes = "gateway.memory", Bytes(MIB, 64 * GIB), default "64MiB";
+    /// Maximum size of the body of a request as it is sent.
+    GATEWAY_MAX_BODY: Bytes = "gateway.max_body", Bytes(1024, GIB), default "4MiB";
+    /// Maximum size of the body of a request without compression.
+    GATEWAY_MAX_DECOMPRESSED: Bytes = "gateway.max_decompressed", Bytes(1024, GIB),
+        default "16MiB";
+    /// Maximum number of events in a request.
+    GATEWAY_MAX_EVENTS: Whole = "gateway.max_events", Whole(1, 1_000_000), default "10000";
+    /// Maximum number of connections. A new one replaces the one that has waited longest.
+    GATEWAY_CONNECTIONS: Whole = "gateway.max_connections", Whole(1, 65_536), default "1024";
+    /// Time limit for the answer of the broker, after which a request is answered with 503.
+    GATEWAY_TIMEOUT: Span = "gateway.timeout",
+        Span(Duration::from_millis(100), Duration::from_mins(5)), default "8s";
 
     /// Probe of search endpoints, for `rankgauge probe`, which sends the gold queries to them and turns the
     /// answers into search events. See docs/probe.md.

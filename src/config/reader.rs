@@ -474,8 +474,10 @@ impl Reader {
             candidates.insert(known);
         }
         candidates.retain(|known| !known.contains("[]") && !known.split('.').any(|it| it == NAME));
+        // Of several equally near keys, the first one in alphabetical order.
         let nearest = candidates
             .iter()
+            .rev()
             .map(|known| (similarity(path, known), known))
             .filter(|(similarity, _)| *similarity >= NEAR)
             .max_by(|(a, _), (b, _)| a.total_cmp(b));

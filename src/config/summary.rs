@@ -79,6 +79,9 @@ pub(super) fn write(config: &Config) -> String {
         });
         lines.push(("objectives", counted(objectives)));
     }
+    if let Some(address) = config.gateway.listen {
+        lines.push(("gateway", address.to_string()));
+    }
     if !engine.detection.measures.is_empty() {
         lines.extend(detection(config));
     }

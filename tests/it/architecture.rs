@@ -213,6 +213,11 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "clients of Kafka depend on events and positions, not on the engine",
     ),
     (
+        "gateway",
+        &["gateway"],
+        "the gateway writes events and does not depend on their use",
+    ),
+    (
         "lab::broker",
         &["lab", "core"],
         "the embedded broker takes any record",
@@ -409,6 +414,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
             "probe::client",
             "probe::round",
             "sidecar::cli",
+            "gateway",
             "serve",
         ],
         "only listeners and the probe speak HTTP",
@@ -424,6 +430,7 @@ const CONFINED: &[(&str, &[&str], &str)] = &[
             "sidecar::app",
             "sidecar::cli",
             "sidecar::demo",
+            "gateway",
             "probe",
             "serve",
         ],

@@ -12,7 +12,7 @@ use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::{Request, Response, StatusCode};
 use rankgauge_serve::build::BuildInfo;
-use rankgauge_serve::process::ProcessMetrics;
+use rankgauge_serve::process::BaseMetrics;
 use rankgauge_serve::server::{Handler, HttpResponse, Limits, serve};
 use rankgauge_serve::shared::Shared;
 use rankgauge_serve::web::Web;
@@ -29,6 +29,7 @@ const GENEROUS: Limits = Limits {
     connections: 100,
     request: Duration::from_mins(10),
     response: Duration::from_mins(10),
+    drain: Duration::from_secs(2),
     idle: Duration::from_mins(10),
 };
 
@@ -93,7 +94,7 @@ impl Served {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0"));
         let listener = listener.unwrap();
         let address = listener.local_addr().unwrap();
-        let metrics = ProcessMetrics::new(BuildInfo::default(), &[], Arc::default())
+        let metrics = BaseMetrics::new(BuildInfo::default(), Arc::default())
             .unwrap()
             .listener("test");
         let (stop, stopping) = watch::channel(false);

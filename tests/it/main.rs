@@ -24,6 +24,7 @@ mod errors;
 mod evaluate;
 mod faults;
 mod gate;
+mod gateway;
 mod gold;
 mod gold_files;
 mod golden;

@@ -4,6 +4,7 @@
 mod beside;
 #[path = "../../crates/core/tests/it/otel/fixtures.rs"]
 mod fixtures;
+mod gateway;
 mod judged;
 mod live;
 #[path = "../../crates/core/tests/it/otel/messages.rs"]

@@ -10,6 +10,7 @@ use syn::visit::{self, Visit};
 pub(super) const CRATES: &[(&str, &str, &str)] = &[
     ("rankgauge_core", "core", "crates/core/src"),
     ("rankgauge_eval", "eval", "crates/eval/src"),
+    ("rankgauge_gateway", "gateway", "crates/gateway/src"),
     ("rankgauge_kafka", "kafka", "crates/kafka/src"),
     ("rankgauge_lab", "lab", "crates/lab/src"),
     ("rankgauge_probe", "probe", "crates/probe/src"),

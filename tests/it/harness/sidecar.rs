@@ -31,8 +31,21 @@ impl Sidecar {
     /// # Panics
     /// If it ends or does not serve in time, with the end of its log.
     pub(crate) fn start(configuration: &str, environment: &[(&str, &str)]) -> Self {
+        Self::start_command("run", configuration, environment)
+    }
+
+    /// Starts `rankgauge gateway` in the same way.
+    ///
+    /// # Panics
+    /// As [`Sidecar::start`].
+    pub(crate) fn gateway(configuration: &str) -> Self {
+        let address = [("RANKGAUGE__GATEWAY__LISTEN", "127.0.0.1:0")];
+        Self::start_command("gateway", configuration, &address)
+    }
+
+    fn start_command(name: &str, configuration: &str, environment: &[(&str, &str)]) -> Self {
         let folder = scratch_folder("sidecar");
-        let mut command = command(folder.path(), configuration);
+        let mut command = command(name, folder.path(), configuration);
         command.envs(environment.iter().copied());
         let mut program = Program::start(
             "rankgauge",
@@ -65,7 +78,7 @@ impl Sidecar {
     /// If it cannot be started.
     pub(crate) fn refused(configuration: &str) -> Output {
         let folder = scratch_folder("sidecar");
-        let output = command(folder.path(), configuration).output();
+        let output = command("run", folder.path(), configuration).output();
         output.unwrap_or_else(|error| panic!("cannot start rankgauge: {error}"))
     }
 
@@ -81,6 +94,23 @@ impl Sidecar {
             "rankgauge logs the address of its API",
             || served(&self.log(), "serving API", "/api/v1/status"),
         )
+    }
+
+    /// Address of the gateway.
+    pub(crate) fn gateway_address(&self) -> SocketAddr {
+        wait_until(
+            START_TIMEOUT,
+            "rankgauge logs the address of its gateway",
+            || served(&self.log(), "serving gateway", "/v1/searches"),
+        )
+    }
+
+    /// Kills the process at once.
+    pub(crate) fn kill(&mut self) {
+        self.program.signal("KILL");
+        wait_until(START_TIMEOUT, "the killed process ends", || {
+            self.program.exit_status()
+        });
     }
 
     /// Requests a path. Returns the status and the body.
@@ -142,8 +172,8 @@ impl Sidecar {
     }
 }
 
-/// Returns `rankgauge run` on a free port. The configuration is written to `folder`.
-fn command(folder: &Path, configuration: &str) -> Command {
+/// Returns the command `name` on a free port. The configuration is written to `folder`.
+fn command(name: &str, folder: &Path, configuration: &str) -> Command {
     let settings = folder.join("rankgauge.yaml");
     fs::write(&settings, configuration)
         .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
@@ -155,7 +185,7 @@ fn command(folder: &Path, configuration: &str) -> Command {
         }
     }
     command
-        .args(["run", "--config"])
+        .args([name, "--config"])
         .arg(&settings)
         .env("NO_COLOR", "1")
         .env("RANKGAUGE__METRICS__LISTEN", "127.0.0.1:0")

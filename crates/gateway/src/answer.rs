@@ -1,0 +1,416 @@
+//! Answers to requests: what was accepted, or why the request was refused. No answer repeats a part of a
+//! request.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use hyper::header::{ALLOW, HeaderValue, RETRY_AFTER};
+use rankgauge_core::event::{Reason, Rejection};
+use rankgauge_serve::gateway::RequestOutcome;
+use rankgauge_serve::server::{HttpResponse, response};
+use serde::Serialize;
+
+use crate::memory::Full;
+
+const JSON: &str = "application/json";
+const PROTOBUF: &str = "application/x-protobuf";
+
+/// Seconds after which a client should send a refused request again.
+const RETRY_SECONDS: &str = "1";
+
+/// Names of the fields of events. Other parts of a path are names of the client's.
+const FIELDS: &[&str] = &[
+    "action",
+    "amount",
+    "application",
+    "attrs",
+    "client_id",
+    "context",
+    "cost",
+    "currency",
+    "depth",
+    "domain",
+    "dwell_ms",
+    "error",
+    "error_type",
+    "event_attributes",
+    "event_id",
+    "experiment",
+    "filters",
+    "fired",
+    "from",
+    "group_id",
+    "hits",
+    "hops",
+    "id",
+    "input_tokens",
+    "labels",
+    "latency_ms",
+    "max",
+    "merged_from",
+    "message",
+    "min",
+    "model",
+    "name",
+    "object_id",
+    "operation",
+    "output_tokens",
+    "page",
+    "page_size",
+    "path",
+    "position",
+    "provider",
+    "query",
+    "query_id",
+    "query_key",
+    "query_response_hit_ids",
+    "query_response_objects_ids",
+    "rank",
+    "results",
+    "routing",
+    "score",
+    "session_id",
+    "sort",
+    "stages",
+    "synthetic",
+    "team",
+    "text",
+    "timestamp",
+    "to",
+    "total_hits",
+    "trace_id",
+    "ts",
+    "type",
+    "usage",
+    "user_id",
+    "user_query",
+    "value",
+    "variant",
+    "cache_read_input_tokens",
+    "reasoning_output_tokens",
+    "comment",
+    "action_name",
+    "object",
+];
+
+/// Answer to a request with events.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Answer {
+    /// Number of accepted events.
+    pub(crate) accepted: usize,
+    /// All other events, apart from those that are not selected.
+    pub(crate) rejected: Vec<RejectedEvent>,
+    /// True if the events are log records of OpenTelemetry.
+    #[serde(skip)]
+    pub(crate) is_logs: bool,
+}
+
+/// Rejected event.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct RejectedEvent {
+    /// Number of the event in the request, from 0.
+    pub(crate) index: usize,
+    /// Reason, as in `rankgauge_invalid_events_total`.
+    pub(crate) reason: &'static str,
+    /// Wrong field, if it is one.
+    pub(crate) field: Option<String>,
+}
+
+impl RejectedEvent {
+    pub(crate) fn new(index: usize, rejection: &Rejection) -> Self {
+        Self {
+            index,
+            reason: rejection.reason.name(),
+            // The place of a syntax error is where the reader was, not a wrong field.
+            field: (rejection.reason != Reason::NotJson)
+                .then(|| field_of(&rejection.detail))
+                .flatten(),
+        }
+    }
+
+    pub(crate) fn of_field(index: usize, reason: Reason, field: &str) -> Self {
+        Self {
+            index,
+            reason: reason.name(),
+            field: Some(field.to_owned()),
+        }
+    }
+}
+
+/// Field that a rejection names, as far as its name is not the client's.
+fn field_of(detail: &str) -> Option<String> {
+    let quoted = |text: &str| Some(text.split_once('`')?.1.split_once('`')?.0.to_owned());
+    let (before, rest) = match detail.split_once(": ") {
+        Some((path, rest)) if !path.contains(' ') => (Some(path), rest),
+        _ => (None, detail),
+    };
+    let mut path = String::new();
+    for segment in before.into_iter().flat_map(|path| path.split('.')) {
+        let name = segment.split('[').next().unwrap_or_default();
+        if !FIELDS.contains(&name) {
+            break;
+        }
+        if !path.is_empty() {
+            path.push('.');
+        }
+        path.push_str(segment);
+    }
+    if before.is_none() || rest.starts_with("missing field") {
+        let missing = quoted(rest).filter(|name| FIELDS.contains(&name.as_str()));
+        if let Some(missing) = missing {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            path.push_str(&missing);
+        }
+    }
+    (!path.is_empty()).then_some(path)
+}
+
+impl Answer {
+    /// Outcome of the request for the metrics.
+    pub(crate) fn outcome(&self, form: Form) -> RequestOutcome {
+        match (self.accepted, self.rejected.is_empty()) {
+            // A whole application exports its spans, of which few are searches.
+            (0, true) if form != Form::Events => RequestOutcome::Ok,
+            (0, _) => RequestOutcome::Rejected,
+            (_, true) => RequestOutcome::Ok,
+            (_, false) => RequestOutcome::Partial,
+        }
+    }
+
+    pub(crate) fn into_response(self, form: Form) -> HttpResponse {
+        let rejected = self.rejected.len();
+        match form {
+            Form::Events => {
+                let status = match self.accepted {
+                    0 => StatusCode::BAD_REQUEST,
+                    _ => StatusCode::OK,
+                };
+                response(status, JSON, serde_json::to_vec(&self).unwrap_or_default())
+            }
+            Form::OtlpJson => {
+                let body = match rejected {
+                    0 => serde_json::json!({}),
+                    // 64-bit integers are strings in the JSON of Protocol Buffers.
+                    _ => serde_json::json!({"partialSuccess": {
+                        self.rejected_of(): rejected.to_string(),
+                        "errorMessage": self.reasons(),
+                    }}),
+                };
+                response(StatusCode::OK, JSON, body.to_string())
+            }
+            Form::OtlpProto => {
+                let mut body = Vec::new();
+                if rejected > 0 {
+                    let mut partial = vec![1 << 3];
+                    varint(rejected, &mut partial);
+                    text_field(2, &self.reasons(), &mut partial);
+                    body.push(1 << 3 | LENGTH_DELIMITED);
+                    varint(partial.len(), &mut body);
+                    body.extend(partial);
+                }
+                response(StatusCode::OK, PROTOBUF, body)
+            }
+        }
+    }
+
+    fn rejected_of(&self) -> &'static str {
+        if self.is_logs {
+            "rejectedLogRecords"
+        } else {
+            "rejectedSpans"
+        }
+    }
+
+    /// Number of rejected events by reason and field.
+    fn reasons(&self) -> String {
+        let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+        for event in &self.rejected {
+            let field = event.field.as_deref().unwrap_or_default();
+            *counts.entry((event.reason, field)).or_default() += 1;
+        }
+        let counts = counts
+            .into_iter()
+            .map(|((reason, field), count)| match field {
+                "" => format!("{count} {reason}"),
+                field => format!("{count} {reason} ({field})"),
+            });
+        counts.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Form of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// JSON with the rejected events.
+    Events,
+    /// Response of OpenTelemetry in Protocol Buffers.
+    OtlpProto,
+    /// Response of OpenTelemetry in JSON.
+    OtlpJson,
+}
+
+/// Wire type of texts and messages.
+const LENGTH_DELIMITED: u8 = 2;
+
+fn text_field(number: u8, text: &str, message: &mut Vec<u8>) {
+    message.push(number << 3 | LENGTH_DELIMITED);
+    varint(text.len(), message);
+    message.extend(text.as_bytes());
+}
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "seven bits of the number at a time"
+)]
+fn varint(mut number: usize, message: &mut Vec<u8>) {
+    while number >= 0x80 {
+        message.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    message.push(number as u8);
+}
+
+/// Reason for which a request is refused as a whole. None of its events is confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// No route has this path.
+    NotFound,
+    /// The route accepts another method.
+    Method(&'static str),
+    /// The page has an origin that is not configured.
+    Origin,
+    /// The request cannot be read.
+    Invalid(&'static str),
+    /// The body is longer than a limit.
+    TooLarge { limit: usize, key: &'static str },
+    /// The request has more events than `gateway.max_events`.
+    TooManyEvents(usize),
+    /// The content is of another type.
+    Unsupported(&'static str),
+    /// The body did not arrive in time.
+    SlowBody(Duration),
+    /// The body ended early.
+    BrokenBody,
+    /// No memory is left.
+    Full,
+    /// The broker did not confirm the events.
+    Unconfirmed,
+}
+
+impl From<Full> for Refusal {
+    fn from(_: Full) -> Self {
+        Self::Full
+    }
+}
+
+impl Refusal {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Origin => StatusCode::FORBIDDEN,
+            Self::Invalid(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
+            Self::TooLarge { .. } | Self::TooManyEvents(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::SlowBody(_) => StatusCode::REQUEST_TIMEOUT,
+            Self::Full | Self::Unconfirmed => StatusCode::SERVICE_UNAVAILABLE,
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::NotFound => "not found; use POST /v1/searches, /v1/feedback, /v1/traces, /v1/logs, /v1/ubi/queries or \
+                               /v1/ubi/events".to_owned(),
+            Self::Method(allowed) => format!("only {allowed} is allowed"),
+            Self::Origin => {
+                "pages of this origin cannot send events; add it to gateway.cors_origins".to_owned()
+            }
+            Self::Invalid(text) | Self::Unsupported(text) => (*text).to_owned(),
+            Self::TooLarge { limit, key } => {
+                format!("the body has more than {limit} bytes ({key}); send less at once")
+            }
+            Self::TooManyEvents(limit) => {
+                format!(
+                    "the request has more than {limit} events (gateway.max_events); send less at once"
+                )
+            }
+            Self::SlowBody(limit) => {
+                format!("the body did not arrive within {} s", limit.as_secs())
+            }
+            Self::BrokenBody => "the body ended early".to_owned(),
+            Self::Full => "the memory of the gateway is in use; retry later".to_owned(),
+            Self::Unconfirmed => "Kafka did not confirm the events in time; retry later".to_owned(),
+        }
+    }
+
+    /// Outcome of the request for the metrics.
+    pub(crate) fn outcome(&self) -> RequestOutcome {
+        match self {
+            Self::Full | Self::Unconfirmed => RequestOutcome::Unavailable,
+            _ => RequestOutcome::Invalid,
+        }
+    }
+
+    pub(crate) fn into_response(self, form: Form) -> HttpResponse {
+        let (status, text) = (self.status(), self.text());
+        let mut response = match form {
+            Form::Events => error(status, &text),
+            Form::OtlpJson => {
+                let body = serde_json::json!({ "message": text });
+                response(status, JSON, body.to_string())
+            }
+            Form::OtlpProto => {
+                let mut body = Vec::new();
+                text_field(2, &text, &mut body);
+                response(status, PROTOBUF, body)
+            }
+        };
+        let headers = response.headers_mut();
+        match self {
+            Self::Method(allowed) => {
+                headers.insert(ALLOW, HeaderValue::from_static(allowed));
+            }
+            Self::Full | Self::Unconfirmed => {
+                headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// Response with a reason.
+pub(crate) fn error(status: StatusCode, text: &str) -> HttpResponse {
+    let body = serde_json::json!({ "error": text });
+    response(status, JSON, body.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::field_of;
+
+    #[test]
+    fn a_field_has_no_name_of_the_client() {
+        for (detail, field) in [
+            ("missing field `ts`", Some("ts")),
+            ("results[2]: missing field `id`", Some("results[2].id")),
+            (
+                "results[].rank: ranks are counted from 1",
+                Some("results[].rank"),
+            ),
+            ("labels.<script>: invalid type: null", Some("labels")),
+            ("unknown variant `<b>`, expected `click`", None),
+            (
+                "type: unknown variant `<b>`, expected `click`",
+                Some("type"),
+            ),
+            ("one of `query` and `query_key` is required", Some("query")),
+            ("expected value at column 1", None),
+        ] {
+            assert_eq!(field_of(detail).as_deref(), field, "{detail}");
+        }
+    }
+}

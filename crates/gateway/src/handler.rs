@@ -1,0 +1,242 @@
+//! Handler of requests: from the body to the answer of the broker.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyper::body::Incoming;
+use hyper::{Method, Request, StatusCode};
+use rankgauge_core::event::{Acceptance, Kind, Reason};
+use rankgauge_kafka::publisher::{Batch, Outcome, Publisher};
+use rankgauge_serve::gateway::{EventOutcome, GatewayMetrics, Route, probe};
+use rankgauge_serve::server::{Handler, HttpResponse};
+use tokio::sync::oneshot;
+
+use crate::answer::{Answer, Refusal, RejectedEvent, error};
+use crate::body::Body;
+use crate::cors::{Origin, Origins};
+use crate::events::{Reader, Record, Sink, elements};
+use crate::memory::{Memory, Reservation};
+use crate::routes::{KnownFormats, Reading, form, is_lines, reading, route};
+use crate::settings::Settings;
+
+/// Memory of a record in the queue of the producer, beside key and payload.
+const RECORD_OVERHEAD: usize = 512;
+
+/// Time after the limit of a delivery in which its report arrives.
+const REPORT_DELAY: Duration = Duration::from_secs(2);
+
+/// Handler of the gateway's listener.
+pub(crate) struct Events {
+    pub(crate) settings: Settings,
+    pub(crate) topics: [String; 2],
+    pub(crate) has_feedback: bool,
+    pub(crate) acceptance: Acceptance,
+    pub(crate) formats: KnownFormats,
+    pub(crate) origins: Origins,
+    pub(crate) publisher: Arc<Publisher>,
+    pub(crate) memory: Memory,
+    pub(crate) metrics: GatewayMetrics,
+}
+
+/// Records of a request on their way to the broker.
+struct Publishing<'h> {
+    events: &'h Events,
+    batch: Arc<Batch>,
+    sent: usize,
+    /// Number of the event of each record that was sent, by the number of the record.
+    indexes: Vec<usize>,
+    reservation: Reservation,
+}
+
+impl Sink for Publishing<'_> {
+    fn record(&mut self, record: &Record<'_>) -> Result<(), Refusal> {
+        let bytes = record.key.len() + record.payload.len() + RECORD_OVERHEAD;
+        self.reservation.grow(bytes)?;
+        if self.sent == self.events.settings.max_events {
+            return Err(Refusal::TooManyEvents(self.sent));
+        }
+        let topic = &self.events.topics[record.kind.index()];
+        let publisher = &self.events.publisher;
+        if !publisher.send(&self.batch, self.sent, topic, record.key, record.payload) {
+            return Err(Refusal::Unconfirmed);
+        }
+        self.sent += 1;
+        self.indexes.push(record.index);
+        Ok(())
+    }
+}
+
+impl Events {
+    pub(crate) fn readiness_problem(&self) -> Option<String> {
+        let is_ready = self.publisher.is_ready();
+        (!is_ready).then(|| "the topics have not answered yet".to_owned())
+    }
+
+    async fn respond(
+        &self,
+        request: &mut Request<Incoming>,
+        route: Route,
+    ) -> Result<Answer, Refusal> {
+        if request.method() != Method::POST {
+            return Err(Refusal::Method("POST"));
+        }
+        if self.origins.of(request.headers()) == Origin::Refused {
+            return Err(Refusal::Origin);
+        }
+        let reading = reading(route, request.uri(), request.headers(), &self.formats)?;
+        if matches!(reading, Reading::Values(Kind::Feedback, _)) && !self.has_feedback {
+            return Err(Refusal::Invalid(
+                "this gateway takes no feedback: kafka.feedback_topic is none",
+            ));
+        }
+        // Without topics, a request would only wait.
+        if !self.publisher.is_ready() {
+            return Err(Refusal::Unconfirmed);
+        }
+        let is_lines = is_lines(request.headers());
+        let body = Body::read(request, &self.settings, &self.memory).await?;
+        self.metrics.memory(self.memory.used());
+        let settings = &self.settings;
+        let answer = self.publish(route, body, |reader, body| {
+            match reading {
+                Reading::Values(kind, formats) => {
+                    let elements = elements(&body.bytes, is_lines, settings.max_events)?;
+                    for (index, element) in elements.into_iter().enumerate() {
+                        reader.read(index, kind, formats, element)?;
+                    }
+                }
+                Reading::Otlp(formats) => {
+                    let limit = settings.max_decompressed.max(settings.max_body);
+                    let has_traces = route == Route::Traces;
+                    reader.read_otlp(formats, has_traces, &body.bytes, limit)?;
+                }
+            }
+            Ok(())
+        });
+        let answer = answer.await?;
+        Ok(Answer {
+            is_logs: route == Route::Logs,
+            ..answer
+        })
+    }
+
+    /// Sends the records that `read` finds in the body, and waits for the broker.
+    async fn publish(
+        &self,
+        route: Route,
+        body: Body,
+        read: impl FnOnce(&mut Reader<'_, Publishing<'_>>, &Body) -> Result<(), Refusal>,
+    ) -> Result<Answer, Refusal> {
+        let started = Instant::now();
+        let (sender, outcome) = oneshot::channel();
+        let mut publishing = Publishing {
+            events: self,
+            // The receiver is gone if the client has closed the connection.
+            batch: Batch::new(move |outcome| drop(sender.send(outcome))),
+            sent: 0,
+            indexes: Vec::new(),
+            reservation: self.memory.reservation(),
+        };
+        let mut reader = Reader::new(self.settings.key, self.acceptance, &mut publishing);
+        let done = read(&mut reader, &body);
+        let (rejected, ignored) = (reader.rejected, reader.ignored);
+        drop(body);
+        let Publishing {
+            batch,
+            sent,
+            indexes,
+            reservation,
+            ..
+        } = publishing;
+        drop(batch);
+        let count = |outcome, count| self.metrics.events(route, outcome, count);
+        if let Err(refusal) = done {
+            count(EventOutcome::Unconfirmed, sent);
+            return Err(refusal);
+        }
+        let outcome = self.outcome(outcome).await;
+        drop(reservation);
+        if sent > 0 {
+            self.metrics.delivered(route, started.elapsed());
+        }
+        let answer = answer(outcome, &indexes, rejected);
+        let answer = answer.inspect_err(|_| count(EventOutcome::Unconfirmed, sent))?;
+        count(EventOutcome::Accepted, answer.accepted);
+        count(EventOutcome::Rejected, answer.rejected.len());
+        count(EventOutcome::Ignored, ignored);
+        Ok(answer)
+    }
+
+    /// Outcome of the records of a request; that of none without reports.
+    async fn outcome(&self, outcome: oneshot::Receiver<Outcome>) -> Outcome {
+        let limit = self.settings.timeout + REPORT_DELAY;
+        match tokio::time::timeout(limit, outcome).await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(_)) | Err(_) => Outcome::default(),
+        }
+    }
+}
+
+/// Answer from the reports of the records, whose events have these `indexes`. An event that is too large
+/// for its topic is rejected; any other failure refuses the request.
+fn answer(
+    outcome: Outcome,
+    indexes: &[usize],
+    mut rejected: Vec<RejectedEvent>,
+) -> Result<Answer, Refusal> {
+    if outcome.delivered + outcome.failed.len() != indexes.len()
+        || outcome.failed.iter().any(|(_, it)| !it.is_too_large)
+    {
+        return Err(Refusal::Unconfirmed);
+    }
+    for (number, _) in outcome.failed {
+        let index = indexes.get(number).copied().unwrap_or_default();
+        rejected.push(RejectedEvent {
+            index,
+            reason: Reason::TooLarge.name(),
+            field: None,
+        });
+    }
+    rejected.sort_by_key(|event| event.index);
+    Ok(Answer {
+        accepted: outcome.delivered,
+        rejected,
+        is_logs: false,
+    })
+}
+
+impl Handler for Events {
+    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
+        if request.method() == Method::OPTIONS {
+            return self.origins.of(request.headers()).preflight();
+        }
+        probe(request, &|| self.readiness_problem())
+    }
+
+    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
+        let started = Instant::now();
+        let route = route(request.uri().path()).unwrap_or(Route::Other);
+        let form = form(route, request.headers());
+        let answered = self.respond(request, route).await;
+        let outcome = match &answered {
+            Ok(answer) => answer.outcome(form),
+            Err(refusal) => refusal.outcome(),
+        };
+        self.metrics.request(route, outcome);
+        self.metrics.memory(self.memory.used());
+        if route != Route::Other {
+            self.metrics.answered(route, started.elapsed());
+        }
+        let mut response = match answered {
+            Ok(answer) => answer.into_response(form),
+            Err(refusal) => refusal.into_response(form),
+        };
+        let origin = self.origins.of(request.headers());
+        origin.allow(response.headers_mut());
+        response
+    }
+
+    fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
+        error(status, text)
+    }
+}

@@ -1,0 +1,160 @@
+//! Routes: their paths, and how they read a body.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use hyper::header::CONTENT_TYPE;
+use hyper::{HeaderMap, Uri};
+use rankgauge_core::decode::mapped::Mapped;
+use rankgauge_core::decode::{Format, Formats};
+use rankgauge_core::event::Kind;
+use rankgauge_serve::gateway::Route;
+
+use crate::answer::{Form, Refusal};
+
+/// Formats of the configuration.
+#[derive(Clone, Debug)]
+pub struct KnownFormats {
+    native: Formats,
+    ubi: Formats,
+    otlp_proto: Formats,
+    otlp_json: Formats,
+    mapped: BTreeMap<String, Formats>,
+}
+
+impl KnownFormats {
+    /// The formats of `configured`, with the mappings by name.
+    pub fn new(configured: &Formats, mappings: &BTreeMap<String, Arc<Mapped>>) -> Self {
+        let with = |format| Formats {
+            search: format,
+            feedback: format,
+            mapped: [None, None],
+            ..configured.clone()
+        };
+        let of_mapping = |mapped: &Arc<Mapped>| {
+            let mapped = [Some(Arc::clone(mapped)), Some(Arc::clone(mapped))];
+            // A request states its compression itself, and a body has no framing.
+            Formats {
+                mapped,
+                ..with(Format::Mapped)
+            }
+            .of_lines()
+        };
+        let mapped = mappings.iter();
+        Self {
+            native: with(Format::Native),
+            ubi: with(Format::Ubi),
+            otlp_proto: with(Format::OtlpProto),
+            otlp_json: with(Format::OtlpJson),
+            mapped: mapped
+                .map(|(name, it)| (name.clone(), of_mapping(it)))
+                .collect(),
+        }
+    }
+}
+
+/// Reading of a body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Reading<'f> {
+    /// JSON values, each an event of this kind.
+    Values(Kind, &'f Formats),
+    /// One message of OpenTelemetry.
+    Otlp(&'f Formats),
+}
+
+/// Route at a path.
+pub(crate) fn route(path: &str) -> Option<Route> {
+    Some(match path {
+        "/v1/searches" => Route::Searches,
+        "/v1/feedback" => Route::Feedback,
+        "/v1/traces" => Route::Traces,
+        "/v1/logs" => Route::Logs,
+        "/v1/ubi/queries" => Route::UbiQueries,
+        "/v1/ubi/events" => Route::UbiEvents,
+        _ => return None,
+    })
+}
+
+/// Form of the answers of a route.
+pub(crate) fn form(route: Route, headers: &HeaderMap) -> Form {
+    match route {
+        Route::Traces | Route::Logs if is_json(headers) => Form::OtlpJson,
+        Route::Traces | Route::Logs => Form::OtlpProto,
+        _ => Form::Events,
+    }
+}
+
+/// Reading of the body of a request.
+pub(crate) fn reading<'f>(
+    route: Route,
+    uri: &Uri,
+    headers: &HeaderMap,
+    known: &'f KnownFormats,
+) -> Result<Reading<'f>, Refusal> {
+    let of = |kind| match format_name(uri) {
+        None | Some("native") => Ok(Reading::Values(kind, &known.native)),
+        Some("ubi") => Ok(Reading::Values(kind, &known.ubi)),
+        Some(name) => {
+            let unknown = Refusal::Invalid("format names no format of the configuration");
+            let formats = known.mapped.get(name).ok_or(unknown)?;
+            let maps = formats.mapped[kind.index()]
+                .as_ref()
+                .is_some_and(|it| it.maps(kind));
+            if !maps {
+                return Err(Refusal::Invalid(
+                    "the format does not map events of this kind",
+                ));
+            }
+            Ok(Reading::Values(kind, formats))
+        }
+    };
+    match route {
+        Route::Searches => of(Kind::Search),
+        Route::Feedback => of(Kind::Feedback),
+        Route::UbiQueries => Ok(Reading::Values(Kind::Search, &known.ubi)),
+        Route::UbiEvents => Ok(Reading::Values(Kind::Feedback, &known.ubi)),
+        Route::Traces | Route::Logs if is_json(headers) => Ok(Reading::Otlp(&known.otlp_json)),
+        Route::Traces | Route::Logs if is_protobuf(headers) => Ok(Reading::Otlp(&known.otlp_proto)),
+        Route::Traces | Route::Logs => Err(Refusal::Unsupported(
+            "Content-Type is not supported; send application/x-protobuf or application/json",
+        )),
+        Route::Other => Err(Refusal::NotFound),
+    }
+}
+
+/// Value of the parameter `format`. Names need no escapes.
+fn format_name(uri: &Uri) -> Option<&str> {
+    let mut pairs = uri.query()?.split('&');
+    pairs.find_map(|pair| pair.strip_prefix("format="))
+}
+
+/// Media type of a body, without its parameters.
+fn media_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(CONTENT_TYPE).and_then(|it| it.to_str().ok());
+    let essence = value.and_then(|it| it.split(';').next());
+    essence.unwrap_or_default().trim()
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    media_type(headers).eq_ignore_ascii_case("application/json")
+}
+
+fn is_protobuf(headers: &HeaderMap) -> bool {
+    let found = media_type(headers);
+    ["application/x-protobuf", "application/protobuf"]
+        .iter()
+        .any(|known| found.eq_ignore_ascii_case(known))
+}
+
+/// Returns true if the client declares the body as lines of JSON.
+pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
+    let found = media_type(headers);
+    [
+        "application/x-ndjson",
+        "application/ndjson",
+        "application/jsonl",
+        "application/x-jsonlines",
+    ]
+    .iter()
+    .any(|known| found.eq_ignore_ascii_case(known))
+}

@@ -1,0 +1,87 @@
+//! Gateway of the sidecar, or a process that is only a gateway.
+
+use std::future::Future;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use super::error::AppError;
+use super::listeners::{BUILD, serve_metrics, watch_web, webs};
+use crate::config::Config;
+use crate::log::LogQueue;
+use rankgauge_core::event::Acceptance;
+use rankgauge_gateway::{Gateway, KnownFormats};
+use rankgauge_serve::gateway::GatewayMetricsListener;
+use rankgauge_serve::process::BaseMetrics;
+use rankgauge_serve::web::Web;
+
+/// Configuration key of the web configuration.
+pub(super) const WEB: &str = "gateway.web_config_file";
+
+/// Address without `gateway.listen`: that of OpenTelemetry over HTTP.
+const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4318);
+
+/// Starts the gateway.
+pub(super) fn start(
+    config: &Config,
+    base: &BaseMetrics,
+    web: &Arc<Web>,
+) -> Result<Gateway, AppError> {
+    // The conditions of the engine that will read the events. A gateway reads no gold set.
+    let acceptance = Acceptance {
+        limits: config.engine.record_limits,
+        has_gold_texts: false,
+    };
+    let gateway = Gateway::start(
+        config.gateway.listen.unwrap_or(LISTEN),
+        &config.gateway,
+        &config.kafka,
+        (
+            acceptance,
+            KnownFormats::new(&config.formats, &config.mappings),
+        ),
+        Arc::clone(web),
+        (base.gateway()?, base.listener("gateway")),
+    );
+    Ok(gateway?)
+}
+
+/// Runs a gateway without a sidecar until `until` completes, and answers the requests that it has taken.
+/// The lost lines of `log` are exposed.
+///
+/// # Errors
+/// If an address cannot be bound, or a configuration cannot be used.
+pub fn run(
+    runtime: Runtime,
+    config: &Config,
+    log: &LogQueue,
+    until: impl Future<Output = ()>,
+) -> Result<(), AppError> {
+    let base = Arc::new(BaseMetrics::new(BUILD, log.lost())?);
+    let files = [
+        (config.metrics_web.clone(), "metrics.web_config_file"),
+        (config.gateway.web.clone(), WEB),
+    ];
+    let (runtime, [metrics_web, gateway_web]) = webs(runtime, files)?;
+    let gateway = start(config, &base, &gateway_web)?;
+    let (stop_listener, stopping) = watch::channel(false);
+    let handler = GatewayMetricsListener {
+        metrics: Arc::clone(&base),
+        readiness_problem: gateway.readiness(),
+    };
+    let address = config.metrics_listen;
+    serve_metrics(&runtime, handler, address, &metrics_web, &base, stopping)?;
+    for web in [metrics_web, gateway_web] {
+        if web.path().is_some() {
+            runtime.spawn(watch_web(web));
+        }
+    }
+    runtime.block_on(until);
+    gateway.stop();
+    stop_listener.send_replace(true);
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    Ok(())
+}

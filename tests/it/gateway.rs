@@ -1,0 +1,8 @@
+//! `rankgauge gateway`: requests over HTTP become records that a sidecar reads.
+
+mod browser;
+pub(crate) mod client;
+mod durability;
+pub(crate) mod hostile;
+mod mapped;
+mod native;

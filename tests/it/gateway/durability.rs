@@ -1,0 +1,206 @@
+//! Every event that was answered with 200 is in the topic, whatever happens to the gateway or the broker.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use super::client::{Gateway, SOON, request, search};
+use crate::harness::kafka::{Broker, broker};
+use crate::harness::wait_until;
+
+/// Events in a request.
+const BATCH: usize = 50;
+
+/// Requests of several clients, until they are told to stop.
+struct Load {
+    next: AtomicUsize,
+    stop: AtomicBool,
+    /// Numbers of the events that were answered with 200.
+    confirmed: Mutex<BTreeSet<usize>>,
+}
+
+impl Load {
+    fn new() -> Self {
+        Self {
+            next: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            confirmed: Mutex::default(),
+        }
+    }
+
+    fn confirmed(&self) -> usize {
+        self.confirmed.lock().expect("no panic").len()
+    }
+
+    fn client(&self, address: SocketAddr) {
+        while !self.stop.load(Ordering::Relaxed) {
+            let first = self.next.fetch_add(BATCH, Ordering::Relaxed);
+            let numbers = first..first + BATCH;
+            let body: Vec<String> = numbers.clone().map(search).collect();
+            let answer = request(
+                address,
+                "POST /v1/searches",
+                &[],
+                body.join("\n").as_bytes(),
+            );
+            match answer {
+                Ok(answer) if answer.status == 200 => {
+                    self.confirmed.lock().expect("no panic").extend(numbers);
+                }
+                Ok(_) => {}
+                // The gateway was killed.
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// Number of records for each event of a topic.
+fn records(broker: &Broker, topic: &str) -> BTreeMap<String, usize> {
+    let mut records = BTreeMap::new();
+    for record in broker.consume(topic) {
+        let key = String::from_utf8(record.key).expect("a key");
+        *records.entry(key).or_default() += 1;
+    }
+    records
+}
+
+#[test]
+fn a_killed_gateway_loses_nothing_that_it_confirmed() {
+    let mut gateway = Gateway::start("");
+    let load = Load::new();
+    let address = gateway.address;
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| load.client(address));
+        }
+        wait_until(SOON, "events are confirmed", || {
+            (load.confirmed() > 2_000).then_some(())
+        });
+        gateway.process.kill();
+        load.stop.store(true, Ordering::Relaxed);
+    });
+    let records = records(broker(), &gateway.search);
+    let confirmed = load.confirmed.into_inner().expect("no panic");
+    for number in &confirmed {
+        assert_eq!(
+            records.get(&format!("q{number}")),
+            Some(&1),
+            "event {number}"
+        );
+    }
+}
+
+#[test]
+fn a_gateway_answers_what_it_took_before_it_ends() {
+    let mut gateway = Gateway::start("");
+    let load = Load::new();
+    let address = gateway.address;
+    let status = std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| load.client(address));
+        }
+        wait_until(SOON, "events are confirmed", || {
+            (load.confirmed() > 1_000).then_some(())
+        });
+        let status = gateway.process.terminate(SOON);
+        load.stop.store(true, Ordering::Relaxed);
+        status
+    });
+    assert_eq!(status.code(), Some(0));
+    let records = records(broker(), &gateway.search);
+    let confirmed = load.confirmed.into_inner().expect("no panic");
+    for number in &confirmed {
+        assert_eq!(
+            records.get(&format!("q{number}")),
+            Some(&1),
+            "event {number}"
+        );
+    }
+    // What has no answer is not in the topic either: the gateway took it before its end, or refused it.
+    assert_eq!(records.len(), confirmed.len());
+}
+
+#[test]
+fn a_broker_that_is_away_is_answered_with_503_and_nothing_is_missing_after_it() {
+    let mut broker = Broker::private();
+    let topics = broker.unique_topics("gateway", 2);
+    let more = "gateway: {timeout: 500ms, memory: 4MiB}";
+    let gateway = Gateway::on(&broker, topics, more);
+    let mut confirmed = BTreeSet::new();
+    let mut next = 0;
+    let mut send = |confirmed: &mut BTreeSet<usize>| {
+        let numbers = next..next + BATCH;
+        next += BATCH;
+        let body: Vec<String> = numbers.clone().map(search).collect();
+        let started = Instant::now();
+        let answer = gateway.post("/v1/searches", &body.join("\n"));
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "{:?}",
+            started.elapsed()
+        );
+        if answer.status == 200 {
+            confirmed.extend(numbers);
+        } else {
+            assert_eq!(answer.status, 503, "{answer:?}");
+            assert!(answer.head.contains("retry-after: "), "{}", answer.head);
+        }
+        answer.status
+    };
+    assert_eq!(send(&mut confirmed), 200);
+    broker.stop();
+    for _ in 0..3 {
+        assert_eq!(send(&mut confirmed), 503);
+    }
+    broker.restart();
+    wait_until(SOON, "the broker takes events again", || {
+        (send(&mut confirmed) == 200).then_some(())
+    });
+    // A slow broker: the memory of what waits for it is limited.
+    broker.pause();
+    assert_eq!(send(&mut confirmed), 503);
+    broker.resume();
+    wait_until(SOON, "the broker takes events again", || {
+        (send(&mut confirmed) == 200).then_some(())
+    });
+    let records = records(&broker, &gateway.search);
+    for number in &confirmed {
+        assert!(
+            records.contains_key(&format!("q{number}")),
+            "event {number}"
+        );
+    }
+    let memory = gateway.process.metrics();
+    assert_eq!(
+        memory.value("rankgauge_gateway_memory_bytes", &[]),
+        Some(0.0)
+    );
+}
+
+#[test]
+fn a_gateway_starts_without_a_broker() {
+    let mut broker = Broker::private();
+    let topics = broker.unique_topics("gateway", 2);
+    broker.stop();
+    let settings = format!(
+        "kafka:\n  brokers: {}\n  search_topic: {}\n  feedback_topic: {}\n",
+        broker.bootstrap(),
+        topics.0,
+        topics.1
+    );
+    let process = crate::harness::sidecar::Sidecar::gateway(&settings);
+    let address = process.gateway_address();
+    let post = || request(address, "POST /v1/searches", &[], search(1).as_bytes());
+    let refused = post().expect("a response");
+    assert_eq!(refused.status, 503, "{refused:?}");
+    assert_eq!(process.get("/readyz").0, 503);
+    assert_eq!(process.get("/healthz").0, 200);
+    broker.restart();
+    wait_until(SOON, "the gateway is ready", || {
+        (process.get("/readyz").0 == 200).then_some(())
+    });
+    assert_eq!(post().expect("a response").status, 200);
+}

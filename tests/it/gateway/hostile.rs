@@ -1,0 +1,146 @@
+//! Requests that a gateway refuses, with a status and a reason, and without growing.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::client::{Gateway, Response, SOON, response, search};
+use crate::harness::wait_until;
+
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("memory does not fail");
+    encoder.finish().expect("memory does not fail")
+}
+
+const GZIP: [(&str, &str); 1] = [("Content-Encoding", "gzip")];
+
+fn assert_refused(response: &Response, status: u16, reason: &str) {
+    assert_eq!(response.status, status, "{response:?}");
+    let text = response.json()["error"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(text.contains(reason), "{text} does not contain {reason}");
+}
+
+#[test]
+fn a_request_beyond_a_limit_is_refused_with_a_reason() {
+    let gateway =
+        Gateway::start("gateway: {max_body: 64KiB, max_decompressed: 256KiB, max_events: 10}");
+    let compressed = gateway.request("POST /v1/searches", &GZIP, &gzip(search(1).as_bytes()));
+    assert_eq!(compressed.status, 200, "{compressed:?}");
+    let long = vec![b' '; 65 << 10];
+    let too_long = gateway.request("POST /v1/searches", &[], &long);
+    assert_refused(&too_long, 413, "gateway.max_body");
+    // A gigabyte in a megabyte would be refused for its size; this bomb is small.
+    let bomb = gzip(&gzip(&vec![b' '; 20 << 20]));
+    let twice = [("Content-Encoding", "gzip"), ("Content-Encoding", "gzip")];
+    assert_refused(
+        &gateway.request("POST /v1/searches", &twice, &bomb),
+        415,
+        "gzip",
+    );
+    let bomb = gzip(&vec![b' '; 10 << 20]);
+    let refused = gateway.request("POST /v1/searches", &GZIP, &bomb);
+    assert_refused(&refused, 413, "gateway.max_decompressed");
+    let broken = gateway.request("POST /v1/searches", &GZIP, b"not gzip");
+    assert_refused(&broken, 400, "not compressed with gzip");
+    let many = "1,".repeat(11);
+    let many = format!("[{many}1]");
+    assert_refused(
+        &gateway.post("/v1/searches", &many),
+        413,
+        "gateway.max_events",
+    );
+    let many = "1\n".repeat(11);
+    assert_refused(
+        &gateway.post("/v1/searches", &many),
+        413,
+        "gateway.max_events",
+    );
+    assert_refused(
+        &gateway.post("/v1/searches", "[1,"),
+        400,
+        "not a JSON array",
+    );
+    assert_refused(&gateway.post("/v1/other", "{}"), 404, "not found");
+    let get = gateway.request("GET /v1/searches", &[], b"");
+    assert_refused(&get, 405, "only POST");
+    assert!(get.head.contains("allow: post"), "{}", get.head);
+    let deep = format!("[{}", "[".repeat(60_000));
+    assert_eq!(gateway.post("/v1/searches", &deep).status, 400);
+    assert_eq!(Gateway::records(&gateway.search).len(), 1);
+}
+
+#[test]
+fn nothing_of_a_request_is_repeated_in_its_answer() {
+    let gateway = Gateway::start("");
+    let marked = [
+        r#"{"query_id":"q","ts":"<script>","query":"x","results":[]}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[],"labels":{"<script>":[]}}"#,
+        r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[],"cost":{"<script>":1}}"#,
+        "<script>",
+        "[<script>]",
+    ];
+    for body in marked {
+        let answer = gateway.post("/v1/searches", body);
+        assert_eq!(answer.status, 400, "{answer:?}");
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        assert!(!text.contains("script"), "{text}");
+    }
+    let path = gateway.post("/v1/<script>?format=<script>", "{}");
+    assert!(!String::from_utf8_lossy(&path.body).contains("script"));
+}
+
+#[test]
+fn a_body_that_does_not_end_is_refused_and_makes_room() {
+    let gateway = Gateway::start("gateway: {max_connections: 8}");
+    let head = "POST /v1/searches HTTP/1.1\r\nHost: gateway\r\nContent-Length: 1000000\r\n\r\n{";
+    let mut slow: Vec<TcpStream> = (0..8)
+        .map(|_| {
+            let mut connection = TcpStream::connect(gateway.address).expect("a connection");
+            connection
+                .set_read_timeout(Some(SOON))
+                .expect("a time limit");
+            connection.write_all(head.as_bytes()).expect("a head");
+            connection
+        })
+        .collect();
+    // The oldest of them makes room.
+    let answer = wait_until(SOON, "a request is answered", || {
+        let answer = gateway.post("/v1/searches", &search(1));
+        (answer.status == 200).then_some(answer)
+    });
+    assert_eq!(answer.json()["accepted"], 1);
+    let last = slow.last_mut().expect("eight connections");
+    assert_refused(&response(last).expect("a response"), 408, "within 10 s");
+    let memory = gateway.process.metrics();
+    let memory = memory.value("rankgauge_gateway_memory_bytes", &[]);
+    assert!(memory.is_some_and(|bytes| bytes < 100_000.0), "{memory:?}");
+}
+
+#[test]
+fn a_body_of_another_length_than_stated_is_refused() {
+    let gateway = Gateway::start("");
+    for (stated, body) in [("100", "{}"), ("-1", "{}"), ("1e3", "{}"), ("x", "")] {
+        let mut connection = TcpStream::connect(gateway.address).expect("a connection");
+        connection
+            .set_read_timeout(Some(SOON))
+            .expect("a time limit");
+        let head = "POST /v1/searches HTTP/1.1\r\nHost: gateway\r\nContent-Length";
+        write!(connection, "{head}: {stated}\r\n\r\n{body}").expect("a request");
+        connection
+            .shutdown(std::net::Shutdown::Write)
+            .expect("an end");
+        let answer = response(&mut connection);
+        // A connection that is closed early has no answer; a wrong head has one.
+        assert!(
+            answer.is_err() || answer.is_ok_and(|it| it.status == 400),
+            "{stated}"
+        );
+    }
+    assert_eq!(gateway.post("/v1/searches", &search(1)).status, 200);
+}

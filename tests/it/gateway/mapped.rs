@@ -1,0 +1,69 @@
+//! Records of other forms: UBI, and mappings of the configuration.
+
+use serde_json::{Value, json};
+
+use super::client::Gateway;
+
+#[test]
+fn a_mapping_reads_records_of_the_application() {
+    let gateway = Gateway::start(
+        "formats:
+  shop:
+    encoding: json
+    mapping:
+      search:
+        time: millis
+        fields: {query_id: /rid, ts: /at, query: /q}
+        hits: {list: /hits, id: /sku}
+",
+    );
+    let record = |id: &str| json!({"rid": id, "at": 1_763_337_600_000_i64, "q": "x", "hits": [{"sku": "a"}]});
+    let body = format!(
+        "{}\n{}\n{}",
+        record("q1"),
+        json!({"rid": "q2"}),
+        record("q3")
+    );
+    let answer = gateway.post("/v1/searches?format=shop", &body);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(answer.json()["accepted"], 2);
+    assert_eq!(answer.json()["rejected"][0]["index"], 1);
+    let records = Gateway::records(&gateway.search);
+    let [(first, event), (second, _)] = records.as_slice() else {
+        panic!("{records:?}");
+    };
+    assert_eq!((first.as_str(), second.as_str()), ("q1", "q3"));
+    let event: Value = serde_json::from_str(event).expect("JSON");
+    assert_eq!(event["results"], json!([{"id": "a"}]));
+    for (path, reason) in [
+        ("/v1/feedback?format=shop", "does not map"),
+        ("/v1/searches?format=unknown", "names no format"),
+    ] {
+        let refused = gateway.post(path, &record("q4").to_string());
+        assert_eq!(refused.status, 400, "{refused:?}");
+        assert!(
+            refused.json()["error"]
+                .as_str()
+                .is_some_and(|text| text.contains(reason))
+        );
+    }
+}
+
+#[test]
+fn ubi_events_are_feedback() {
+    let gateway = Gateway::start("");
+    let event = json!({
+        "action_name": "click", "query_id": "q1", "client_id": "c", "timestamp": 1_763_337_600_000_i64,
+        "event_attributes": {"object": {"object_id": "a"}, "position": {"ordinal": 1}},
+    });
+    let answer = gateway.post("/v1/ubi/events", &event.to_string());
+    assert_eq!(answer.json(), json!({"accepted": 1, "rejected": []}));
+    let records = Gateway::records(&gateway.feedback);
+    let (key, written) = records.first().expect("a record");
+    let written: Value = serde_json::from_str(written).expect("JSON");
+    assert_eq!((key.as_str(), &written["type"]), ("q1", &json!("click")));
+    assert_eq!(
+        (&written["object_id"], &written["position"]),
+        (&json!("a"), &json!(1))
+    );
+}
