@@ -360,7 +360,8 @@ fetch() {
             say "fetching Apicurio Registry into $target/registry/apicurio"
             rm -rf "$target/registry/apicurio"
             mvn --quiet --batch-mode --file tests/registry/pom.xml dependency:unpack \
-                "-DoutputDirectory=$(cd "$target/registry" && pwd)/apicurio" >&2
+                "-DoutputDirectory=$(cd "$target/registry" && pwd)/apicurio" \
+                "-DmarkersDirectory=$(cd "$target/registry" && pwd)/markers" >&2
             # Last: its presence marks the programs as complete.
             cp tests/registry/pom.xml "$target/registry/pom.xml"
             ;;

@@ -74,6 +74,7 @@ impl Fetcher {
             cache,
             view,
             log: Throttle::default(),
+            failed: BTreeMap::new(),
         };
         thread::Builder::new()
             .name("schema-registry".to_owned())
@@ -104,49 +105,51 @@ struct Worker {
     cache: Arc<SchemaCache>,
     view: Arc<RegistryView>,
     log: Throttle,
+    /// Ids whose last request was not answered. None delays another one.
+    failed: BTreeMap<u32, Failed>,
+}
+
+/// Next request of an id, and the wait before it.
+#[derive(Clone, Copy, Debug)]
+struct Failed {
+    again: Instant,
+    wait: Duration,
 }
 
 impl Worker {
     fn run(&mut self) {
-        let mut wait = WAITS[0];
         while let Some(id) = self.next() {
-            if self.receive(id) {
-                wait = WAITS[0];
-                continue;
-            }
-            let end = Instant::now() + wait;
-            wait = (wait * 2).min(WAITS[1]);
-            let mut state = self.shared.state();
-            while !state.is_stopped && Instant::now() < end {
-                let left = end.saturating_duration_since(Instant::now());
-                state = self.shared.wait(state, left);
-            }
+            self.receive(id);
         }
     }
 
-    /// Waits for an id; `None` at the end.
+    /// Waits for an id that is due; `None` at the end.
     fn next(&self) -> Option<u32> {
         let mut state = self.shared.state();
         loop {
             if state.is_stopped {
                 return None;
             }
-            let due = state
-                .missing
-                .extract_if(.., |_, since| since.elapsed() >= MISSING_INTERVAL);
-            let due: Vec<u32> = due.map(|(id, _)| id).collect();
-            for id in due {
+            let is_old = |since: &Instant| since.elapsed() >= MISSING_INTERVAL;
+            for (id, _) in state.missing.extract_if(.., |_, since| is_old(since)) {
                 self.cache.set_missing(id, false);
             }
-            if let Some(id) = state.wanted.first() {
-                return Some(*id);
+            let mut limit = MISSING_INTERVAL;
+            for id in &state.wanted {
+                let left = self.failed.get(id).map_or(Duration::ZERO, |failed| {
+                    failed.again.saturating_duration_since(Instant::now())
+                });
+                if left.is_zero() {
+                    return Some(*id);
+                }
+                limit = limit.min(left);
             }
-            state = self.shared.wait(state, MISSING_INTERVAL);
+            state = self.shared.wait(state, limit);
         }
     }
 
-    /// Requests a schema. Returns false if the registry does not answer: the id is requested again.
-    fn receive(&mut self, id: u32) -> bool {
+    /// Requests a schema. If the registry does not answer, the id is requested again.
+    fn receive(&mut self, id: u32) {
         let fetched = self.fetch(id);
         let outcome = match &fetched {
             Ok(_) => RegistryOutcome::Ok,
@@ -190,14 +193,20 @@ impl Worker {
                 }
                 self.view.count(outcome);
                 self.view.set_problem(Some(problem));
-                return false;
+                let wait = self.failed.get(&id).map_or(WAITS[0], |it| it.wait * 2);
+                let wait = wait.min(WAITS[1]);
+                let again = Instant::now() + wait;
+                self.failed.insert(id, Failed { again, wait });
+                return;
             }
         }
-        self.log.reset();
         self.view.count(outcome);
-        self.view.set_problem(None);
+        self.failed.remove(&id);
+        if self.failed.is_empty() {
+            self.log.reset();
+            self.view.set_problem(None);
+        }
         self.shared.state().wanted.remove(&id);
-        true
     }
 
     fn fetch(&mut self, id: u32) -> Result<Schema, FetchError> {
