@@ -24,7 +24,6 @@ mod finalisation;
 pub mod fixed;
 pub mod id;
 mod input;
-pub mod interleaving;
 pub mod join;
 pub mod latency;
 mod local_registry;

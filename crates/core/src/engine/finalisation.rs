@@ -1,8 +1,6 @@
 //! Counting of the effects of the join, above all of the feedback on searches whose feedback window
 //! has passed.
 
-use std::cmp::Ordering;
-
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -11,7 +9,6 @@ use crate::engine::events::{FeedbackOutcome, SearchOutcome};
 use crate::engine::evidence::Observation;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
-use crate::engine::interleaving::{credits, pairs};
 use crate::engine::join::{
     Effect, Exceeded, FeedbackSummary, Finished, GoldReference, Parts, SessionFeedback,
 };
@@ -21,7 +18,7 @@ use crate::engine::segment::Segment;
 use crate::gold::{GoldQuery, hash_document};
 use crate::measure::Measure;
 use crate::measure::user::{UserMeasure, UserResponse};
-use crate::time::{EventTime, Millis};
+use crate::time::EventTime;
 
 impl Engine {
     /// Counts the effects in the buffer. `watermark` is that of the partition.
@@ -179,55 +176,37 @@ impl Engine {
         }
     }
 
-    /// Adds the credit of an interleaved search to its session, and counts the session if the search is
-    /// the last one of it: its winning team, which has more credit than any other, and each pair of teams.
+    /// Counts the winning team of an interleaved search: the team with more clicks.
     fn count_teams(&mut self, search: &Parts, response: &UserResponse<'_>) {
-        let Some(trial) = &search.trial else { return };
-        let Some(teams) = &trial.teams else { return };
-        let documents = search.served.documents();
-        let results = documents
-            .iter()
-            .copied()
-            .zip(teams.of_results.iter().copied());
-        let document_at = |position: u32| {
+        let teams = search.trial.as_ref().and_then(|it| it.teams.as_ref());
+        let Some(teams) = teams else { return };
+        let mut present: Vec<Label> = teams.of_results.to_vec();
+        present.sort_unstable();
+        present.dedup();
+        present.retain(|team| *team != Label::EMPTY);
+        let team_at = |position: u32| {
             let index = usize::try_from(position).ok()?.checked_sub(1)?;
-            documents.get(index).copied()
+            teams.of_results.get(index).copied()
         };
-        let clicked = response
-            .clicks
+        let clicks = |team: &Label| {
+            let clicked = response.clicks.iter();
+            clicked
+                .filter(|it| team_at(it.position) == Some(*team))
+                .count()
+        };
+        let max_clicks = present.iter().map(clicks).max().unwrap_or(0);
+        let mut best = present
             .iter()
-            .filter_map(|it| document_at(it.position));
-        let credits = credits(results, clicked);
-        let is_last = response.session.is_none_or(|session| session.is_last);
-        let session = trial.session.filter(|_| response.session.is_some());
-        let age = Millis(self.feedback_window.0.saturating_mul(2));
-        let sessions = &mut self.totals.open_sessions;
-        let of = (session, teams.experiment);
-        let finished = sessions.add(of, (credits, is_last), (search.ts, age));
-        let Some(credits) = finished else { return };
-        let experiment = teams.experiment;
-        let most = credits.iter().map(|(_, number)| *number).max().unwrap_or(0);
-        let mut best = credits
-            .iter()
-            .filter(|(_, number)| most > 0 && *number == most);
+            .filter(|team| max_clicks > 0 && clicks(team) == max_clicks);
         let winner = match (best.next(), best.next()) {
-            (Some((winner, _)), None) => *winner,
+            (Some(winner), None) => *winner,
             _ => TIE,
         };
         // A team that never wins is exposed with 0.
-        for (team, _) in &credits {
-            self.count(&family::INTERLEAVING_WINS, [experiment, *team], 0);
+        for team in present {
+            self.count(&family::INTERLEAVING_WINS, [teams.experiment, team], 0);
         }
-        self.count(&family::INTERLEAVING_WINS, [experiment, winner], 1);
-        for ([team, against], credit) in pairs(&credits) {
-            let outcome = Label::from_position(match credit.first.cmp(&credit.second) {
-                Ordering::Greater => 0,
-                Ordering::Less => 1,
-                Ordering::Equal => 2,
-            });
-            let labels = [experiment, team, against, outcome];
-            self.count(&family::INTERLEAVING_PAIRS, labels, 1);
-        }
+        self.count(&family::INTERLEAVING_WINS, [teams.experiment, winner], 1);
     }
 
     /// Counts grades given in production against the grades of the gold set.

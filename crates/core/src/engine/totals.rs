@@ -12,7 +12,6 @@ use crate::engine::counters::Counters;
 use crate::engine::events::EventCounts;
 use crate::engine::evidence::Evidence;
 use crate::engine::family::{self, Family};
-use crate::engine::interleaving::OpenSessions;
 use crate::engine::latency::{BucketHistograms, Latency};
 use crate::engine::means::Means;
 use crate::engine::remap::IdRemap;
@@ -48,8 +47,6 @@ pub struct Totals {
     pub means: Means,
     /// Units of experiments.
     pub units: Units,
-    /// Sessions with interleaved rankings that are not finished.
-    pub open_sessions: OpenSessions,
 }
 
 impl Totals {
@@ -67,7 +64,6 @@ impl Totals {
             evidence: Evidence::default(),
             means: Means::default(),
             units: Units::new(settings),
-            open_sessions: OpenSessions::default(),
         }
     }
 
@@ -85,7 +81,6 @@ impl Totals {
             evidence,
             means,
             units,
-            open_sessions,
         } = other;
         self.events.merge(events);
         self.counters.merge(counters);
@@ -98,7 +93,6 @@ impl Totals {
         self.evidence.merge(evidence);
         self.means.merge(means);
         self.units.merge(units);
-        self.open_sessions.merge(open_sessions);
     }
 
     /// Returns saved totals with the numbers of this process. Names that no longer exist are
@@ -126,7 +120,6 @@ impl Totals {
             evidence: self.evidence.remap(ids),
             means: self.means.remap(ids),
             units: self.units.remap(ids),
-            open_sessions: self.open_sessions.remap(ids),
         }
     }
 
@@ -145,7 +138,6 @@ impl Totals {
             evidence: self.evidence.summed(),
             means: self.means.clone(),
             units: self.units.summed(),
-            open_sessions: OpenSessions::default(),
         }
     }
 
@@ -168,7 +160,6 @@ impl Totals {
             + self.evidence.bytes()
             + self.means.bytes()
             + self.units.bytes()
-            + self.open_sessions.bytes()
     }
 
     /// Drops what was counted of a retired variant.

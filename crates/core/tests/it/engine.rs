@@ -15,7 +15,6 @@ mod evidence;
 mod handover;
 mod histograms;
 mod hostile;
-mod interleaving;
 mod log;
 mod merging;
 mod objectives;

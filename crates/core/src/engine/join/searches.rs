@@ -53,8 +53,6 @@ pub struct Trial {
     pub bucket: Option<CountedBucket>,
     /// Teams, if rankings are interleaved.
     pub teams: Option<Teams>,
-    /// Session.
-    pub session: Option<Id>,
 }
 
 /// Served results and their levels: hashes of the document ids in served order, then the levels
@@ -93,7 +91,7 @@ impl Served {
     }
 
     /// Hashes of the served document ids, in served order.
-    pub fn documents(&self) -> &[u64] {
+    fn documents(&self) -> &[u64] {
         self.words.get(..self.results()).unwrap_or_default()
     }
 
