@@ -39,6 +39,7 @@ use gold_watch::GoldWatch;
 pub use listeners::BUILD;
 use listeners::{listen, serve_metrics, watch_web, webs};
 use rankgauge_core::engine::Engine;
+use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::gold::GoldError;
 use rankgauge_gateway::Gateway;
 use rankgauge_serve::admin::AdminListener;
@@ -139,18 +140,11 @@ impl App {
             control,
             workers,
         } = start_up(&config, folder);
-        let kafka = &config.kafka;
-        let names = Names {
-            settings: Arc::new(config.engine.clone()),
-            registry,
-            topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
-            rolling: config.rolling,
-        };
         let exposition = Arc::new(Exposition {
             published,
             control: Arc::clone(&control),
             process,
-            names,
+            names: names(&config, registry),
             is_gold_configured: !config.gold.paths.is_empty(),
             last_length: AtomicUsize::new(0),
         });
@@ -390,6 +384,16 @@ fn spawn_worker(
             // During shutdown the receiver may be closed already.
             drop(report.send((number, end)));
         })
+}
+
+fn names(config: &Config, registry: Arc<Registry>) -> Names {
+    let kafka = &config.kafka;
+    Names {
+        settings: Arc::new(config.engine.clone()),
+        registry,
+        topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
+        rolling: config.rolling,
+    }
 }
 
 /// Waits for the first gold set. The workers are alive, although they have nothing to do yet.

@@ -113,7 +113,7 @@ pub(super) fn stdout() -> StdoutLock<'static> {
     std::io::stdout().lock()
 }
 
-/// Prints notes on a result to standard error, escaped as by [`print`].
+/// Prints notes on a result to standard error, escaped as by [`print()`].
 pub(super) fn note(text: &str) {
     // A note that cannot be printed is dropped.
     drop(std::io::stderr().write_all(escape_lines(text).as_bytes()));

@@ -71,8 +71,8 @@ fn format(
     (format, None)
 }
 
-/// Formats with a mapping, by name; `None` for one with problems, which are reported, and for one that no
-/// topic uses.
+/// Formats with a mapping, by name; `None` for one with problems, which are reported, and for one with
+/// schemas that no topic uses.
 fn own(
     reader: &mut Reader,
     cache: Option<&Arc<SchemaCache>>,
@@ -90,7 +90,9 @@ fn own(
             compression: reader.get(&keys::COMPRESSION.of(&section)),
         };
         let path = keys::MAPPING.of(&section).path.into_owned();
-        let is_used = used.iter().flatten().any(|used| *used == name);
+        // The gateway reads JSON by any mapping.
+        let is_used =
+            form.encoding == Encoding::Json || used.iter().flatten().any(|used| *used == name);
         let term = reader.term(&path);
         let mapped = if let Some(term) = term {
             is_used

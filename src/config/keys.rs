@@ -558,7 +558,7 @@ keys! {
     /// Key of the records: query_id or session_id. With session_id, the searches and the feedback of a
     /// session reach the same partition, and feedback needs a session.
     GATEWAY_KEY: Word<KeyBy> = "gateway.key", Word(&KeyBy::NAMES), default "query_id";
-    /// Origins whose pages can send events from a browser: [https://shop.example], or * for every page.
+    /// Origins whose pages can send events from a browser, with scheme and port; or * for every page.
     /// Requests of other pages are refused.
     GATEWAY_ORIGINS: List<Checked<String>> = "gateway.cors_origins", TEXTS, default "";
     /// Maximum memory of all requests with their records. Beyond it, requests are refused with 503.

@@ -298,10 +298,13 @@ impl ProcessMetrics {
             without_schema: families.gauge(&family::SCHEMA_PARTITIONS_WAITING)?,
             base,
         };
-        // Both results are exposed from the start: `increase` misses the first failure if the
+        // All results are exposed from the start: `increase` misses the first failure if the
         // counter appears with it.
         for result in [AttemptResult::Success, AttemptResult::Failure] {
             metrics.gold_reloads.with_label_values(&[result.name()]);
+        }
+        for outcome in family::REGISTRY_OUTCOMES {
+            metrics.registry_requests.with_label_values(&[outcome]);
         }
         Ok(metrics)
     }

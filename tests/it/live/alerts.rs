@@ -192,10 +192,10 @@ fn measurement_alerts_inhibit_quality_alerts_of_the_same_deployment_only() {
     assert_eq!(sent, BTreeSet::from(expected));
 }
 
-/// One of two replicas stops. The objective of the other is that every search succeeds, so its
-/// quality alert fires with any traffic.
+/// One of two replicas stops. The other takes over, so that this is a warning and no alert on quality is
+/// held back. Its objective is that every search succeeds: its quality alert fires with any traffic.
 #[test]
-fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
+fn a_stopped_replica_of_two_warns_and_holds_no_alert_on_quality_back() {
     let mut stream = Stream::on_new_topics(broker(), 2, 2_000.0, Millis(60_000));
     let mut settings = settings(broker(), &stream);
     settings["measures"] = json!(["Success@1"]);
@@ -217,31 +217,24 @@ fn stopped_sidecar_raises_an_alert_and_inhibits_quality_alerts() {
         }
         alertmanager.firing("RankgaugeDown").pop()
     });
-    assert_eq!(receiver, "on-call");
+    assert_eq!(receiver, "search-team");
     assert_eq!(down.labels["instance"], address);
     the_links_lead_somewhere(&down, &prometheus);
 
-    let by_whom = wait_until(CONSUMED, "the alert on quality is held back", || {
+    wait_until(CONSUMED, "an alert on quality is told", || {
         stream.produce(broker(), 20);
-        let alerts = alertmanager.alerts();
-        let of_quality: Vec<&Alert> = alerts
-            .iter()
-            .filter(|alert| label(alert, "concern") == "quality")
-            .collect();
-        let down = alerts
-            .iter()
-            .find(|alert| label(alert, "alertname") == "RankgaugeDown")?;
-        let held_back = |alert: &&Alert| alert.status.inhibited_by.contains(&down.fingerprint);
-        (!of_quality.is_empty() && of_quality.iter().all(held_back)).then(|| down.clone())
+        let notified = alertmanager.notifications().into_iter();
+        let mut alerts = notified.flat_map(|notification| notification.alerts);
+        alerts
+            .any(|alert| alert.labels["concern"] == "quality")
+            .then_some(())
     });
-    assert_eq!(label(&by_whom, "instance"), address);
-    let told: BTreeSet<String> = alertmanager
-        .notifications()
-        .into_iter()
-        .flat_map(|notification| notification.alerts)
-        .map(|mut alert| alert.labels.remove("concern").unwrap_or_default())
-        .collect();
-    assert_eq!(told, BTreeSet::from(["measurement".to_owned()]));
+    let alerts = alertmanager.alerts();
+    let is_held_back = |alert: &Alert| !alert.status.inhibited_by.is_empty();
+    let mut of_quality = alerts
+        .iter()
+        .filter(|alert| label(alert, "concern") == "quality");
+    assert!(!of_quality.any(is_held_back));
 }
 
 /// Number of searches of a variant after which its baselines are exact enough to find a drop.

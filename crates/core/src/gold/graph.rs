@@ -48,7 +48,7 @@ impl Graph {
         &self.node_hashes
     }
 
-    /// [Hashes](hash_edge) of the distinct relations, ascending.
+    /// Hashes of the distinct relations, ascending.
     pub fn edge_hashes(&self) -> &[u64] {
         &self.edge_hashes
     }
