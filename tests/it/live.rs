@@ -203,13 +203,14 @@ fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
 type Counters = BTreeMap<String, String>;
 
 /// Families that describe the process, not the records. `replay` does not compute them.
-const OF_THE_PROCESS: [&str; 7] = [
+const OF_THE_PROCESS: [&str; 8] = [
     "rankgauge_checkpoints_total",
     "rankgauge_gold_reloads_total",
     "rankgauge_log_lines_lost_total",
     "rankgauge_http_closed_connections_total",
     "rankgauge_http_rejected_requests_total",
     "rankgauge_rebalances_total",
+    "rankgauge_schema_registry_requests_total",
     "rankgauge_sessions_cross_partition_total",
 ];
 

@@ -249,9 +249,9 @@ fn replaced_gold_set_takes_effect_and_an_invalid_one_is_ignored() {
     let file = folder.path().join("gold.json");
     fs::write(&file, &first).expect("a file can be written");
     let sidecar = alone(&[&file]);
-    let before = sidecar.metrics();
+    // The listener answers before the gold set is loaded.
+    let before = wait_for_version(&sidecar, "demo-1");
     assert_eq!(gold_info(&before).len(), 1);
-    assert_eq!(gold_info(&before)[0].0, "demo-1");
     assert_eq!(
         (reloads(&before, "success"), reloads(&before, "failure")),
         (1, 0)
