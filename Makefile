@@ -87,7 +87,7 @@ otel-fixtures: ## Regenerate tests/data/otel with the instrumentation packages o
 	$(TARGET)/otel/bin/python tests/otel/generate.py tests/data/otel
 
 deploy-test: ## Install, upgrade and remove chart and overlays in a real Kubernetes API server (UPDATE=1 writes derived manifests)
-	@tests/setup.sh build deploy
+	@tests/setup.sh build prometheus deploy
 	cargo build --bin rankgauge
 	python3 tests/deploy/cluster.py $(if $(UPDATE),--update)
 

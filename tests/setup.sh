@@ -284,6 +284,7 @@ fetch() {
             go_tool compose go build -C tests/deploy/go/compose -o "$go_tools/compose" .
             go_tool kube-score go install github.com/zegl/kube-score/cmd/kube-score@v1.20.0
             go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
+            go_tool jsonnet go install github.com/google/go-jsonnet/cmd/jsonnet@v0.22.0
             # Their modules have replace directives, which `go install` rejects.
             go_tool etcd go build -C tests/deploy/go/etcd -o "$go_tools/etcd" go.etcd.io/etcd/server/v3
             # The API server reports the version that it is linked with.

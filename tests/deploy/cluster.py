@@ -4,7 +4,7 @@
 the Prometheus operator, KEDA, Flagger and Argo Rollouts and a namespace that enforces the Pod Security
 standard `restricted`. There is no kubelet: a pod is admitted, but not started.
 
-    cluster.py [--update] [STEP…]     STEPs: lint, schemas, score, keys, kustomize, cluster
+    cluster.py [--update] [STEP…]     STEPs: lint, alerts, schemas, score, keys, kustomize, cluster
 
 With --update, it writes the manifests that are derived from the chart.
 """
@@ -110,6 +110,79 @@ def lint(_):
             tool("helm"), "template", "rankgauge", CHART, *RENDERED_FOR, "--set", wrong, fails=True
         )
         require(expected in message, f"--set {wrong}: {message}")
+
+
+def rules_of(groups):
+    """Alerts by name, and the names of the recorded rules."""
+    rules = [rule for group in groups for rule in group["rules"]]
+    return {rule["alert"]: rule for rule in rules if "alert" in rule}, [rule["record"] for rule in rules if "record" in rule]
+
+
+def mixin(config, option):
+    """Groups of the mixin with a configuration."""
+    program = f"((import '{ROOT}/deploy/mixin/mixin.libsonnet') + {{ _config+:: {json.dumps(config)} }}).{option}"
+    return json.loads(run(tool("jsonnet"), "-e", program))["groups"]
+
+
+def alerts(_):
+    """The chart and the mixin change alerts in the same way, and promtool accepts the result."""
+    changes = {
+        "disabled": ["RankgaugeNoFeedback"],
+        "severity": {"RankgaugeNoEvents": "warning"},
+        "for": {"RankgaugeDown": "30m"},
+        "alertLabels": {"team": "search"},
+        "runbookUrl": "https://wiki.search.internal/",
+    }
+
+    def chart(values):
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"prometheusRule": {"enabled": True, **values}}, file)
+            file.flush()
+            objects = documents(render(CHART, "--values", file.name))
+        return [group for found in objects if found["kind"] == "PrometheusRule" for group in found["spec"]["groups"]]
+
+    plain, recorded = rules_of(chart({}))
+    written = [group for file in sorted((ROOT / "deploy/prometheus/rules").glob("*.yaml"))
+               for group in yaml.safe_load(file.read_text())["groups"]]
+    require(rules_of(written) == (plain, recorded), "without changes, the rules of the chart are those of the files")
+    changed, still_recorded = rules_of(chart(changes))
+    require(still_recorded == recorded, "no recorded rule is left out")
+    require(set(plain) - set(changed) == {"RankgaugeNoFeedback"}, "a disabled alert is left out")
+    require(changed["RankgaugeNoEvents"]["labels"]["severity"] == "warning", "another severity")
+    require(changed["RankgaugeDown"]["for"] == "30m", "another duration")
+    for name, rule in changed.items():
+        require(rule["labels"]["team"] == "search", f"{name} has the label")
+        link = f"https://wiki.search.internal/{name.lower()}"
+        require(rule["annotations"]["runbook_url"] == link, f"{name}: {rule['annotations']['runbook_url']}")
+        require(rule["expr"] == plain[name]["expr"], f"{name}: the expression stays")
+
+    as_map, _ = rules_of(chart({"disabled": {"RankgaugeNoFeedback": True, "RankgaugeDown": False}}))
+    require(set(plain) - set(as_map) == {"RankgaugeNoFeedback"}, "the map of disabled alerts")
+    for option in ["disabled", "severity", "for"]:
+        wrong = {"disabled": ["RankgaugeDwon"], "severity": {"RankgaugeDwon": "info"}, "for": {"RankgaugeDwon": "1m"}}
+        assignment = {option: wrong[option]}
+        message = run(tool("jsonnet"), "-e", f"((import '{ROOT}/deploy/mixin/mixin.libsonnet') + "
+                      f"{{ _config+:: {json.dumps(assignment)} }}).prometheusAlerts", fails=True)
+        require(option in message and "RankgaugeDwon" in message, message)
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"prometheusRule": {"enabled": True, **assignment}}, file)
+            file.flush()
+            message = run(tool("helm"), "template", "rankgauge", CHART, *RENDERED_FOR, "--values", file.name, fails=True)
+        require(f"prometheusRule.{option}" in message and "RankgaugeDwon" in message, message)
+
+    for values in [{}, changes]:
+        charted, _ = rules_of(chart(values))
+        mixed, none = rules_of(mixin(values, "prometheusAlerts"))
+        require((mixed, none) == (charted, []), "the alerts of the mixin are those of the chart")
+        require(rules_of(mixin(values, "prometheusRules")) == ({}, recorded), "the recorded rules of the mixin")
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            yaml.safe_dump({"groups": chart(values)}, file)
+            file.flush()
+            run("promtool", "check", "rules", "--lint=all", file.name)
+    drawn = run(tool("jsonnet"), "-e", f"std.objectFields((import '{ROOT}/deploy/mixin/mixin.libsonnet').grafanaDashboards)")
+    stored = sorted(path.name for path in (ROOT / "grafana/dashboards").glob("*.json"))
+    require(json.loads(drawn) == stored, f"dashboards of the mixin: {drawn}")
+    print(f"ok: {len(plain)} alerts with and without changes, in the chart and in the mixin")
 
 
 def swagger(version):
@@ -588,7 +661,7 @@ def cluster(_):
             require(api.objects() == [], f"{folder} leaves {api.objects()}")
 
 
-STEPS = [lint, keys, kustomize, schemas, score, cluster]
+STEPS = [lint, alerts, keys, kustomize, schemas, score, cluster]
 
 
 def main():
