@@ -119,11 +119,16 @@ fn highest_of_component(of: &ComponentMeasure, queries: &[GoldQuery]) -> Highest
     let whole = match of.aspect {
         Aspect::RecallGain {
             cutoff: Some(cutoff),
-        } => Ranked::Recall { cutoff, rel },
+        } => Ranked::Recall {
+            cutoff,
+            rel,
+            judged_only: false,
+        },
         Aspect::PrecisionGain { cutoff } => Ranked::Precision {
             cutoff,
             rel,
             denominator: Denominator::Cutoff,
+            judged_only: false,
         },
         Aspect::Discovery | Aspect::RecallGain { cutoff: None } | Aspect::RecallDelta => {
             let share = queries.iter().map(|query| {

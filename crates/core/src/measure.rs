@@ -12,6 +12,7 @@
 //! the engine, time or files.
 
 mod arguments;
+mod bounds;
 mod catalogue;
 mod component;
 mod curves;
@@ -29,6 +30,7 @@ mod requirement;
 pub mod routing;
 pub mod user;
 
+pub use bounds::ScoreBounds;
 pub use catalogue::{Measure, catalogue};
 pub use component::{Aspect, ComponentMeasure};
 pub use curves::{Curves, LEVELS};

@@ -241,6 +241,11 @@ impl Judgements {
         self.scale_max
     }
 
+    /// Highest grade that a document can have: that of the scale, and relevant.
+    pub fn top_grade(&self) -> Grade {
+        self.scale_max.max(self.level).max(Grade::ZERO)
+    }
+
     /// Number of judged documents that are relevant at `rel`. Default: the level of the set.
     pub fn relevant(&self, rel: Option<Grade>) -> usize {
         let Some(level) = rel else {

@@ -281,6 +281,28 @@ pub(super) const GRADED: Field<Weighting> = parameter(
     },
 );
 
+/// Restriction to judged results, as `judged_only` of ir_measures.
+pub(super) const JUDGED_ONLY: Field<bool> = parameter(
+    &[Parameter {
+        name: "judged_only",
+        values: "`false` (the default) or `true`",
+        default: ParameterDefault::Value("false"),
+    }],
+    |arguments, parameters| {
+        let words = [
+            ("true", true),
+            ("True", true),
+            ("false", false),
+            ("False", false),
+        ];
+        let judged_only = arguments.word(&parameters[0], &words)?;
+        Ok(judged_only.unwrap_or(false))
+    },
+    |judged_only, canonical, parameters| {
+        canonical.parameter(parameters[0].name, judged_only.then_some(&"true"));
+    },
+);
+
 /// Persistence of RBP.
 pub(super) const PERSISTENCE: Field<Fraction> = parameter(
     &[Parameter {

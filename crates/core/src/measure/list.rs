@@ -22,6 +22,23 @@ impl<'a> List<'a> {
         }
     }
 
+    /// Returns the value of a formula for the list, without its unjudged results if `judged_only`
+    /// (condensed list, Sakai 2007).
+    pub(super) fn condensed_if(
+        &self,
+        judged_only: bool,
+        formula: impl FnOnce(&List<'_>) -> f64,
+    ) -> f64 {
+        if !judged_only || self.ranking.is_fully_judged() {
+            return formula(self);
+        }
+        let grades = self.ranking.grades();
+        let condensed = self
+            .ranking
+            .without(|position| grades[position].is_none(), self.judgements);
+        formula(&List::new(&condensed, self.judgements))
+    }
+
     pub(super) fn top(&self, cutoff: Cutoff) -> &'a [Option<Grade>] {
         let grades = self.ranking.grades();
         let end = cutoff.length().min(grades.len());

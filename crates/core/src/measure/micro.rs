@@ -78,12 +78,18 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
                     cutoff,
                     rel: None,
                     denominator: Denominator::Cutoff,
+                    judged_only: false,
                 }
-                | Ranked::Recall { cutoff, rel: None }
+                | Ranked::Recall {
+                    cutoff,
+                    rel: None,
+                    judged_only: false,
+                }
                 | Ranked::F1 {
                     cutoff,
                     rel: None,
                     denominator: Denominator::Cutoff,
+                    judged_only: false,
                 }
                 | Ranked::TruePositives { cutoff, rel: None }
                 | Ranked::FalsePositives { cutoff, rel: None }

@@ -9,7 +9,8 @@ use super::catalogue::Measure;
 use super::descriptor::Source;
 use super::family::measures;
 use super::field::{
-    AT_K, AT_OPTIONAL_K, AT_RECALL, DENOMINATOR, GAIN, GRADED, IDEAL, MAX, PERSISTENCE, REL,
+    AT_K, AT_OPTIONAL_K, AT_RECALL, DENOMINATOR, GAIN, GRADED, IDEAL, JUDGED_ONLY, MAX,
+    PERSISTENCE, REL,
 };
 use super::list::{List, ratio};
 use super::parameter::{Cutoff, Denominator, Fraction, Gain, Ideal, Weighting};
@@ -25,36 +26,44 @@ measures! {
     subject: Ranking;
     argument: None;
     build: |arguments, measure| Ok(Measure::Ranked(measure));
-    fn of(list: &List<'_>) -> f64;
+    pub(super) fn of(list: &List<'_>) -> f64;
 
     "P" ["precision", "prec", "P_k"] Precision {
         denominator: Denominator = DENOMINATOR,
+        judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         cutoff: Cutoff = AT_K,
     }
         : UNIT, Up, Source::TrecEval("P"), "Relevant results among the first k, divided by k"
-        => list.precision(*cutoff, *rel, *denominator);
+        => list.condensed_if(*judged_only, |list| list.precision(*cutoff, *rel, *denominator));
 
-    "R" ["recall", "recall_k"] Recall { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
+    "R" ["recall", "recall_k"] Recall {
+        judged_only: bool = JUDGED_ONLY,
+        rel: Option<Grade> = REL,
+        cutoff: Cutoff = AT_K,
+    }
+
         : UNIT, Up, Source::TrecEval("recall"),
         "Relevant results among the first k, divided by all relevant documents"
-        => list.recall(*cutoff, *rel);
+        => list.condensed_if(*judged_only, |list| list.recall(*cutoff, *rel));
 
     "F1" [] F1 {
         denominator: Denominator = DENOMINATOR,
+        judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         cutoff: Cutoff = AT_K,
     }
         : UNIT, Up, Source::Paper("van Rijsbergen 1979"),
         "Harmonic mean of the precision and the recall of the first k results"
-        => list.f1(*cutoff, *rel, *denominator);
+        => list.condensed_if(*judged_only, |list| list.f1(*cutoff, *rel, *denominator));
 
     "Success" ["hit", "hits", "hitrate", "hit_rate", "success_k"] Success {
+        judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         cutoff: Cutoff = AT_K,
     }
         : UNIT, Up, Source::TrecEval("success"), "1 if any of the first k results is relevant"
-        => indicator(list.hits(*cutoff, *rel) > 0);
+        => list.condensed_if(*judged_only, |list| indicator(list.hits(*cutoff, *rel) > 0));
 
     "AllHit" [] AllHit { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
         : UNIT, Up, Source::Rankgauge, "1 if all relevant documents are among the first k results"
@@ -64,30 +73,33 @@ measures! {
         };
 
     "RR" ["MRR", "recip_rank"] ReciprocalRank {
+        judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         cutoff: Option<Cutoff> = AT_OPTIONAL_K,
     }
         : UNIT, Up, Source::TrecEval("recip_rank"),
         "Reciprocal rank of the first relevant result; its mean is MRR"
-        => list.reciprocal_rank(*cutoff, *rel);
+        => list.condensed_if(*judged_only, |list| list.reciprocal_rank(*cutoff, *rel));
 
     "AP" ["MAP", "map_cut_k"] AveragePrecision {
+        judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         cutoff: Option<Cutoff> = AT_OPTIONAL_K,
     }
         : UNIT, Up, Source::TrecEval("map"),
         "Average precision at the ranks of the relevant documents; its mean is MAP"
-        => list.average_precision(*cutoff, *rel);
+        => list.condensed_if(*judged_only, |list| list.average_precision(*cutoff, *rel));
 
     /// As in trec_eval's `ndcg` and `ndcg_cut` (m_ndcg.c and m_ndcg_cut.c of version 10.0).
     "nDCG" ["ndcg_cut_k"] Ndcg {
         gain: Gain = GAIN,
         ideal: Ideal = IDEAL,
+        judged_only: bool = JUDGED_ONLY,
         cutoff: Option<Cutoff> = AT_OPTIONAL_K,
     } with [REL]
         : UNIT, Up, Source::TrecEval("ndcg"),
         "Discounted cumulative gain, divided by that of the ideal ranking"
-        => list.ndcg(*cutoff, *gain, *ideal);
+        => list.condensed_if(*judged_only, |list| list.ndcg(*cutoff, *gain, *ideal));
 
     "Judged" [] Judged { cutoff: Cutoff = AT_K }
         : UNIT, Neither, Source::IrMeasures("Judged"),
@@ -107,18 +119,24 @@ measures! {
     /// (1 - p) Σ gain · p^(rank - 1).
     "RBP" [] RankBiasedPrecision {
         weighting: Weighting = GRADED,
+        judged_only: bool = JUDGED_ONLY,
         persistence: Fraction = PERSISTENCE,
     } with [REL]
         : UNIT, Up, Source::Paper("Moffat and Zobel 2008"),
         "Rank-biased precision: gain of a user who continues to the next rank with probability p"
-        => list.rank_biased_precision(*persistence, *weighting);
+        => list.condensed_if(*judged_only, |list| list.rank_biased_precision(*persistence, *weighting));
 
     /// A result satisfies the user with probability (2^grade - 1) / 2^max, where `max` is by default
     /// the highest grade of the scale. A higher grade counts as `max`.
-    "ERR" [] ExpectedReciprocalRank { max: Option<Grade> = MAX, cutoff: Cutoff = AT_K }
+    "ERR" [] ExpectedReciprocalRank {
+        judged_only: bool = JUDGED_ONLY,
+        max: Option<Grade> = MAX,
+        cutoff: Cutoff = AT_K,
+    }
+
         : UNIT, Up, Source::Paper("Chapelle et al. 2009"),
         "Expected reciprocal rank of the result that satisfies the user"
-        => list.expected_reciprocal_rank(*cutoff, *max);
+        => list.condensed_if(*judged_only, |list| list.expected_reciprocal_rank(*cutoff, *max));
 
     /// As in trec_eval 9, recall r requires floor(r · R + 0.9) relevant documents. Version 10 rounds
     /// instead, and then r = 0.1 of 4 documents requires none.

@@ -113,6 +113,29 @@ impl Ranking {
         rest
     }
 
+    /// Replaces the content with that of `other`, whose unjudged results get the
+    /// [highest grade](Judgements::top_grade).
+    pub fn assume_relevant(&mut self, other: &Self, judgements: &Judgements) {
+        let (assumed, level) = (judgements.top_grade(), judgements.level());
+        self.grades.clear();
+        self.judged.clear();
+        self.relevant.clear();
+        self.documents.clone_from(&other.documents);
+        for (rank, grade) in (1..).zip(&other.grades) {
+            let grade = grade.unwrap_or(assumed);
+            self.grades.push(Some(grade));
+            self.judged.push((rank, grade));
+            if grade.is_relevant_at(level) {
+                self.relevant.push(rank);
+            }
+        }
+    }
+
+    /// Returns true if every result is judged.
+    pub fn is_fully_judged(&self) -> bool {
+        self.judged.len() == self.grades.len()
+    }
+
     /// Grade at each rank, first rank first; `None` for an unjudged document.
     pub fn grades(&self) -> &[Option<Grade>] {
         &self.grades

@@ -5,6 +5,7 @@ use rankgauge_core::gold::{Grade, Judgements};
 use rankgauge_core::measure::{Curves, Cutoff, Measure, MeasureError, Ranked, UserMeasure};
 use rankgauge_core::ranking::Ranking;
 
+mod bounds;
 mod catalogue;
 mod worked_examples;
 
@@ -358,7 +359,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "P(rell=2)@5",
-        "P has no parameter `rell` (in `P(rell=2)@5`); did you mean `rel`? It has denominator, rel",
+        "P has no parameter `rell` (in `P(rell=2)@5`); did you mean `rel`? It has denominator, judged_only, rel",
     ),
     (
         "Judged(rel=2)@5",
