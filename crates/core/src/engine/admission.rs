@@ -147,6 +147,9 @@ impl Engine {
             .scores
             .record(search.ts, &segment.series, &prepared.scores);
         self.totals
+            .scores
+            .record_unjudged(search.ts, &segment.series, &prepared.unjudged);
+        self.totals
             .count_overflow_by(&family::SCORE, segment.overflow);
         if let Some(reason) = prepared.ineligible {
             let reason = Label::from_position(reason as usize);

@@ -94,6 +94,8 @@ pub enum Samples {
     Windows,
     /// One for each measure and window.
     MeasuresAndWindows,
+    /// Two for each measure with bounds, and window.
+    RangesAndWindows,
     /// One for each window and quantile.
     WindowsAndQuantiles,
     /// Three for each cutoff at which documents are counted.
@@ -116,6 +118,10 @@ impl Samples {
             Self::MeasuresTwice => 2 * measures,
             Self::Windows => windows,
             Self::MeasuresAndWindows => measures * windows,
+            Self::RangesAndWindows => {
+                let measures = settings.measures.iter();
+                2 * measures.filter(|measure| measure.has_bounds()).count() * windows
+            }
             Self::WindowsAndQuantiles => windows * QUANTILES.len(),
             Self::Documents => 3 * micro::cutoffs(&settings.measures).len(),
             Self::LatencyBuckets => histogram(settings.latency_buckets.len()),

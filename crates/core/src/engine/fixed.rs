@@ -18,6 +18,12 @@ impl Nano {
         Self(nearest(value * 1e9))
     }
 
+    /// Returns the difference from another score. It saturates.
+    #[must_use]
+    pub fn minus(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
     /// Score in units of 10⁻⁹.
     pub fn get(self) -> i64 {
         self.0

@@ -15,7 +15,7 @@ use super::scores::{self, column_of};
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::micro::Documents;
-use crate::ranking::{Ineligible, Judge, Judged};
+use crate::ranking::{Ineligible, Judge, Judged, Ranking};
 
 /// Maximum number of inputs that are prepared together.
 pub const MAX_GROUP: usize = 16;
@@ -42,6 +42,9 @@ pub(super) struct Prepared {
     judge: Judge,
     /// Scores by their columns.
     pub(super) scores: Vec<(usize, Nano)>,
+    /// Differences from the scores if every unjudged result was relevant, by their columns, where there
+    /// are any.
+    pub(super) unjudged: Vec<(usize, Nano)>,
     /// Documents of each cutoff, if there is a gold query.
     pub(super) documents: Vec<Documents>,
     /// Results and levels.
@@ -70,6 +73,8 @@ pub(super) struct Preparation {
     )]
     spare: Vec<Box<Prepared>>,
     levels: Vec<Level>,
+    /// Ranking of the search that is prepared, with every unjudged result relevant.
+    assumed: Ranking,
     /// Memory of finished searches, for further ones. Memory that was used last is in the processor's
     /// caches.
     served: Vec<Served>,
@@ -169,6 +174,7 @@ impl Engine {
                 ineligible,
                 judge: Judge::new(self.settings.judging.clone()),
                 scores: Vec::new(),
+                unjudged: Vec::new(),
                 documents: Vec::new(),
                 served: Served::default(),
             })
@@ -176,6 +182,7 @@ impl Engine {
         prepared.query = query;
         prepared.ineligible = ineligible;
         prepared.scores.clear();
+        prepared.unjudged.clear();
         prepared.documents.clear();
         preparation.levels.clear();
         let known = match query {
@@ -198,8 +205,26 @@ impl Engine {
                     prepared.scores.push((column_of(index), score));
                 }
             }
-            let cutoffs = self.totals.scores.cutoffs().iter();
             let judgements = &judged.query.judgements;
+            if !judged.ranking.is_fully_judged() {
+                let assumed = &mut preparation.assumed;
+                assumed.assume_relevant(judged.ranking, judgements);
+                for &index in &self.ranking_measures {
+                    let measure = &self.settings.measures[index];
+                    let Some(upper) = measure.score_if_relevant(assumed, judgements) else {
+                        continue;
+                    };
+                    let column = column_of(index);
+                    let known = prepared.scores.binary_search_by_key(&column, |(it, _)| *it);
+                    let difference = known.map_or(Nano::default(), |at| {
+                        Nano::from_f64(upper).minus(prepared.scores[at].1)
+                    });
+                    if difference != Nano::default() {
+                        prepared.unjudged.push((column, difference));
+                    }
+                }
+            }
+            let cutoffs = self.totals.scores.cutoffs().iter();
             prepared
                 .documents
                 .extend(cutoffs.map(|cutoff| Documents::of(judged.ranking, judgements, *cutoff)));

@@ -21,6 +21,7 @@ use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::number::real;
 use crate::time::{EventTime, Millis};
+use cells::RollingSums;
 pub use cells::{Cell, Cells};
 use recent::Recent;
 
@@ -84,6 +85,9 @@ pub struct Scores {
     negatives: Vec<i128>,
     documents: Vec<Documents>,
     windows: Windows<Cells>,
+    /// Differences from the scores if every unjudged result was relevant, by column. Searches without
+    /// a difference are left out.
+    unjudged: RollingSums,
 }
 
 /// Layout of the columns of score tables.
@@ -119,6 +123,7 @@ impl Scores {
             negatives: Vec::new(),
             documents: Vec::new(),
             windows,
+            unjudged: RollingSums::new(column_of(measures.len()), settings),
         }
     }
 
@@ -141,6 +146,18 @@ impl Scores {
         self.recent.add(at, series, scores);
     }
 
+    /// Adds the differences (column and value) that the unjudged results of one search could make.
+    pub(super) fn record_unjudged(
+        &mut self,
+        at: EventTime,
+        series: &[Series],
+        differences: &[(usize, Nano)],
+    ) {
+        if !differences.is_empty() {
+            self.unjudged.record(at, series, differences);
+        }
+    }
+
     /// Adds the recent scores to the sums and the windows.
     pub(super) fn flush(&mut self) {
         for (series, scores) in self.recent.iter() {
@@ -154,6 +171,7 @@ impl Scores {
         let windows = &mut self.windows;
         self.recent
             .drain(|window, at, rows| windows.record_in(window, at, |cells| cells.add(rows)));
+        self.unjudged.flush();
     }
 
     /// Returns a copy for a checkpoint.
@@ -167,7 +185,8 @@ impl Scores {
     pub(super) fn bytes(&self) -> usize {
         let tallies = self.tallies.len() * size_of::<Tally>();
         let documents = self.documents.len() * size_of::<Documents>();
-        tallies + documents + self.recent.bytes() + self.windows.bytes(Cells::bytes)
+        let windows = self.windows.bytes(Cells::bytes) + self.unjudged.bytes();
+        tallies + documents + self.recent.bytes() + windows
     }
 
     fn record_negative(&mut self, series: &[Series], column: usize, score: Nano) {
@@ -233,6 +252,7 @@ impl Scores {
             windows: self
                 .windows
                 .remap(now.windows, |pane| pane.remap(&of_measures)),
+            unjudged: self.unjudged.remap(now.unjudged, &of_measures),
             shape,
         }
     }
@@ -241,6 +261,7 @@ impl Scores {
     pub(super) fn advance_to(&mut self, progress: Progress) {
         self.flush();
         self.windows.advance_to(progress);
+        self.unjudged.advance_to(progress);
     }
 
     /// Length and number of panes of each window.
@@ -251,7 +272,7 @@ impl Scores {
 
     /// Returns a copy for exposition.
     pub(super) fn summed(&self) -> Self {
-        if !self.recent.is_empty() {
+        if !self.recent.is_empty() || !self.unjudged.is_flushed() {
             return self.flushed().summed();
         }
         Self {
@@ -261,6 +282,7 @@ impl Scores {
             negatives: self.negatives.clone(),
             documents: self.documents.clone(),
             windows: self.windows.summed(),
+            unjudged: self.unjudged.summed(),
         }
     }
 
@@ -273,6 +295,7 @@ impl Scores {
             negatives,
             documents,
             windows,
+            unjudged,
         } = other;
         if self.shape.columns == 0 {
             self.shape.clone_from(shape);
@@ -285,6 +308,7 @@ impl Scores {
             *mine += *theirs;
         });
         self.windows.merge(windows);
+        self.unjudged.merge(unjudged);
     }
 
     /// Columns whose scores can be negative, ascending.
@@ -312,9 +336,12 @@ impl Scores {
     /// Rolling sums of window `index` of the settings by column, for each series; `None` for a series
     /// without scores in the window. Trailing ones may be missing.
     pub fn window_rows(&self, index: usize) -> impl Iterator<Item = Option<&[Cell]>> {
-        let window = self.windows.iter().nth(index);
-        window
-            .into_iter()
-            .flat_map(|window| window.sum().by_series())
+        cells::rows_of(&self.windows, index)
+    }
+
+    /// Rolling sums of the differences that unjudged results could make, as
+    /// [`window_rows`](Self::window_rows).
+    pub fn unjudged_rows(&self, index: usize) -> impl Iterator<Item = Option<&[Cell]>> {
+        self.unjudged.rows(index)
     }
 }

@@ -28,6 +28,16 @@ impl View<'_> {
         self.rolling(&family::SCORE, sink, |measure, series, window| {
             self.model.mean(measure, series, window).map(Value::Float)
         });
+        let bounds = ["lower", "upper"].map(|bound| Labels::new(&[("bound", bound)]));
+        sink.family(&family::SCORE_RANGE);
+        self.each_rolling(|[measure, window], series, labels| {
+            if let Some(range) = self.model.range(measure, series, window) {
+                let [name, of_series, window] = labels;
+                for (bound, value) in bounds.iter().zip(range) {
+                    sink.write("", &[name, of_series, window, bound], value.into());
+                }
+            }
+        });
     }
 
     /// Writes one family of sums since the start. `value_of` returns `None` for a measure that has no
@@ -57,6 +67,15 @@ impl View<'_> {
         value_of: impl Fn(usize, Series, usize) -> Option<Value>,
     ) {
         sink.family(family);
+        self.each_rolling(|[measure, window], series, labels| {
+            if let Some(value) = value_of(measure, series, window) {
+                sink.write("", &labels, value);
+            }
+        });
+    }
+
+    /// Calls `write` with the measure, window and series of each exposed rolling value, and their labels.
+    fn each_rolling(&self, mut write: impl FnMut([usize; 2], Series, [&Labels<'_>; 3])) {
         let (is_exposed, is_any_slice) = match self.rolling {
             Rolling::All => (true, true),
             Rolling::Whole => (true, false),
@@ -66,9 +85,8 @@ impl View<'_> {
             for (window, window_name) in self.windows.iter().enumerate() {
                 let series = self.series.iter();
                 for (it, labels) in series.filter(|(it, _)| is_any_slice || it.is_whole) {
-                    if let Some(value) = value_of(measure, it.series, window) {
-                        sink.write("", &[name, labels, window_name], value);
-                    }
+                    let position = [measure, window];
+                    write(position, it.series, [name, labels, window_name]);
                 }
             }
         }

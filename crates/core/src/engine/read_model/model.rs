@@ -23,6 +23,8 @@ pub struct ReadModel<'a> {
     pub(super) tallies: Vec<&'a [Tally]>,
     /// Rolling sums, by window and series of scores.
     pub(super) rolling: Vec<Vec<Option<&'a [Cell]>>>,
+    /// Rolling sums of the differences that unjudged results could make, by window and series.
+    pub(super) unjudged: Vec<Vec<Option<&'a [Cell]>>>,
 }
 
 impl<'a> ReadModel<'a> {
@@ -43,6 +45,10 @@ impl<'a> ReadModel<'a> {
             labels: Dimension::ALL.map(|dimension| registry.values(dimension)),
             keys: keys.collect(),
             tallies: scores.rows().collect(),
+            unjudged: windows
+                .clone()
+                .map(|window| scores.unjudged_rows(window).collect())
+                .collect(),
             rolling: windows
                 .map(|window| scores.window_rows(window).collect())
                 .collect(),

@@ -109,6 +109,25 @@ impl<'a> ReadModel<'a> {
         is_enough.then(|| cell.mean())?
     }
 
+    /// Range of the rolling mean over all grades of the unjudged results: the mean, in which they are not
+    /// relevant, and the mean if all of them were relevant. `None` where the mean is `None`, and for a
+    /// measure without bounds.
+    pub fn range(&self, measure: usize, series: Series, window: usize) -> Option<[f64; 2]> {
+        if !self.settings.measures[measure].has_bounds() {
+            return None;
+        }
+        let cell = self.rolling(measure, series, window)?;
+        let rows = self.unjudged.get(window);
+        let row = rows.and_then(|rows| *rows.get(series.index())?);
+        let difference = row.and_then(|row| row.get(column_of(measure)));
+        let relevant = Cell {
+            count: cell.count,
+            sum: cell.sum + difference.map_or(0, |cell| cell.sum),
+        };
+        let (mean, relevant) = (cell.mean()?, relevant.mean()?);
+        Some([mean.min(relevant), mean.max(relevant)])
+    }
+
     /// Searches per second of event time in a window. `None` without searches.
     pub fn searches_per_second(&self, series: Series, window: usize) -> Option<f64> {
         let cell = self.cell(SEARCHES, series, window)?;

@@ -2,12 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::recent::{Row, Rows};
-use crate::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use super::SCORE_PANES;
+use super::recent::{Recent, Row, Rows};
+use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
 use crate::engine::registry::Series;
 use crate::engine::remap::RowRemap;
-use crate::engine::window::Pane;
+use crate::engine::settings::Settings;
+use crate::engine::window::{Pane, Progress, Windows};
 use crate::number::real;
+use crate::time::EventTime;
 
 /// Sum of the scores of one series and measure in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -173,4 +176,91 @@ impl Pane for Cells {
             }
         });
     }
+}
+
+/// Rolling sums by series and column. A series without values has no row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct RollingSums {
+    #[serde(skip)]
+    recent: Recent,
+    windows: Windows<Cells>,
+}
+
+impl RollingSums {
+    /// Creates empty sums of `columns`.
+    pub(super) fn new(columns: usize, settings: &Settings) -> Self {
+        let windows = Windows::new(settings, SCORE_PANES);
+        Self {
+            recent: Recent::new(columns, windows.common_pane(), windows.pane_lengths()),
+            windows,
+        }
+    }
+
+    /// Adds the values (column and value) of one search to each of its series.
+    pub(super) fn record(&mut self, at: EventTime, series: &[Series], values: &[(usize, Nano)]) {
+        if !self.recent.has_room(series, values) {
+            self.flush();
+        }
+        self.recent.add(at, series, values);
+    }
+
+    /// Adds the recent values to the windows.
+    pub(super) fn flush(&mut self) {
+        let windows = &mut self.windows;
+        self.recent
+            .drain(|window, at, rows| windows.record_in(window, at, |cells| cells.add(rows)));
+    }
+
+    /// Returns true if the windows have all values.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.recent.is_empty()
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.recent.bytes() + self.windows.bytes(Cells::bytes)
+    }
+
+    /// Returns saved sums with the numbers of this process, in the windows of `now`.
+    pub(super) fn remap(&self, now: Self, ids: &RowRemap<'_>) -> Self {
+        Self {
+            recent: now.recent,
+            windows: self.windows.remap(now.windows, |pane| pane.remap(ids)),
+        }
+    }
+
+    /// Advances the windows to `progress`.
+    pub(super) fn advance_to(&mut self, progress: Progress) {
+        self.windows.advance_to(progress);
+    }
+
+    /// Returns a copy for exposition.
+    pub(super) fn summed(&self) -> Self {
+        Self {
+            recent: Recent::default(),
+            windows: self.windows.summed(),
+        }
+    }
+
+    /// Adds other sums of the same columns.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.windows.merge(&other.windows);
+    }
+
+    /// Sums of window `index` of the settings by column, for each series.
+    pub(super) fn rows(&self, index: usize) -> impl Iterator<Item = Option<&[Cell]>> {
+        rows_of(&self.windows, index)
+    }
+}
+
+/// Sums of window `index` by column, for each series; `None` for a series without values in the window.
+/// Trailing ones may be missing.
+pub(super) fn rows_of(
+    windows: &Windows<Cells>,
+    index: usize,
+) -> impl Iterator<Item = Option<&[Cell]>> {
+    let window = windows.iter().nth(index);
+    window
+        .into_iter()
+        .flat_map(|window| window.sum().by_series())
 }
