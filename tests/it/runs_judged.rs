@@ -49,6 +49,48 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
+fn low_and_high_are_beside_each_score() {
+    // Grades of q1: a 3, x unjudged, c 0, y unjudged, e 1; b 2 is not retrieved. q2 is judged completely.
+    let folder = folder(&[
+        (
+            "gold.qrels",
+            "q1 0 a 3\nq1 0 c 0\nq1 0 e 1\nq1 0 b 2\nq2 0 a 3\n".to_owned(),
+        ),
+        (
+            "a.run",
+            "q1 Q0 a 1 0.9 x\nq1 Q0 x 2 0.8 x\nq1 Q0 c 3 0.7 x\nq1 Q0 y 4 0.6 x\nq1 Q0 e 5 0.5 x\n\
+             q2 Q0 a 1 0.9 x\nq3 Q0 a 1 0.9 x\n"
+                .to_owned(),
+        ),
+    ]);
+    let measures = "P@5,nDCG@5,P(judged_only=true)@5";
+    let command =
+        format!("evaluate --gold gold.qrels --run a.run --measures {measures} --per-query");
+    let report = json_of(folder.path(), &format!("{command} --format json"));
+    let run = &report["runs"][0];
+    let close = |found: &Value, expected: f64| {
+        let found = number(found);
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    };
+    // The reference implementation's bounds of this list.
+    close(&run["per_query_low"]["q1"]["P@5"], 0.4);
+    close(&run["per_query_high"]["q1"]["P@5"], 0.8);
+    close(&run["per_query_low"]["q1"]["nDCG@5"], 0.711_245_848_844);
+    close(&run["per_query_high"]["q1"]["nDCG@5"], 0.860_054_427_969);
+    close(&run["per_query_low"]["q2"]["nDCG@5"], 1.0);
+    close(&run["low"]["P@5"], 0.3);
+    close(&run["high"]["P@5"], 0.5);
+    close(&run["per_query"]["q1"]["P(judged_only=true)@5"], 0.4);
+    assert!(run["low"].get("P(judged_only=true)@5").is_none());
+    close(&run["coverage"], 2.0 / 3.0);
+    let text = printed(folder.path(), &command);
+    let row = text
+        .lines()
+        .find(|line| line.contains("0.3000") && line.contains("0.5000"));
+    assert!(row.is_some_and(|row| row.starts_with("P@5")), "{text}");
+}
+
+#[test]
 fn the_threshold_with_the_best_f1_is_found() {
     // q1: relevant a and b; q2: relevant c. With all results, F1 is 2·2/(4+2) and 2·1/(2+1).
     let folder = folder(&[

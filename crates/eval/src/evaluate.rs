@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::measure::{Measure, Relation, Requirement};
+use rankgauge_core::measure::{Measure, Relation, Requirement, ScoreBounds};
 use rankgauge_core::ranking::Rules;
 
 pub(crate) use answers::JudgedAnswers;
@@ -48,6 +48,8 @@ pub struct Options {
     pub goals: Vec<Goal>,
     /// True if the precision-recall curve and nDCG by cutoff are computed.
     pub curves: bool,
+    /// True if the bounds of scores over unjudged results are computed.
+    pub bounds: bool,
     /// True if the documents of each query are collected.
     pub documents: bool,
 }
@@ -199,6 +201,9 @@ pub struct RunEvaluation {
     pub means: Vec<Option<f64>>,
     /// Number of queries with a score, by measure.
     pub scored: Vec<usize>,
+    /// Means of the lowest and of the highest scores over all grades of the unjudged results, by
+    /// measure; `None` for a measure without bounds.
+    pub bounds: Vec<Option<ScoreBounds>>,
     /// Mean of perfect rankings of the counted queries, by measure: an upper bound. `None` for
     /// measures without a target, and for measures of more than the ranking.
     pub perfect: Vec<Option<f64>>,
@@ -241,6 +246,9 @@ pub struct QueryEvaluation {
     pub relevant_retrieved: u64,
     /// Score by measure; `None` if the query has no score.
     pub scores: Vec<Option<f64>>,
+    /// Lowest and highest score over all grades of the unjudged results, by measure; `None` for a
+    /// measure without bounds. Empty unless requested.
+    pub bounds: Vec<Option<ScoreBounds>>,
     /// Documents of the answer and of the judgements, if requested.
     pub documents: Option<QueryDocuments>,
 }

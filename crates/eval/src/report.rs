@@ -30,7 +30,7 @@ mod trec;
 
 use crate::behaviour::Behaviour;
 use crate::compare::{ErrorAnalysis, Pair};
-use crate::evaluate::{Evaluation, Micro};
+use crate::evaluate::{Evaluation, Micro, RunEvaluation};
 use crate::gate::{Check, OperationBound};
 use crate::operations::Operations;
 use crate::sweep::Sweep;
@@ -112,6 +112,14 @@ fn ratio(part: u64, whole: u64) -> f64 {
     } else {
         real(part) / real(whole)
     }
+}
+
+/// Share of the answered queries that the gold set has; `None` without answered queries.
+fn coverage(run: &RunEvaluation) -> Option<f64> {
+    let known = run.queries.iter().filter(|query| query.answered).count();
+    let answered = known + run.unknown.len();
+    let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
+    (answered > 0).then(|| ratio(count(known), count(answered)))
 }
 
 /// Micro-averaged precision, recall and F1. Precision is undefined without retrieved results,

@@ -118,7 +118,7 @@ fn check_subject(measure: &Measure) -> Result<(), String> {
 pub(in crate::cli) struct Request<'a> {
     /// Labels to break the means down by.
     pub(in crate::cli) by: Vec<String>,
-    /// True to compute curves.
+    /// True to compute curves and the bounds of scores.
     pub(in crate::cli) curves: bool,
     /// True to collect the documents of each query.
     pub(in crate::cli) documents: bool,
@@ -215,6 +215,7 @@ impl JudgingArguments {
             has_relevant: self.has_relevant,
             by: request.by,
             curves: request.curves,
+            bounds: request.curves,
             documents: request.documents,
         };
         let analysed = analysed_errors(&request.worst, &options.measures);

@@ -230,6 +230,10 @@ impl Plan<'_> {
         let labels = self.options.by.iter();
         let curves = self.curves.as_ref();
         let curves = curves.map(|cutoffs| Curves::of(ranking, judgements, cutoffs));
+        let measures = self.options.measures.iter().filter(|_| self.options.bounds);
+        let bounds = measures
+            .zip(&scores)
+            .map(|(measure, score)| score.and_then(|_| measure.bounds(ranking, judgements)));
         Outcome {
             query: QueryEvaluation {
                 key: query.key.clone(),
@@ -238,6 +242,7 @@ impl Plan<'_> {
                 retrieved: count(ranking.len()),
                 relevant: count(judgements.relevant(None)),
                 relevant_retrieved: count(ranking.relevant().len()),
+                bounds: bounds.collect(),
                 scores,
                 documents: retrieved.map(|ids| documents_of(query, ranking, ids)),
             },

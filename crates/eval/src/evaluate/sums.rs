@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
 use super::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
-use rankgauge_core::measure::LEVELS;
 use rankgauge_core::measure::micro::Documents;
+use rankgauge_core::measure::{LEVELS, ScoreBounds};
 
 /// Sum and number of scores, by measure.
 #[derive(Clone)]
@@ -18,6 +18,10 @@ impl Means {
     }
 
     fn add(&mut self, scores: &[Option<f64>]) {
+        self.add_each(scores.iter().copied());
+    }
+
+    fn add_each(&mut self, scores: impl Iterator<Item = Option<f64>>) {
         for ((sum, count), score) in self.0.iter_mut().zip(scores) {
             if let Some(score) = score {
                 *sum += score;
@@ -82,6 +86,8 @@ pub(super) struct Sums<'p> {
     /// Length of the longest ranking.
     longest: u64,
     means: Means,
+    /// Lowest and highest scores.
+    bounds: [Means; 2],
     counts: Counts,
     by: Vec<BTreeMap<String, (usize, Means)>>,
     curve_means: Means,
@@ -103,6 +109,7 @@ impl<'p> Sums<'p> {
             relevant_retrieved: 0,
             longest: 0,
             means: Means::new(plan.options.measures.len()),
+            bounds: [0, 1].map(|_| Means::new(plan.options.measures.len())),
             counts: Counts {
                 documents: vec![Documents::default(); plan.cutoffs.len()],
                 plane: Plane::default(),
@@ -130,6 +137,9 @@ impl<'p> Sums<'p> {
         self.relevant += query.relevant;
         self.relevant_retrieved += query.relevant_retrieved;
         self.means.add(&query.scores);
+        let [low, high] = &mut self.bounds;
+        low.add_each(query.bounds.iter().map(|it| it.map(|it| it.low)));
+        high.add_each(query.bounds.iter().map(|it| it.map(|it| it.high)));
         self.curve_means.add(&outcome.curves);
         self.perfect.add(&outcome.perfect);
         for (value, values) in outcome.labels.drain(..).zip(&mut self.by) {
@@ -185,6 +195,7 @@ impl<'p> Sums<'p> {
             relevant: self.relevant,
             relevant_retrieved: self.relevant_retrieved,
             scored: self.means.counts(),
+            bounds: bounds_of(&self.bounds),
             perfect: self.perfect.finish(),
             means: self.means.finish(),
             micro: self
@@ -223,6 +234,18 @@ impl<'p> Sums<'p> {
             collaboration: self.collaboration,
         }
     }
+}
+
+/// Mean bounds, by measure.
+fn bounds_of([low, high]: &[Means; 2]) -> Vec<Option<ScoreBounds>> {
+    let ends = low.finish().into_iter().zip(high.finish());
+    let bounds = ends.map(|(low, high)| {
+        Some(ScoreBounds {
+            low: low?,
+            high: high?,
+        })
+    });
+    bounds.collect()
 }
 
 /// Returns the curve, if every level has a mean.

@@ -14,12 +14,15 @@ use super::figures::{self, run_name};
 use super::names::long_name as name;
 use super::recommendation::recommendations;
 use super::{
-    Options, behaviour, case, changes, checks, errors, micro_averages, operations, ratio, summary,
-    sweep,
+    Options, behaviour, case, changes, checks, coverage, errors, micro_averages, operations, ratio,
+    summary, sweep,
 };
 use crate::evaluate::{Evaluation, Goal, OverallTier, RunEvaluation};
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
+
+/// Smallest difference of bounds that is shown.
+const SMALLEST_RANGE: f64 = 5e-7;
 
 /// Maximum number of missing and unknown query keys that are named for each run.
 const MAX_NAMED_KEYS: usize = 10;
@@ -119,11 +122,12 @@ fn runs(evaluation: &Evaluation) -> Vec<Block> {
         .column("queries", |run| run.queries.len())
         .column("missing", |run| run.missing.len())
         .column("unknown", |run| run.unknown.len())
+        .column("coverage", |run| coverage(run))
         .column("retrieved", |run| run.retrieved)
         .column("relevant", |run| run.relevant)
         .column("found", |run| run.relevant_retrieved);
     let mut blocks = vec![Block::Table(counts.table(
-        "Counted, missing and unknown queries; results retrieved, relevant documents, and how many of \
+        "Counted, missing and unknown queries, and the share of answered queries that the gold set has; results retrieved, relevant documents, and how many of \
          them were found",
         1,
     ))];
@@ -197,7 +201,39 @@ fn overall(evaluation: &Evaluation) -> Vec<Block> {
         )
         .column("queries", |(at, ..)| scored(*at));
     let caption = "Means, and the number of queries with a score";
-    vec![Block::Table(means.table(caption, 1))]
+    let mut blocks = vec![Block::Table(means.table(caption, 1))];
+    blocks.extend(ranges(evaluation));
+    blocks
+}
+
+/// Table of the lowest and highest means over the grades of the unjudged results; `None` if they do not
+/// differ.
+fn ranges(evaluation: &Evaluation) -> Option<Block> {
+    let bounds = |run: &RunEvaluation, at: usize| run.bounds.get(at).copied().flatten();
+    let is_open = |(at, _): &(usize, &String)| {
+        let mut bounds = evaluation.runs.iter().filter_map(|run| bounds(run, *at));
+        bounds.any(|it| it.high - it.low > SMALLEST_RANGE)
+    };
+    let measures = evaluation.measures.iter().enumerate().filter(is_open);
+    let columns = evaluation
+        .runs
+        .iter()
+        .flat_map(|run| [(run, "low"), (run, "high")]);
+    Rows::of(measures)
+        .column("measure", |(_, measure)| (*measure).clone())
+        .columns(
+            columns,
+            |(run, end)| format!("{} {end}", run_name(run)),
+            |(at, _), (run, end)| {
+                let bounds = bounds(run, *at);
+                Cell::from(bounds.map(|it| if *end == "low" { it.low } else { it.high }))
+            },
+        )
+        .block(
+            "Lowest and highest means over all grades that unjudged results could have, if no relevant \
+             document is missing",
+            1,
+        )
 }
 
 fn tiers(evaluation: &Evaluation) -> Vec<Block> {

@@ -16,7 +16,7 @@ use super::figures::RECALL_LEVELS;
 use super::members::Members;
 use super::operations::of_quality;
 use super::recommendation::{Recommendation, recommendations};
-use super::{Options, micro_averages};
+use super::{Options, coverage, micro_averages};
 use crate::behaviour::Behaviour;
 use crate::compare::ErrorAnalysis;
 use crate::evaluate::{
@@ -25,6 +25,7 @@ use crate::evaluate::{
 };
 use crate::operations::{Operations, Tradeoff};
 use crate::sweep::Sweep;
+use rankgauge_core::measure::ScoreBounds;
 
 /// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
@@ -118,6 +119,18 @@ struct Run<'a> {
     routing: Vec<Members<&'a str, Cell<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     collaboration: Vec<Members<&'a str, Cell<'a>>>,
+    /// Share of the answered queries that the gold set has.
+    coverage: Option<f64>,
+    /// Mean of the lowest scores over all grades of the unjudged results.
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    low: Members<&'a str, f64>,
+    /// Mean of the highest scores.
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    high: Members<&'a str, f64>,
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    per_query_low: Members<&'a str, Members<&'a str, f64>>,
+    #[serde(skip_serializing_if = "Members::is_empty")]
+    per_query_high: Members<&'a str, Members<&'a str, f64>>,
 }
 
 /// Name of the overall tier; null if the run reaches none.
@@ -168,6 +181,13 @@ impl<'a> Run<'a> {
         let scores = || {
             let queries = run.queries.iter();
             let members = queries.map(|query| (query.key.as_str(), known(measures, &query.scores)));
+            Members(members.collect())
+        };
+        let ends_of_queries = |end: fn(&ScoreBounds) -> f64| {
+            let queries = run.queries.iter().filter(|_| per_query);
+            let members = queries
+                .map(|query| (query.key.as_str(), ends(measures, &query.bounds, end)))
+                .filter(|(_, ends)| !ends.is_empty());
             Members(members.collect())
         };
         let targets = measures.iter().enumerate().filter_map(|(measure, name)| {
@@ -229,6 +249,11 @@ impl<'a> Run<'a> {
             components: run.components.iter().map(Component::of).collect(),
             routing: cells(&run.routing, ["expected", "selected"]),
             collaboration: cells(&run.collaboration, ["primary", "contributed"]),
+            coverage: coverage(run),
+            low: ends(measures, &run.bounds, |it| it.low),
+            high: ends(measures, &run.bounds, |it| it.high),
+            per_query_low: ends_of_queries(|it| it.low),
+            per_query_high: ends_of_queries(|it| it.high),
         }
     }
 }
@@ -305,6 +330,17 @@ fn known<'a>(measures: &'a [String], scores: &[Option<f64>]) -> Members<&'a str,
             .filter_map(|(name, score)| Some((name.as_str(), (*score)?)))
             .collect(),
     )
+}
+
+/// Ends of the bounds by measure. A measure without bounds is omitted.
+fn ends<'a>(
+    measures: &'a [String],
+    bounds: &[Option<ScoreBounds>],
+    end: impl Fn(&ScoreBounds) -> f64,
+) -> Members<&'a str, f64> {
+    let pairs = measures.iter().zip(bounds);
+    let ends = pairs.filter_map(|(name, bounds)| Some((name.as_str(), end(bounds.as_ref()?))));
+    Members(ends.collect())
 }
 
 /// Numbers by slice and value.

@@ -163,6 +163,7 @@ fn run(name: &str, better: u32, answered: usize) -> RunEvaluation {
         relevant_retrieved: all.iter().map(|it| it.relevant_retrieved).sum(),
         means: means(&all),
         scored: scored(&all),
+        bounds: Vec::new(),
         perfect: Vec::new(),
         micro: vec![Micro {
             cutoff: 5,
@@ -242,6 +243,7 @@ fn query(i: usize, better: u32) -> QueryEvaluation {
             i.is_multiple_of(3).then_some(part / 3.0),
             None,
         ],
+        bounds: Vec::new(),
         documents: Some(QueryDocuments {
             retrieved: vec!["doc-1".to_owned(), HOSTILE.to_owned()],
             relevant: vec!["doc-1".to_owned(), "doc-2".to_owned()],
