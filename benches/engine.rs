@@ -276,10 +276,12 @@ impl Loaded {
         let mut engine = engine_with(Arc::clone(&registry));
         run_through(&mut engine, records, None);
         let names = Names {
-            settings: Arc::clone(&FIXTURE.settings),
+            settings: Arc::new(Settings {
+                rolling: Rolling::All,
+                ..(*FIXTURE.settings).clone()
+            }),
             registry,
             topics: ["search.log", "search.feedback"].map(String::from),
-            rolling: Rolling::All,
         };
         Self { engine, names }
     }

@@ -22,7 +22,7 @@ use clap::Parser;
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
 use rankgauge::config;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::event::Kind;
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::text::Text;
@@ -383,10 +383,12 @@ impl Case {
         let cpu_seconds = thread_cpu_seconds()? - begin;
         let snapshot = feed.engine.snapshot();
         let names = Names {
-            settings,
+            settings: Arc::new(Settings {
+                rolling: Rolling::All,
+                ..(*settings).clone()
+            }),
             registry: Arc::clone(&feed.registry),
             topics: ["search.log", "search.feedback"].map(String::from),
-            rolling: Rolling::All,
         };
         let mut text = String::new();
         let mut scrape_millis = f64::INFINITY;

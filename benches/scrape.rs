@@ -14,7 +14,7 @@ use std::time::Instant;
 use clap::Parser;
 // Linking it replaces `malloc`, as in the product.
 use mimalloc as _;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::text::Text;
@@ -80,10 +80,12 @@ fn main() -> anyhow::Result<()> {
     feed.tick();
     let snapshot = feed.engine.snapshot();
     let names = Names {
-        settings,
+        settings: Arc::new(Settings {
+            rolling: Rolling::All,
+            ..(*settings).clone()
+        }),
         registry: Arc::clone(&feed.registry),
         topics: ["search.log", "search.feedback"].map(String::from),
-        rolling: Rolling::All,
     };
     // The buffer has room for the last exposition, as that of the listener.
     let exposition = |snapshot: &Snapshot, capacity: usize| {

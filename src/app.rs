@@ -392,7 +392,6 @@ fn names(config: &Config, registry: Arc<Registry>) -> Names {
         settings: Arc::new(config.engine.clone()),
         registry,
         topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
-        rolling: config.rolling,
     }
 }
 

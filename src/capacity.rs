@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::config::{self, Config};
 use rankgauge_core::engine::id::{SearchIds, Target};
-use rankgauge_core::engine::settings::{Rolling, SYNTHETIC, Settings};
+use rankgauge_core::engine::settings::{SYNTHETIC, Settings};
 use rankgauge_core::engine::snapshot::Memory;
 use rankgauge_core::engine::{Engine, Input, Position, RecordInput};
 use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
@@ -64,14 +64,14 @@ const SEARCHES: i64 = 3_000;
 /// Searches of a session.
 const SESSION: i64 = 3;
 
-/// Predicts the sizes for `load` with these settings and rolling scores.
-pub fn predict(settings: &Settings, rolling: Rolling, load: &Load) -> Prediction {
+/// Predicts the sizes for `load` with these settings.
+pub fn predict(settings: &Settings, load: &Load) -> Prediction {
     let settings = Settings {
         // Without a limit: the prediction is of what the load needs.
         memory: usize::MAX / 4,
         ..settings.clone()
     };
-    let mut trial = Trial::new(settings, rolling, load);
+    let mut trial = Trial::new(settings, load);
     trial.fill_windows();
     let totals = trial.memory().totals;
     let (series, scrape_bytes) = trial.scrape();
@@ -96,7 +96,7 @@ struct Trial {
 }
 
 impl Trial {
-    fn new(settings: Settings, rolling: Rolling, load: &Load) -> Self {
+    fn new(settings: Settings, load: &Load) -> Self {
         let settings = Arc::new(settings);
         let registry = Arc::new(Engine::registry(&settings));
         let wall = WallTime(START);
@@ -107,7 +107,6 @@ impl Trial {
                 settings: Arc::clone(&settings),
                 registry,
                 topics: ["search", "feedback"].map(str::to_owned),
-                rolling,
             },
             settings,
             engine,
@@ -276,7 +275,7 @@ const PROCESS_BYTES: u64 = 100 << 20;
 
 /// Describes the prediction for a load, with the measures to take where it exceeds the budget.
 pub fn describe(config: &Config, load: &Load) -> String {
-    let predicted = predict(&config.engine, config.rolling, load);
+    let predicted = predict(&config.engine, load);
     let workers = real(u64::try_from(config.workers).unwrap_or(1));
     let (join, totals) = (predicted.join_bytes / workers, real(predicted.totals_bytes));
     let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));

@@ -46,7 +46,7 @@ use std::time::Duration;
 use rankgauge_core::decode::mapped::Mapped;
 use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::detection::FalseAlarms;
-use rankgauge_core::engine::settings::{Rolling, Settings};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::Options;
 use rankgauge_core::measure::Measure;
@@ -103,8 +103,6 @@ pub struct Config {
     pub false_alarms: FalseAlarms,
     /// Address that serves `/metrics`, `/healthz` and `/readyz`.
     pub metrics_listen: SocketAddr,
-    /// Rolling scores that the listener exposes.
-    pub rolling: Rolling,
     /// Web configuration of that listener; see [`web_config`].
     pub metrics_web: Option<PathBuf>,
     /// Address that serves the API and accepts commands; `None` if it is disabled.
@@ -282,7 +280,6 @@ fn read(reader: &mut Reader) -> Config {
         engine,
         false_alarms,
         metrics_listen,
-        rolling: reader.get(&keys::ROLLING),
         metrics_web: reader.find(&keys::METRICS_WEB),
         admin_listen,
         admin_web: reader.find(&keys::ADMIN_WEB),

@@ -13,7 +13,7 @@ use super::output::print_data;
 use super::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::replay;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_serve::clock::wall_now;
@@ -84,7 +84,11 @@ pub(super) fn run(arguments: &Replay) -> Result<(), Failure> {
 
 impl Replay {
     fn replay(&self, config: &Config) -> anyhow::Result<()> {
-        let settings = Arc::new(config.engine.clone());
+        let settings = Arc::new(Settings {
+            // The final state is complete.
+            rolling: Rolling::All,
+            ..config.engine.clone()
+        });
         let registry = Arc::new(Engine::registry(&settings));
         let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
         let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
@@ -109,8 +113,6 @@ impl Replay {
                 config.kafka.search_topic.clone(),
                 config.kafka.feedback_topic.clone(),
             ],
-            // The final state is complete.
-            rolling: Rolling::All,
         };
         let snapshot = engine.snapshot();
         let text = match self.format {

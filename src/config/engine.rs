@@ -28,6 +28,7 @@ pub(super) fn read(reader: &mut Reader, has_feedback: bool) -> Settings {
         judging: judging::rules(reader, &measures),
         measures,
         windows: windows(reader),
+        rolling: reader.get(&keys::ROLLING),
         out_of_orderness: reader.get(&keys::OUT_OF_ORDERNESS),
         feedback_window: reader.get(&keys::FEEDBACK_WINDOW),
         idle_timeout: reader.get(&keys::IDLE_TIMEOUT),

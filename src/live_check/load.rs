@@ -37,7 +37,7 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
         variants: variants.len(),
         slice_values: values.max().unwrap_or(0),
     };
-    let predicted = capacity::predict(&config.engine, config.rolling, &load);
+    let predicted = capacity::predict(&config.engine, &load);
     let bytes = predicted.worker_bytes(config.workers);
     let message = format!(
         "{searches_per_second:.1} searches a second with {}, {} and up to {} of a slice \

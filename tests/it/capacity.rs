@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rankgauge::capacity::{self, Load, Prediction};
 use rankgauge::config::{self, Config};
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::records;
@@ -26,7 +26,11 @@ fn config() -> Config {
 }
 
 fn predict(load: &Load) -> Prediction {
-    capacity::predict(&config().engine, Rolling::All, load)
+    let settings = Settings {
+        rolling: Rolling::All,
+        ..config().engine
+    };
+    capacity::predict(&settings, load)
 }
 
 /// Bytes that the join holds after several feedback windows of `load`.

@@ -11,7 +11,7 @@ use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
 use rankgauge::config::{self, Config};
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_core::time::WallTime;
@@ -49,14 +49,16 @@ fn configuration() -> Config {
 
 /// Engine without any counts, and the names for its numbers.
 fn engine(config: &Config) -> (Engine, Names) {
-    let settings = Arc::new(config.engine.clone());
+    let settings = Arc::new(Settings {
+        rolling: Rolling::All,
+        ..config.engine.clone()
+    });
     let registry = Arc::new(Engine::registry(&settings));
     let engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), MADE);
     let names = Names {
         settings,
         registry,
         topics: ["search.log".into(), "search.feedback".into()],
-        rolling: Rolling::All,
     };
     (engine, names)
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rankgauge::config;
 use rankgauge::ingest::replay::replay;
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_serve::clock::wall_now;
@@ -51,7 +51,10 @@ struct AbsentSample {
 fn replayed(folder: &Path) -> Vec<Sample> {
     let config = config::load(&[folder.join("config.yaml")], std::iter::empty(), &[]);
     let config = config.unwrap_or_else(|problems| panic!("{}: {problems}", folder.display()));
-    let settings = Arc::new(config.engine);
+    let settings = Arc::new(Settings {
+        rolling: Rolling::All,
+        ..config.engine
+    });
     let registry = Arc::new(Engine::registry(&settings));
     let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
     let gold = gold::load(&[folder.join("gold.json")], &config.gold.options);
@@ -69,7 +72,6 @@ fn replayed(folder: &Path) -> Vec<Sample> {
         settings,
         registry,
         topics: [config.kafka.search_topic, config.kafka.feedback_topic],
-        rolling: Rolling::All,
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall_now(), &mut sink);

@@ -9,7 +9,7 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::registry::{Dimension, Registry};
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
@@ -133,10 +133,12 @@ fn exposition_of_the_demo_is_at_most_half_of_that_with_rolling_scores_of_slices(
     let snapshot = engine.snapshot();
     let exposition = |rolling| {
         let names = Names {
-            settings: Arc::new(config.engine.clone()),
+            settings: Arc::new(Settings {
+                rolling,
+                ..config.engine.clone()
+            }),
             registry: Arc::clone(&registry),
             topics: ["search.log", "search.feedback"].map(str::to_owned),
-            rolling,
         };
         let mut sink = Text::with_capacity(1 << 20);
         collect(&snapshot, &names, WallTime(0), &mut sink);
@@ -144,7 +146,7 @@ fn exposition_of_the_demo_is_at_most_half_of_that_with_rolling_scores_of_slices(
         let series = text.lines().filter(|line| !line.starts_with('#')).count();
         (series, text.len())
     };
-    let (series, bytes) = exposition(config.rolling);
+    let (series, bytes) = exposition(config.engine.rolling);
     assert!(series <= SERIES_BEFORE / 2, "{series} series");
     assert!(bytes <= BYTES_BEFORE / 2, "{bytes} bytes");
     let (all, _) = exposition(Rolling::All);

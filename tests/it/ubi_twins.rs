@@ -11,7 +11,7 @@ use rankgauge::config;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{Format, Formats, native, ubi};
-use rankgauge_core::engine::settings::Rolling;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::{Acceptance, Kind, Limits};
 use rankgauge_core::gold;
@@ -165,7 +165,10 @@ impl Hand {
 fn exposed(case: &Path, formats: &Formats, searches: PathBuf, feedback: PathBuf) -> Vec<String> {
     let config = config::load(&[case.join("config.yaml")], std::iter::empty(), &[]);
     let config = config.expect("a valid configuration");
-    let settings = Arc::new(config.engine);
+    let settings = Arc::new(Settings {
+        rolling: Rolling::All,
+        ..config.engine
+    });
     let registry = Arc::new(Engine::registry(&settings));
     let wall = WallTime(1_763_424_000_000);
     let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall);
@@ -176,7 +179,6 @@ fn exposed(case: &Path, formats: &Formats, searches: PathBuf, feedback: PathBuf)
         settings,
         registry,
         topics: [config.kafka.search_topic, config.kafka.feedback_topic],
-        rolling: Rolling::All,
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall, &mut sink);

@@ -73,7 +73,7 @@ use receipt::OpenRecord;
 use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
 use segment::SliceValues;
-use settings::Settings;
+use settings::{Rolling, Settings};
 use snapshot::{Memory, PartitionStatus, Snapshot};
 use totals::Totals;
 use watermark::ClockSettings;
@@ -111,6 +111,8 @@ pub struct Engine {
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
+    /// Positions of the measures whose range over unjudged results is counted.
+    bounded_measures: Vec<usize>,
     /// True if a measure compares the queries of a session with each other.
     compares_queries: bool,
     wall: WallTime,
@@ -130,6 +132,14 @@ pub struct Engine {
     outcomes: Vec<Outcome>,
     effects: PendingEffects,
     scratch: Scratch,
+}
+
+/// Positions of the measures whose range over unjudged results is counted.
+fn bounded_measures(settings: &Settings) -> Vec<usize> {
+    let is_exposed = settings.rolling != Rolling::None;
+    let measures = settings.measures.iter().enumerate();
+    let bounded = measures.filter(|(_, measure)| is_exposed && measure.has_range());
+    bounded.map(|(index, _)| index).collect()
 }
 
 /// Buffers that are reused for every search.
@@ -165,6 +175,7 @@ impl Engine {
             domains_of_gold: ByQuery::default(),
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
+            bounded_measures: bounded_measures(&settings),
             compares_queries: settings.measures.iter().any(|measure| match measure {
                 Measure::User(measure) => measure.compares_queries(),
                 Measure::Ranked(_)

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rankgauge_core::engine::family::{self, Family, LabelName, Source};
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::registry::{Label, OTHER, Registry};
-use rankgauge_core::engine::settings::{Rolling, Settings};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
@@ -79,8 +79,6 @@ pub struct Names {
     pub registry: Arc<Registry>,
     /// Names of the topics, in the order of [`Kind::index`].
     pub topics: [String; 2],
-    /// Rolling scores to expose.
-    pub rolling: Rolling,
 }
 
 impl Names {
@@ -122,7 +120,6 @@ struct View<'a> {
     model: &'a ReadModel<'a>,
     settings: &'a Settings,
     topics: &'a [String; 2],
-    rolling: Rolling,
     /// Labels of the measures, in the order of the settings.
     measures: Vec<Labels<'a>>,
     /// Series of scores with their labels, by number.
@@ -152,7 +149,6 @@ impl<'a> View<'a> {
             model,
             settings: &names.settings,
             topics: &names.topics,
-            rolling: names.rolling,
         }
     }
 

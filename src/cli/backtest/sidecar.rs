@@ -30,7 +30,7 @@ pub(super) struct DropTests {
     judged: DropSeries,
     rules: SeriesRules,
     /// True if a search had an upper bound or a share of judged results.
-    has_bounds: bool,
+    has_range: bool,
     /// Part that the first alarm named.
     part: Option<Part>,
 }
@@ -60,7 +60,7 @@ impl DropTests {
             self.queries.get_mut(query)
         });
         let mut scores = scores.as_mut().and_then(Option::as_mut);
-        self.has_bounds |= search.high.is_some() || search.judged.is_some();
+        self.has_range |= search.high.is_some() || search.judged.is_some();
         let of = scores.as_deref_mut().map(|it| &mut it.high);
         let high = search.high.unwrap_or(*score);
         self.high.add(*ts, of, high, &high_rules);
@@ -81,7 +81,7 @@ impl DropTests {
     }
 
     fn class(&self) -> Option<DropClass> {
-        (self.has_bounds && self.has_alarm(&self.score))
+        (self.has_range && self.has_alarm(&self.score))
             .then(|| DropClass::of(self.has_alarm(&self.high), self.has_alarm(&self.judged)))
     }
 }
@@ -104,7 +104,7 @@ impl SidecarTest {
             high: DropSeries::default(),
             judged: DropSeries::default(),
             rules,
-            has_bounds: false,
+            has_range: false,
             part: None,
         }))
     }

@@ -71,7 +71,6 @@ pub(super) fn found() -> (View, History, Context) {
         settings: Arc::clone(&settings),
         registry: Arc::clone(&registry),
         topics: ["search.log".into(), "feedback.log".into()],
-        rolling: config.rolling,
     };
     let traffic = TrafficSettings {
         seed: 1,

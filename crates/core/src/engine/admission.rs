@@ -146,9 +146,11 @@ impl Engine {
         self.totals
             .scores
             .record(search.ts, &segment.series, &prepared.scores);
-        self.totals
-            .scores
-            .record_unjudged(search.ts, &segment.series, &prepared.unjudged);
+        self.totals.scores.record_unjudged(
+            search.ts,
+            segment.exposed(self.settings.rolling),
+            &prepared.unjudged,
+        );
         self.totals
             .count_overflow_by(&family::SCORE, segment.overflow);
         if let Some(reason) = prepared.ineligible {

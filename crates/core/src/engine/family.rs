@@ -120,7 +120,7 @@ impl Samples {
             Self::MeasuresAndWindows => measures * windows,
             Self::RangesAndWindows => {
                 let measures = settings.measures.iter();
-                2 * measures.filter(|measure| measure.has_bounds()).count() * windows
+                2 * measures.filter(|measure| measure.has_range()).count() * windows
             }
             Self::WindowsAndQuantiles => windows * QUANTILES.len(),
             Self::Documents => 3 * micro::cutoffs(&settings.measures).len(),

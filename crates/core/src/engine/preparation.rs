@@ -206,19 +206,18 @@ impl Engine {
                 }
             }
             let judgements = &judged.query.judgements;
-            if !judged.ranking.is_fully_judged() {
+            if !judged.ranking.is_fully_judged() && !self.bounded_measures.is_empty() {
                 let assumed = &mut preparation.assumed;
                 assumed.assume_relevant(judged.ranking, judgements);
-                for &index in &self.ranking_measures {
+                for &index in &self.bounded_measures {
+                    let column = column_of(index);
+                    let score = prepared.scores.binary_search_by_key(&column, |it| it.0);
                     let measure = &self.settings.measures[index];
-                    let Some(upper) = measure.score_if_relevant(assumed, judgements) else {
+                    let upper = measure.score_if_relevant(assumed, judgements);
+                    let Some((at, upper)) = score.ok().zip(upper) else {
                         continue;
                     };
-                    let column = column_of(index);
-                    let known = prepared.scores.binary_search_by_key(&column, |(it, _)| *it);
-                    let difference = known.map_or(Nano::default(), |at| {
-                        Nano::from_f64(upper).minus(prepared.scores[at].1)
-                    });
+                    let difference = Nano::from_f64(upper).minus(prepared.scores[at].1);
                     if difference != Nano::default() {
                         prepared.unjudged.push((column, difference));
                     }

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 use crate::engine::family;
 use crate::engine::registry::{self, Label, Registry, Series};
-use crate::engine::settings::Settings;
+use crate::engine::settings::{Rolling, Settings};
 
 /// Maximum number of segments that a worker keeps besides those of pending searches.
 const MAX_SEGMENTS: usize = 10_000;
@@ -38,6 +38,16 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Series whose rolling scores are exposed.
+    pub(super) fn exposed(&self, rolling: Rolling) -> &[Series] {
+        let end = match rolling {
+            Rolling::All => self.series.len(),
+            Rolling::Whole => 1,
+            Rolling::None => 0,
+        };
+        self.series.get(..end).unwrap_or_default()
+    }
+
     /// Series that are monitored for regressions.
     pub fn watched(&self) -> &[Series] {
         self.series.get(..self.watched).unwrap_or_default()

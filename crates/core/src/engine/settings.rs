@@ -28,6 +28,8 @@ pub struct Settings {
     pub judging: Rules,
     /// Rolling windows, shortest first.
     pub windows: Vec<WindowSpec>,
+    /// Rolling scores that are exposed.
+    pub rolling: Rolling,
     /// Maximum delay of a record behind the newest event time at which it is still in order.
     pub out_of_orderness: Duration,
     /// Time after a search during which feedback is joined with it.

@@ -42,13 +42,18 @@ impl Measure {
         })
     }
 
-    /// Returns true if the measure has [bounds](Self::bounds).
-    pub fn has_bounds(&self) -> bool {
-        matches!(self, Self::Ranked(measure) if measure.unjudged_rule().is_some())
+    /// Returns true if the measure has a [score if unjudged results are relevant](Self::score_if_relevant).
+    pub fn has_range(&self) -> bool {
+        let Self::Ranked(measure) = self else {
+            return false;
+        };
+        let rule = measure.unjudged_rule();
+        rule.is_some_and(|rule| !matches!(rule, Rule::Misses { .. }))
     }
 
     /// Returns the score of a search if each unjudged result had the highest grade, at most the
-    /// highest score of the measure. `None` for a measure without [bounds](Self::bounds).
+    /// highest score of the measure. `None` for a measure without [bounds](Self::bounds), and for false
+    /// negatives: the relevant documents beyond the list stay as they are.
     ///
     /// `assumed` is the ranking with these grades, [`Ranking::assume_relevant`].
     pub fn score_if_relevant(&self, assumed: &Ranking, judgements: &Judgements) -> Option<f64> {

@@ -88,6 +88,7 @@ fn settings() -> Settings {
         slices: vec!["query_type".into(), "device".into()],
         judging: Rules::default(),
         windows: vec![window("10s", 10), window("2m", 120)],
+        rolling: Rolling::All,
         out_of_orderness: millis(OUT_OF_ORDERNESS),
         feedback_window: millis(FEEDBACK_WINDOW),
         idle_timeout: millis(IDLE_TIMEOUT),
@@ -157,7 +158,6 @@ impl World {
             settings: Arc::clone(&self.settings),
             registry: Arc::clone(&self.registry),
             topics: ["search.log".into(), "search.feedback".into()],
-            rolling: Rolling::All,
         };
         let mut sink = Json::default();
         collect(snapshot, &names, WallTime(START), &mut sink);

@@ -11,7 +11,7 @@ use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, Failures, ReadModel};
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{
-    Assignment, Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity,
+    Assignment, Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity, Rolling,
     SeriesLimits, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -44,6 +44,7 @@ fn settings() -> Settings {
             name: "1m".into(),
             length: Duration::from_mins(1),
         }],
+        rolling: Rolling::All,
         out_of_orderness: Duration::ZERO,
         feedback_window: Duration::from_secs(10),
         idle_timeout: Duration::from_secs(10),

@@ -127,8 +127,8 @@ fn runs(evaluation: &Evaluation) -> Vec<Block> {
         .column("relevant", |run| run.relevant)
         .column("found", |run| run.relevant_retrieved);
     let mut blocks = vec![Block::Table(counts.table(
-        "Counted, missing and unknown queries, and the share of answered queries that the gold set has; results retrieved, relevant documents, and how many of \
-         them were found",
+        "Counted, missing and unknown queries, and the share of answered queries that the gold set has; \
+         results retrieved, relevant documents, and how many of them were found",
         1,
     ))];
     for run in &evaluation.runs {

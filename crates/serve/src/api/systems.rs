@@ -119,6 +119,8 @@ pub(crate) struct SystemScore {
     pub(crate) measure: String,
     /// Mean in the window; null for an empty window.
     pub(crate) mean: Option<f64>,
+    /// Range of the mean over the grades of unjudged results; null for a measure without such a range.
+    pub(crate) range: Option<Interval>,
     /// Highest tier whose target the mean reaches; null without such a tier.
     pub(crate) tier: Option<String>,
     /// True if the measure has targets and the mean reaches none.
@@ -332,6 +334,9 @@ impl View<'_> {
         Some(SystemScore {
             measure: info.measure.clone(),
             mean,
+            range: model
+                .range(measure, of.series, self.window)
+                .map(|[lower, upper]| Interval { lower, upper }),
             is_below_targets: mean.is_some() && !info.targets.is_empty() && tier.is_none(),
             tier: tier.map(|target| target.tier.clone()),
             baseline: baseline.filter(|_| is_learned).and_then(Baselines::mean),

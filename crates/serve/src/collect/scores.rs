@@ -76,7 +76,7 @@ impl View<'_> {
 
     /// Calls `write` with the measure, window and series of each exposed rolling value, and their labels.
     fn each_rolling(&self, mut write: impl FnMut([usize; 2], Series, [&Labels<'_>; 3])) {
-        let (is_exposed, is_any_slice) = match self.rolling {
+        let (is_exposed, is_any_slice) = match self.settings.rolling {
             Rolling::All => (true, true),
             Rolling::Whole => (true, false),
             Rolling::None => (false, false),

@@ -85,6 +85,7 @@ fn table(systems: &Systems, deployed: &[Deployment]) -> Markup {
                     td data-label="Searches" {
                         (format::count(system.searches))
                         @if let Some(rate) = system.searches_per_second { div.sub { (quantity(rate)) "/s" } }
+                        @if let Some(coverage) = system.gold_coverage { div.sub title="share of the searches that the means are about" { (format::share(coverage)) " in gold" } }
                     }
                 } } }
             }

@@ -112,6 +112,7 @@ fn measures_table(systems: &Systems, system: &System, marks: &[Mark]) -> Markup 
                     th scope="col" { "Targets" }
                     th scope="col" { "Baseline" }
                     th scope="col" { "Bounds" }
+                    th scope="col" { "Unjudged results" }
                     th scope="col" { "Against control" }
                 } }
                 tbody { @for of in &system.scores {
@@ -138,6 +139,7 @@ fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
                 }
             }
             td data-label="Bounds" { @if let Some(bounds) = of.bounds { (score(bounds.lower)) "–" (score(bounds.upper)) } @else { span.name { "–" } } }
+            td data-label="Unjudged results" { (range(of)) }
             td data-label="Against control" { @match of.difference {
                 Some(it) => { (super::experiments::verdict(info.direction, it)) span.name { " " (signed(it.lower)) " … " (signed(it.upper)) } },
                 None => span.name { "–" },
@@ -145,6 +147,18 @@ fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
         }
     }
 }
+
+/// Range of the mean over the grades of unjudged results, where they could change it.
+fn range(of: &SystemScore) -> Markup {
+    let open = of.range.filter(|it| it.upper - it.lower > SMALLEST_RANGE);
+    html! { @match open {
+        Some(range) => { (score(range.lower)) "–" (score(range.upper)) },
+        None => span.name { "–" },
+    } }
+}
+
+/// Smallest difference that four decimals show.
+const SMALLEST_RANGE: f64 = 5e-5;
 
 /// Heat maps of all slices: values by measure, coloured by the difference from the control.
 fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup, ApiError> {

@@ -4,6 +4,7 @@ use super::model::ReadModel;
 use crate::engine::family;
 use crate::engine::registry::{Dimension, Label, Labels, OTHER, Series};
 use crate::engine::scores::{Cell, NOT_ELIGIBLE, SEARCHES, Tally, column_of};
+use crate::engine::settings::Rolling;
 use crate::event::Action;
 use crate::measure::Cutoff;
 use crate::measure::micro::Documents;
@@ -110,10 +111,15 @@ impl<'a> ReadModel<'a> {
     }
 
     /// Range of the rolling mean over all grades of the unjudged results: the mean, in which they are not
-    /// relevant, and the mean if all of them were relevant. `None` where the mean is `None`, and for a
-    /// measure without bounds.
+    /// relevant, and the mean if all of them were relevant. `None` where the mean is `None`, for a measure
+    /// without bounds, and for a series whose rolling scores are not exposed.
     pub fn range(&self, measure: usize, series: Series, window: usize) -> Option<[f64; 2]> {
-        if !self.settings.measures[measure].has_bounds() {
+        let is_counted = match self.settings.rolling {
+            Rolling::All => true,
+            Rolling::Whole => self.names(series).is_some_and(|it| it.is_whole),
+            Rolling::None => false,
+        };
+        if !is_counted || !self.settings.measures[measure].has_range() {
             return None;
         }
         let cell = self.rolling(measure, series, window)?;

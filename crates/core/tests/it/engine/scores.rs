@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge_core::engine::fixed::Nano;
-use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Ranking;
@@ -154,4 +154,52 @@ fn scores_of_many_thousands_are_summed_exactly() {
     assert_eq!(samples[&format!("score_count_total{{{labels}}}")], "4");
     let rolling = &samples[&format!(r#"score{{{labels},window="1h"}}"#)];
     assert_eq!(rolling, "75002");
+}
+
+/// The range is counted for the series whose rolling scores are exposed, and for no others.
+#[test]
+fn the_range_over_unjudged_results_is_exposed_with_the_rolling_scores() {
+    for (rolling, series) in [
+        (Rolling::All, ["all", "query_type"].as_slice()),
+        (Rolling::Whole, &["all"]),
+        (Rolling::None, &[]),
+    ] {
+        let world = World::new(Settings {
+            measures: Measure::parse_list("RR FN@1 FP@1 Judged@1 RR(judged_only=true)")
+                .expect("known measures"),
+            windows: vec![window("1h", 3_600)],
+            rolling,
+            ..settings()
+        });
+        let mut engine = world.engine();
+        assign(&mut engine, 0);
+        let search = json!({
+            "query_id": 1, "ts": START, "query_key": "g1", "results": [{"id": "x"}, {"id": "d3"}],
+        });
+        read(&mut engine, Kind::Search, 0, 1, &search.to_string());
+        drain(&mut [&mut engine], 1, START);
+        let samples = world.samples(&engine.snapshot());
+        let found = samples
+            .iter()
+            .filter(|(name, _)| name.starts_with("score_range"));
+        let found: Vec<_> = found.map(|(name, value)| (name, value.as_str())).collect();
+        let mut expected = Vec::new();
+        for (measure, bounds) in [("FP@1", ["0", "1"]), ("RR", ["0.5", "1"])] {
+            for slice in series {
+                for (bound, value) in ["lower", "upper"].into_iter().zip(bounds) {
+                    let of = if *slice == "all" { "" } else { "question" };
+                    let labels = format!(
+                        r#"measure="{measure}",slice="{slice}",value="{of}",variant="",window="1h""#
+                    );
+                    expected.push((format!(r#"score_range{{bound="{bound}",{labels}}}"#), value));
+                }
+            }
+        }
+        expected.sort();
+        let found: Vec<_> = found
+            .into_iter()
+            .map(|(it, value)| (it.clone(), value))
+            .collect();
+        assert_eq!(found, expected, "{rolling:?}");
+    }
 }

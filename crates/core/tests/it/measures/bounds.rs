@@ -222,9 +222,9 @@ fn condensed_lists_leave_out_unjudged_results() {
     }
     let name: Measure = "nDCG(judged_only=True)@10".parse().expect("a measure");
     assert_eq!(name.to_string(), "nDCG(judged_only=true)@10");
-    assert!(!name.has_bounds());
+    assert!(!name.has_range());
     let retrieved: Measure = "nDCG(ideal=retrieved)".parse().expect("a measure");
-    assert!(!retrieved.has_bounds());
+    assert!(!retrieved.has_range());
     let same: Measure = "P(judged_only=false)@5".parse().expect("a measure");
     assert_eq!(same.to_string(), "P@5");
 }
