@@ -54,7 +54,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The text has escapes, line ends or other control characters.
     pub(in crate::decode) fn new(text: &'a str) -> Result<Self, GiveUp> {
-        let text = text.trim_ascii_end();
+        // A form feed is white space of ASCII, but not of JSON.
+        let text = text.trim_end_matches([' ', '\t', '\n', '\r']);
         is_plain(text).then_some(Self { text, at: 0 }).ok_or(GiveUp)
     }
 

@@ -56,6 +56,21 @@ fn traffic_is_read_as_serde_json_reads_it() {
     assert!(count > 500, "{count} searches");
 }
 
+#[test]
+fn white_space_around_a_record_is_that_of_json() {
+    let record = r#"{"query_id":"q","ts":1763337600000,"query":"x","results":[{"id":"a"}]}"#;
+    for blank in [" ", "\t", "\n", "\r\n"] {
+        assert!(search(format!("{record}{blank}").as_bytes(), &LIMITS).is_ok());
+    }
+    for blank in [
+        " ", "\t", "\n", "\r", "\u{b}", "\u{c}", "\u{a0}", "\u{feff}",
+    ] {
+        assert_equal(&format!("{record}{blank}"));
+        assert_equal(&format!("{blank}{record}"));
+        assert_equal(&format!("{record}\n{blank}\n"));
+    }
+}
+
 /// [`FULL_SEARCH`](super::FULL_SEARCH) on one line and without escapes, as the fast reader expects it.
 fn plain_search() -> String {
     let lines = super::FULL_SEARCH.lines().map(str::trim);
