@@ -15,12 +15,13 @@ use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Team
 use crate::engine::preparation::Prepared;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
-use crate::engine::settings::{EXPERIMENT, ObservedMean, SYNTHETIC};
+use crate::engine::settings::{EXPERIMENT, Observed, SYNTHETIC, TestedQuantity};
 use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::routing;
 use crate::ranking::Judged;
+use crate::time::EventTime;
 
 impl Engine {
     /// Applies a search, which may be prepared.
@@ -169,6 +170,13 @@ impl Engine {
         }
         self.record_latency(search, variant);
         self.count_cost(search, variant);
+        if !segment.is_synthetic {
+            let of = Observed::Error(search.error_type.is_some());
+            self.test_objectives(search.ts, variant, of);
+            if !self.settings.detection.means.is_empty() {
+                self.test_traffic(search.ts, variant);
+            }
+        }
         if let Some(error_type) = &search.error_type {
             let error_type = self.names.label(Dimension::ErrorType, error_type);
             self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
@@ -348,6 +356,28 @@ impl Engine {
         })
     }
 
+    /// Adds the value of a search to the objectives of its quantity.
+    pub(super) fn test_objectives(&mut self, ts: EventTime, variant: Label, of: Observed<'_>) {
+        let means = &mut self.totals.means;
+        means.observe(ts, variant, of, &self.settings.detection);
+    }
+
+    /// Adds a search to the objectives of the shares of variants.
+    fn test_traffic(&mut self, ts: EventTime, variant: Label) {
+        let settings = Arc::clone(&self.settings);
+        for objective in &settings.detection.means {
+            let (of, own) = match &objective.quantity {
+                TestedQuantity::OfVariant(of) => (of, 1.0),
+                TestedQuantity::OfOthers(of) => (of, 0.0),
+                _ => continue,
+            };
+            let of = self.names.label(Dimension::Variant, of);
+            let value = if of == variant { own } else { 1.0 - own };
+            let means = &mut self.totals.means;
+            means.add(objective, ts, of, value, &settings.detection);
+        }
+    }
+
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
         let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
         let synthetic = search.latency_ms.filter(|_| search.is_synthetic());
@@ -363,9 +393,7 @@ impl Engine {
                 self.series(&family::SEARCH_LATENCY, [label, variant]),
                 latency,
             ));
-            let (of, seconds) = (ObservedMean::Latency(stage), latency / 1e3);
-            let means = &mut self.totals.means;
-            means.observe(search.ts, variant, of, seconds, &self.settings.detection);
+            self.test_objectives(search.ts, variant, Observed::Latency(stage, latency / 1e3));
         }
         if !samples.is_empty() {
             self.totals.latency.record(search.ts, &samples);

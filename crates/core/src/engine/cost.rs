@@ -9,7 +9,7 @@ use crate::engine::latency::{HISTOGRAM_PANES, SparseHistogram};
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
 use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
-use crate::engine::settings::{MeanQuantity, ObservedMean, Settings};
+use crate::engine::settings::{MeanQuantity, Settings, TestedQuantity};
 use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Windows};
 use crate::event::{Search, Usage};
@@ -199,15 +199,13 @@ impl Engine {
                 let cost_per_query = &mut self.totals.cost_per_query;
                 cost_per_query.record(search.ts, series, cost);
                 for objective in &settings.detection.means {
-                    if let MeanQuantity::Cost(name) = &objective.quantity
+                    if let TestedQuantity::Mean(MeanQuantity::Cost(name)) = &objective.quantity
                         && self.names.label(Dimension::Currency, name) == currency
                     {
-                        let (of, cost) = (
-                            ObservedMean::Cost(name),
-                            units_to_f64(cost.units(), MONEY_DECIMALS),
-                        );
+                        let cost = units_to_f64(cost.units(), MONEY_DECIMALS);
                         let means = &mut self.totals.means;
-                        means.observe(search.ts, variant, of, cost, &settings.detection);
+                        let settings = &settings.detection;
+                        means.add(objective, search.ts, variant, cost, settings);
                     }
                 }
             }

@@ -15,6 +15,7 @@ use crate::engine::join::{
 use crate::engine::registry::{Label, TIE};
 use crate::engine::scores::column_of;
 use crate::engine::segment::Segment;
+use crate::engine::settings::Observed;
 use crate::gold::{GoldQuery, hash_document};
 use crate::measure::Measure;
 use crate::measure::user::{UserMeasure, UserResponse};
@@ -91,6 +92,10 @@ impl Engine {
         self.record_user_measures(segment, &response, at, |_| true);
         if let Some(bucket) = parts.trial.as_ref().and_then(|it| it.bucket) {
             self.totals.units.add_scores(bucket, &self.scratch.scores);
+        }
+        if segment.is_eligible {
+            let of = Observed::NoResults(parts.served.results() == 0);
+            self.test_objectives(parts.ts, segment.variant, of);
         }
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {

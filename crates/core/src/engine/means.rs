@@ -1,8 +1,10 @@
-//! Evidence that the mean latency of a stage, or the mean cost of a search, misses its objective.
+//! Evidence that an objective is missed: a mean latency or cost, or a share of searches that fail or
+//! go to a variant.
 //!
 //! The test is that of [`BlockTests`]: the searches of a block of event time are one observation. A
-//! value is divided by a multiple of the objective, so that it is from 0 to 1. A value above that
-//! multiple counts as the multiple, which can delay an alarm but cannot cause one.
+//! latency or cost is divided by a multiple of the objective, so that it is from 0 to 1. A value above
+//! that multiple counts as the multiple, which can delay an alarm but cannot cause one. A share is the
+//! mean of 0 and 1.
 
 use std::collections::BTreeMap;
 
@@ -11,36 +13,74 @@ use serde::{Deserialize, Serialize};
 use crate::detection::BlockTests;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::remap::IdRemap;
-use crate::engine::settings::{Detection, MeanObjective, ObservedMean};
+use crate::engine::settings::{Detection, MeanObjective, Observed, TestedQuantity};
 use crate::time::EventTime;
 
-/// Multiple of the objective at which values are cut off.
+/// Multiple of the objective at which latencies and costs are cut off.
 const CUTOFF: f64 = 8.0;
+
+/// Values of an objective as scores from 0 to 1.
+struct Scale {
+    /// Value whose score is 0.
+    whole: f64,
+    /// Score of the objective.
+    target: f64,
+}
+
+impl Scale {
+    fn of(objective: &MeanObjective) -> Self {
+        let whole = match objective.quantity {
+            TestedQuantity::Mean(_) => CUTOFF * objective.target,
+            TestedQuantity::Slower(..)
+            | TestedQuantity::Error
+            | TestedQuantity::NoResults
+            | TestedQuantity::OfVariant(_)
+            | TestedQuantity::OfOthers(_) => 1.0,
+        };
+        Self {
+            whole,
+            target: 1.0 - objective.target / whole,
+        }
+    }
+}
 
 /// Evidence by objective and variant.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Means(BTreeMap<Box<str>, BTreeMap<Label, BlockTests>>);
 
 impl Means {
-    /// Adds the value of a search to the objectives of the quantity.
+    /// Adds the value of a search to the objectives of its quantity.
     pub(super) fn observe(
         &mut self,
         ts: EventTime,
         variant: Label,
-        of: ObservedMean<'_>,
+        of: Observed<'_>,
+        settings: &Detection,
+    ) {
+        for objective in &settings.means {
+            if let Some(value) = objective.value(of) {
+                self.add(objective, ts, variant, value, settings);
+            }
+        }
+    }
+
+    /// Adds the value of a search to an objective.
+    pub(super) fn add(
+        &mut self,
+        objective: &MeanObjective,
+        ts: EventTime,
+        variant: Label,
         value: f64,
         settings: &Detection,
     ) {
-        for objective in settings.means.iter().filter(|it| it.observes(of)) {
-            let tests = match self.0.get_mut(&*objective.name) {
-                Some(tests) => tests,
-                None => self.0.entry(objective.name.clone()).or_default(),
-            };
-            let test = tests.entry(variant).or_default();
-            // Higher is better for the test.
-            let score = 1.0 - value / (CUTOFF * objective.target);
-            test.add(ts.0, score, settings.burst.block(), 1.0 - CUTOFF.recip());
-        }
+        let tests = match self.0.get_mut(&*objective.name) {
+            Some(tests) => tests,
+            None => self.0.entry(objective.name.clone()).or_default(),
+        };
+        let test = tests.entry(variant).or_default();
+        let Scale { whole, target } = Scale::of(objective);
+        // Higher is better for the test.
+        test.add(ts.0, 1.0 - value / whole, settings.burst.block(), target);
     }
 
     /// Log evidence (ln) that the mean exceeds the objective, by variant: the mean e-value of
@@ -50,8 +90,9 @@ impl Means {
         objective: &MeanObjective,
         workers: u64,
     ) -> impl Iterator<Item = (Label, f64)> {
+        let target = Scale::of(objective).target;
         let tests = self.0.get(&objective.name).into_iter().flatten();
-        tests.map(move |(variant, test)| (*variant, test.log_mean(1.0 - CUTOFF.recip(), workers)))
+        tests.map(move |(variant, test)| (*variant, test.log_mean(target, workers)))
     }
 
     /// Removes the evidence of a variant.

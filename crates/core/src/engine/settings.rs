@@ -86,7 +86,7 @@ pub struct Detection {
     pub measures: Vec<MonitoredMeasure>,
     /// Slices monitored beside the whole, as indexes into the slices.
     pub slices: Vec<usize>,
-    /// Objectives of means of latency and cost.
+    /// Objectives that are tested: means of latency and cost, and shares of searches.
     pub means: Vec<MeanObjective>,
     /// Tolerated drop of the scores, from 0 to 1.
     pub tolerance: f64,
@@ -157,25 +157,47 @@ pub struct MonitoredMeasure {
     pub is_seasonal: bool,
 }
 
-/// Quantity whose mean has an objective.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObservedMean<'a> {
+/// Value of a search that objectives test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Observed<'a> {
     /// Latency of a stage in seconds.
-    Latency(&'a str),
-    /// Cost of a search in units of the currency.
-    Cost(&'a str),
+    Latency(&'a str, f64),
+    /// True if the search reports an error.
+    Error(bool),
+    /// True if the search has no results.
+    NoResults(bool),
 }
 
-/// Objective of a mean: it should be at most the target.
+/// Objective of a mean: the mean of a quantity should be at most the target. The mean of a quantity
+/// that is 0 or 1 is a share of searches.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeanObjective {
-    /// Label value. It contains the target, because evidence against one target is none against
+    /// Name of the evidence. It contains the target, because evidence against one target is none against
     /// another.
     pub name: Box<str>,
+    /// Name of the [`Objective`].
+    pub objective: Box<str>,
     /// Quantity.
-    pub quantity: MeanQuantity,
-    /// Highest mean that meets the objective; above 0.
+    pub quantity: TestedQuantity,
+    /// Highest mean that meets the objective; above 0, and below 1 for a share.
     pub target: f64,
+}
+
+/// Quantity whose mean is tested.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TestedQuantity {
+    /// Latency or cost.
+    Mean(MeanQuantity),
+    /// 1 for a search whose latency of the stage exceeds the seconds.
+    Slower(String, f64),
+    /// 1 for a search that reports an error.
+    Error,
+    /// 1 for a search without results.
+    NoResults,
+    /// 1 for a search of the variant.
+    OfVariant(String),
+    /// 1 for a search of another variant than this one.
+    OfOthers(String),
 }
 
 /// Quantity whose mean has an objective, as configured.
@@ -188,12 +210,23 @@ pub enum MeanQuantity {
 }
 
 impl MeanObjective {
-    /// Returns true if the objective is about the quantity.
-    pub fn observes(&self, of: ObservedMean<'_>) -> bool {
+    /// Value of a search for this objective. `None` if the objective is about another quantity.
+    pub(crate) fn value(&self, of: Observed<'_>) -> Option<f64> {
+        let share = |fails| Some(f64::from(u8::from(fails)));
         match (&self.quantity, of) {
-            (MeanQuantity::Latency(stage), ObservedMean::Latency(other)) => stage == other,
-            (MeanQuantity::Cost(currency), ObservedMean::Cost(other)) => currency == other,
-            (MeanQuantity::Latency(_) | MeanQuantity::Cost(_), _) => false,
+            (TestedQuantity::Mean(MeanQuantity::Latency(stage)), Observed::Latency(other, it))
+                if stage == other =>
+            {
+                Some(it)
+            }
+            (TestedQuantity::Slower(stage, limit), Observed::Latency(other, it))
+                if stage == other =>
+            {
+                share(it > limit * (1.0 + f64::EPSILON))
+            }
+            (TestedQuantity::Error, Observed::Error(fails))
+            | (TestedQuantity::NoResults, Observed::NoResults(fails)) => share(fails),
+            _ => None,
         }
     }
 }

@@ -68,7 +68,7 @@ impl View<'_> {
         write_family(&family::OBJECTIVE_SEARCHES, searches, sink);
         let failures = failures.iter().map(|(labels, it)| (*labels, it.failures));
         write_family(&family::OBJECTIVE_FAILURES, failures, sink);
-        let evidence = self.model.mean_evidence();
+        let evidence = self.model.objective_evidence().into_iter();
         let evidence = evidence.map(|(objective, variant, log)| ([objective, variant], log));
         write_family(&family::OBJECTIVE_LOG_EVIDENCE, evidence, sink);
         let bounds = objectives.iter().flat_map(|objective| {

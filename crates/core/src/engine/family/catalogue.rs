@@ -459,8 +459,8 @@ families! {
     OBJECTIVE_LOG_EVIDENCE = gauge(
         "objective_log_evidence",
         &[exposed("objective"), VARIANT],
-        "Regression evidence (natural log e-value) that a mean latency or cost exceeds the least \
-         demanding target of its objective, of this replica. Over replicas, average the \
+        "Regression evidence (natural log e-value) that a mean latency or cost, or a share of \
+         searches, misses the least demanding target of its objective, of this replica. Over replicas, average the \
          e-values: ln(avg(exp(x))). The threshold is evidence_threshold{test=\"target\"}.",
     );
     OBJECTIVE_BOUND = gauge(

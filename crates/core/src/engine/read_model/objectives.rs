@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 
 use super::model::ReadModel;
+use crate::detection::averaged;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
-use crate::engine::registry::Dimension;
+use crate::engine::registry::{Dimension, Label};
 use crate::engine::settings::{Objective, Quantity};
 use crate::measure::{Measure, UserMeasure};
 
@@ -79,24 +80,29 @@ impl ReadModel<'_> {
         failures
     }
 
-    /// Evidence that a mean of latency or cost misses its objective: name of the objective, name of the
-    /// variant, and log evidence (ln).
-    pub fn mean_evidence(&self) -> impl Iterator<Item = (&str, &str, f64)> {
+    /// Evidence that an objective is missed: name of the objective, name of the variant, and log
+    /// evidence (ln). Evidence against a lower and an upper bound is their mean e-value.
+    pub fn objective_evidence(&self) -> Vec<(&str, &str, f64)> {
         let detection = &self.settings.detection;
-        let is_mean = |objective: &&Objective| matches!(objective.quantity, Quantity::Mean(_));
-        let objectives = self.settings.objectives.iter().filter(is_mean);
-        // The tests are in the order of the objectives.
+        let means = &self.snapshot.totals.means;
+        let of_objective = |objective: &Objective| {
+            let mut logs: BTreeMap<Label, Vec<f64>> = BTreeMap::new();
+            let tests = detection.means.iter();
+            for test in tests.filter(|test| *test.objective == *objective.name) {
+                for (variant, log) in means.log_evidence(test, detection.workers) {
+                    logs.entry(variant).or_default().push(log);
+                }
+            }
+            logs
+        };
+        let objectives = self.settings.objectives.iter();
         objectives
-            .zip(&detection.means)
-            .flat_map(|(objective, test)| {
-                let evidence = self
-                    .snapshot
-                    .totals
-                    .means
-                    .log_evidence(test, detection.workers);
-                evidence.map(|(variant, evidence)| {
-                    (objective.name.as_str(), self.variant(variant), evidence)
+            .flat_map(|objective| {
+                of_objective(objective).into_iter().map(|(variant, logs)| {
+                    let log = averaged(&logs, 1).unwrap_or(0.0);
+                    (objective.name.as_str(), self.variant(variant), log)
                 })
             })
+            .collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use rankgauge_core::detection::{Burst, log_threshold};
 use rankgauge_core::engine::settings::{
-    Detection, MeanObjective, MeanQuantity, Objective, Quantity, Settings,
+    Detection, MeanObjective, MeanQuantity, Objective, Quantity, Settings, TestedQuantity,
 };
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
@@ -18,6 +18,133 @@ fn objective(name: &str, quantity: Quantity, target: f64) -> Objective {
     }
 }
 
+fn test(objective: &str, quantity: TestedQuantity, target: f64) -> MeanObjective {
+    MeanObjective {
+        name: format!("{objective} {target}").into(),
+        objective: objective.into(),
+        quantity,
+        target,
+    }
+}
+
+/// Settings with the tests of shares.
+fn sharing() -> Settings {
+    let share = |variant: &str, min, max| Quantity::TrafficShare {
+        variant: variant.to_owned(),
+        min,
+        max,
+    };
+    let slow = TestedQuantity::Slower("all".to_owned(), 0.5);
+    let [of_v5, of_others] =
+        [TestedQuantity::OfVariant, TestedQuantity::OfOthers].map(|it| it("V5".to_owned()));
+    let base = watching();
+    Settings {
+        objectives: base
+            .objectives
+            .iter()
+            .cloned()
+            .chain([objective(
+                "traffic_share V5",
+                share("V5", Some(0.1), Some(0.3)),
+                0.0,
+            )])
+            .collect(),
+        detection: Detection {
+            means: vec![
+                test("latency all p90", slow, 0.1),
+                test("error_rate", TestedQuantity::Error, 0.05),
+                test("zero_result_rate", TestedQuantity::NoResults, 0.05),
+                test("traffic_share V5", of_others, 0.9),
+                test("traffic_share V5", of_v5, 0.3),
+            ],
+            ..base.detection
+        },
+        ..base
+    }
+}
+
+/// Reads a search every 10 minutes, as 150 a day are. A property of a search by its number: slow, failed,
+/// without results, of V5.
+fn shared(number: i64, of: impl Fn(i64) -> [bool; 4]) -> (World, Engine) {
+    let world = World::new(sharing());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    for search in 0..number {
+        let [slow, failed, empty, is_v5] = of(search);
+        let results = if empty { "" } else { r#"{"id": "d0"}"# };
+        let error = if failed {
+            r#", "error_type": "timeout""#
+        } else {
+            ""
+        };
+        let payload = format!(
+            r#"{{"query_id": "q{search}", "ts": {}, "query_key": "g0", "variant": "{}",
+                "latency_ms": {}, "results": [{results}]{error}}}"#,
+            START + search * 576_000,
+            if is_v5 { "V5" } else { "V1" },
+            if slow { 600 } else { 500 },
+        );
+        tick(&mut engine, START + search * 576_000);
+        read(&mut engine, Kind::Search, 0, search, &payload);
+    }
+    drain(&mut [&mut engine], 1, START + (number + 100) * 576_000);
+    (world, engine)
+}
+
+/// A number from 0 to 99 that looks random.
+fn percent(search: i64, salt: i64) -> i64 {
+    let mixed = (search * 4 + salt).wrapping_mul(0x9E37_79B9_7F4A_7C15_u64.cast_signed());
+    (mixed ^ (mixed >> 29))
+        .wrapping_mul(0x1CE4_E5B9)
+        .rotate_left(31)
+        .rem_euclid(100)
+}
+
+#[test]
+fn shares_within_their_objective_have_no_evidence_in_a_month() {
+    // 8 % of 10 %, 4 % of 5 %, 4 % of 5 %, 20 % of 10 to 30 %.
+    let (world, engine) = shared(4_500, |it| {
+        [
+            percent(it, 0) < 8,
+            percent(it, 1) < 4,
+            percent(it, 2) < 4,
+            percent(it, 3) < 20,
+        ]
+    });
+    let samples = world.samples(&engine.snapshot());
+    for objective in [
+        "latency all p90",
+        "error_rate",
+        "zero_result_rate",
+        "traffic_share V5",
+    ] {
+        let log = value(&samples, "objective_log_evidence", objective);
+        assert!(log < log_threshold(0.001), "{objective}: {log}");
+    }
+}
+
+#[test]
+fn shares_that_miss_their_objective_have_evidence() {
+    let (world, engine) = shared(4_500, |it| {
+        [
+            percent(it, 0) < 20,
+            percent(it, 1) < 10,
+            percent(it, 2) < 10,
+            percent(it, 3) < 5,
+        ]
+    });
+    let samples = world.samples(&engine.snapshot());
+    for objective in [
+        "latency all p90",
+        "error_rate",
+        "zero_result_rate",
+        "traffic_share V5",
+    ] {
+        let log = value(&samples, "objective_log_evidence", objective);
+        assert!(log > log_threshold(0.001), "{objective}: {log}");
+    }
+}
+
 fn watching() -> Settings {
     let latency = MeanQuantity::Latency("all".to_owned());
     let cost = MeanQuantity::Cost("USD".to_owned());
@@ -25,10 +152,8 @@ fn watching() -> Settings {
         stage: "all".to_owned(),
         quantile: 0.9,
     };
-    let mean = |name: &str, quantity: &MeanQuantity, target| MeanObjective {
-        name: name.into(),
-        quantity: quantity.clone(),
-        target,
+    let mean = |objective: &str, quantity: &MeanQuantity, target| {
+        test(objective, TestedQuantity::Mean(quantity.clone()), target)
     };
     Settings {
         objectives: vec![
@@ -41,8 +166,8 @@ fn watching() -> Settings {
         detection: Detection {
             burst: Burst::default(),
             means: vec![
-                mean("latency all mean 0.2", &latency, 0.2),
-                mean("cost_per_query USD 0.01", &cost, 0.01),
+                mean("latency all mean", &latency, 0.2),
+                mean("cost_per_query USD", &cost, 0.01),
             ],
             workers: 1,
             replicas: 1,
