@@ -37,7 +37,7 @@ use crate::log::LogQueue;
 pub use error::AppError;
 use gold_watch::GoldWatch;
 pub use listeners::BUILD;
-use listeners::{listen, serve_metrics, watch_web, webs};
+use listeners::{listen, load, serve_metrics};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::gold::GoldError;
@@ -123,12 +123,7 @@ impl App {
         let started = wall_now();
         let config = Arc::new(config);
         let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
-        let files = [
-            (config.metrics_web.clone(), "metrics.web_config_file"),
-            (config.admin_web.clone(), "admin.web_config_file"),
-            (config.gateway.web.clone(), gateway::WEB),
-        ];
-        let (runtime, [metrics_web, admin_web, gateway_web]) = webs(runtime, files)?;
+        let (runtime, access) = load(runtime, &config)?;
         let folder = config
             .checkpoints
             .as_deref()
@@ -153,7 +148,7 @@ impl App {
             &runtime,
             MetricsListener::new(Arc::clone(&exposition)),
             config.metrics_listen,
-            &metrics_web,
+            &access.metrics,
             exposition.process.base(),
             stopping.clone(),
         )?;
@@ -172,20 +167,16 @@ impl App {
                 reload: reload.clone(),
                 started,
                 log_level,
-                is_open: config.is_admin_open(&admin_web),
+                is_open: config.is_admin_open(&access.admin),
             };
-            serve_admin(&runtime, api, address, Arc::clone(&admin_web), stopping)
+            serve_admin(&runtime, api, address, Arc::clone(&access.admin), stopping)
         });
         let admin_address = admin.transpose()?;
         let base = exposition.process.base();
         let gateway = config.gateway.listen;
-        let gateway = gateway.map(|_| gateway::start(&config, base, &gateway_web));
+        let gateway = gateway.map(|_| gateway::start(&config, base, &access));
         let gateway = gateway.transpose()?;
-        for web in [metrics_web, admin_web, gateway_web] {
-            if web.path().is_some() {
-                runtime.spawn(watch_web(web));
-            }
-        }
+        access.watch(&runtime);
         if !config.gold.paths.is_empty() && let Err(problem) = runtime.block_on(async {
             tokio::select! {
                 loaded = wait_for_gold(&exposition, first_load) => loaded.map_err(AppError::Gold),

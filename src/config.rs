@@ -33,6 +33,7 @@ mod reader;
 mod registry;
 mod setting;
 mod summary;
+mod tokens;
 mod units;
 mod values;
 mod web;
@@ -52,7 +53,7 @@ use rankgauge_core::gold::Options;
 use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
 use rankgauge_serve::target::Target;
-use rankgauge_serve::web::Web;
+use rankgauge_serve::web::{ReadConfig, Web};
 
 pub use goals::Goal;
 pub use key::{Entry, NAME, Shape};
@@ -60,8 +61,9 @@ pub use keys::all as keys;
 pub use log_settings::{Log, LogFormat};
 pub use problem::{ConfigError, Place, Problem};
 pub use setting::{Setting, SettingValue};
+pub use tokens::applications;
 pub use units::{format_bytes, format_duration};
-pub use web::web_config;
+pub use web::{web_config, web_config_without_credentials};
 
 use layers::Tree;
 use reader::Reader;
@@ -207,6 +209,23 @@ impl Config {
             .admin_listen
             .is_some_and(|address| !address.ip().is_loopback());
         is_public && !web.has_authentication() && !self.allow_unauthenticated
+    }
+
+    /// Returns true if other machines can send events to the gateway without credentials. `web` is its web
+    /// configuration.
+    pub fn is_gateway_open(&self, web: &Web) -> bool {
+        let listen = self.gateway.listen;
+        let is_public = listen.is_some_and(|address| !address.ip().is_loopback());
+        is_public && !web.has_authentication() && self.gateway.tokens.is_none()
+    }
+
+    /// Reader of the web configuration of the gateway. A request has one header for credentials: a token
+    /// leaves no place for others.
+    pub fn gateway_web_config(&self) -> ReadConfig {
+        match self.gateway.tokens {
+            Some(_) => web_config_without_credentials,
+            None => web_config,
+        }
     }
 
     /// Summary for users: a line for each part, with secrets masked.

@@ -33,18 +33,18 @@ pub enum AppError {
         /// Cause.
         source: io::Error,
     },
-    /// The web configuration of a listener cannot be used.
-    #[error("the web configuration of a listener ({key}) cannot be used: {source}")]
+    /// The web configuration of a listener, or a file with tokens, cannot be used.
+    #[error("{key} cannot be used: {source}")]
     Web {
         /// Configuration key of the file.
         key: &'static str,
         /// Cause.
         source: WebError,
     },
-    /// The files of a web configuration do not answer.
+    /// Such a file does not answer.
     #[error(
-        "the web configuration of a listener ({key}) was not read within {} s: {}; check that its volume \
-         answers", WEB_LOAD_TIMEOUT.as_secs(), path.display()
+        "{key} was not read within {} s: {}; check that its volume answers",
+        WEB_LOAD_TIMEOUT.as_secs(), path.display()
     )]
     SlowWeb {
         /// Configuration key of the file.

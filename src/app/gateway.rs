@@ -7,19 +7,16 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
+use tracing::warn;
 
 use super::error::AppError;
-use super::listeners::{BUILD, serve_metrics, watch_web, webs};
+use super::listeners::{Access, BUILD, load, serve_metrics};
 use crate::config::Config;
 use crate::log::LogQueue;
 use rankgauge_core::event::Acceptance;
 use rankgauge_gateway::{Gateway, KnownFormats};
 use rankgauge_serve::gateway::GatewayMetricsListener;
 use rankgauge_serve::process::BaseMetrics;
-use rankgauge_serve::web::Web;
-
-/// Configuration key of the web configuration.
-pub(super) const WEB: &str = "gateway.web_config_file";
 
 /// Address without `gateway.listen`: that of OpenTelemetry over HTTP.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4318);
@@ -28,8 +25,14 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4318
 pub(super) fn start(
     config: &Config,
     base: &BaseMetrics,
-    web: &Arc<Web>,
+    access: &Access,
 ) -> Result<Gateway, AppError> {
+    if config.is_gateway_open(&access.gateway) {
+        warn!(
+            "gateway without credentials on an address of the network; set gateway.tokens_file or \
+             gateway.web_config_file, or listen on 127.0.0.1"
+        );
+    }
     // The conditions of the engine that will read the events. A gateway reads no gold set.
     let acceptance = Acceptance {
         limits: config.engine.record_limits,
@@ -43,7 +46,7 @@ pub(super) fn start(
             acceptance,
             KnownFormats::new(&config.formats, &config.mappings),
         ),
-        Arc::clone(web),
+        (Arc::clone(&access.gateway), Arc::clone(&access.tokens)),
         (base.gateway()?, base.listener("gateway")),
     );
     Ok(gateway?)
@@ -61,24 +64,16 @@ pub fn run(
     until: impl Future<Output = ()>,
 ) -> Result<(), AppError> {
     let base = Arc::new(BaseMetrics::new(BUILD, log.lost())?);
-    let files = [
-        (config.metrics_web.clone(), "metrics.web_config_file"),
-        (config.gateway.web.clone(), WEB),
-    ];
-    let (runtime, [metrics_web, gateway_web]) = webs(runtime, files)?;
-    let gateway = start(config, &base, &gateway_web)?;
+    let (runtime, access) = load(runtime, config)?;
+    let gateway = start(config, &base, &access)?;
     let (stop_listener, stopping) = watch::channel(false);
     let handler = GatewayMetricsListener {
         metrics: Arc::clone(&base),
         readiness_problem: gateway.readiness(),
     };
     let address = config.metrics_listen;
-    serve_metrics(&runtime, handler, address, &metrics_web, &base, stopping)?;
-    for web in [metrics_web, gateway_web] {
-        if web.path().is_some() {
-            runtime.spawn(watch_web(web));
-        }
-    }
+    serve_metrics(&runtime, handler, address, &access.metrics, &base, stopping)?;
+    access.watch(&runtime);
     runtime.block_on(until);
     gateway.stop();
     stop_listener.send_replace(true);

@@ -13,11 +13,12 @@ use tracing::{error, info};
 
 use super::bounded_read::{BoundedReads, ReadError};
 use super::error::{AppError, WEB_LOAD_TIMEOUT};
-use crate::config;
+use crate::config::{self, Config};
+use rankgauge_gateway::Tokens;
 use rankgauge_serve::build::BuildInfo;
 use rankgauge_serve::process::BaseMetrics;
 use rankgauge_serve::server::{Handler, Limits, serve};
-use rankgauge_serve::web::{Web, WebError};
+use rankgauge_serve::web::{ReadConfig, Web, WebError};
 
 /// Build of this binary.
 pub const BUILD: BuildInfo = BuildInfo {
@@ -69,21 +70,19 @@ pub(super) fn listen(
     Ok((listener, address))
 }
 
-/// Loads the web configurations of the listeners, each with its configuration key, and returns them with
-/// `runtime`.
-pub(super) fn webs<const N: usize>(
-    runtime: Runtime,
-    files: [(Option<PathBuf>, &'static str); N],
-) -> Result<(Runtime, [Arc<Web>; N]), AppError> {
-    let loaded = runtime.block_on(async {
-        let mut webs = std::array::from_fn(|_| Arc::default());
-        for (loaded, (path, key)) in webs.iter_mut().zip(files) {
-            *loaded = web(path, key).await?;
-        }
-        Ok(webs)
-    });
-    match loaded {
-        Ok(webs) => Ok((runtime, webs)),
+/// Clients of the listeners: web configurations, and the tokens of the gateway.
+#[derive(Debug, Default)]
+pub(super) struct Access {
+    pub(super) metrics: Arc<Web>,
+    pub(super) admin: Arc<Web>,
+    pub(super) gateway: Arc<Web>,
+    pub(super) tokens: Arc<Tokens>,
+}
+
+/// Loads the files with the clients of the listeners, and returns them with `runtime`.
+pub(super) fn load(runtime: Runtime, config: &Config) -> Result<(Runtime, Access), AppError> {
+    match runtime.block_on(Access::load(config)) {
+        Ok(access) => Ok((runtime, access)),
         Err(problem) => {
             // The read may hang.
             runtime.shutdown_background();
@@ -92,18 +91,62 @@ pub(super) fn webs<const N: usize>(
     }
 }
 
-/// Loads the web configuration at `path`, the value of the configuration key `key`.
-async fn web(path: Option<PathBuf>, key: &'static str) -> Result<Arc<Web>, AppError> {
-    let loaded = |loaded: Result<Web, WebError>| {
+impl Access {
+    async fn load(config: &Config) -> Result<Self, AppError> {
+        let web = async |path: &Option<PathBuf>, key, read: ReadConfig| {
+            file(path.as_ref(), key, move |path| Web::load(path, read)).await
+        };
+        let (metrics, admin) = (&config.metrics_web, &config.admin_web);
+        let gateway = &config.gateway;
+        Ok(Self {
+            metrics: web(metrics, "metrics.web_config_file", config::web_config).await?,
+            admin: web(admin, "admin.web_config_file", config::web_config).await?,
+            gateway: web(
+                &gateway.web,
+                "gateway.web_config_file",
+                config.gateway_web_config(),
+            )
+            .await?,
+            tokens: file(gateway.tokens.as_ref(), "gateway.tokens_file", |path| {
+                Tokens::load(path, config::applications)
+            })
+            .await?,
+        })
+    }
+
+    /// Reloads each of the files when it changes.
+    pub(super) fn watch(&self, runtime: &Runtime) {
+        for web in [&self.metrics, &self.admin, &self.gateway] {
+            if let Some(path) = web.path() {
+                let watched = Arc::clone(web);
+                let reload = move || watched.reload();
+                runtime.spawn(watch_file("web configuration", path.to_owned(), reload));
+            }
+        }
+        if let Some(path) = self.tokens.path() {
+            let watched = Arc::clone(&self.tokens);
+            let reload = move || watched.reload();
+            runtime.spawn(watch_file("tokens file", path.to_owned(), reload));
+        }
+    }
+}
+
+/// Loads the file at `path`, the value of the configuration key `key`.
+async fn file<T: Send + 'static>(
+    path: Option<&PathBuf>,
+    key: &'static str,
+    load: impl FnOnce(Option<&Path>) -> Result<T, WebError> + Send + 'static,
+) -> Result<Arc<T>, AppError> {
+    let loaded = |loaded: Result<T, WebError>| {
         let loaded = loaded.map(Arc::new);
         loaded.map_err(|source| AppError::Web { key, source })
     };
-    let Some(path) = path else {
-        return loaded(Web::load(None, config::web_config));
+    let Some(path) = path.cloned() else {
+        return loaded(load(None));
     };
     // A volume that does not answer must not keep the process silent.
     let reading = path.clone();
-    let read = move || Web::load(Some(&reading), config::web_config);
+    let read = move || load(Some(&reading));
     match BoundedReads::default()
         .run(WEB_LOAD_TIMEOUT, vec![path.clone()], read)
         .await
@@ -114,35 +157,36 @@ async fn web(path: Option<PathBuf>, key: &'static str) -> Result<Arc<Web>, AppEr
     }
 }
 
-/// Interval at which the files of a web configuration are checked for changes.
-const WEB_RELOAD_INTERVAL: Duration = Duration::from_secs(2);
+/// Interval at which files are checked for changes.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(2);
 
-/// Reloads a web configuration when one of its files changes.
-pub(super) async fn watch_web(web: Arc<Web>) {
+/// Reloads the file at `path`, which the log calls `name`, when it changes.
+async fn watch_file(
+    name: &'static str,
+    path: PathBuf,
+    reload: impl Fn() -> Result<bool, WebError> + Clone + Send + 'static,
+) {
     let reads = BoundedReads::default();
-    let path = web.path().unwrap_or(Path::new(""));
     loop {
-        tokio::time::sleep(WEB_RELOAD_INTERVAL).await;
-        let reloading = Arc::clone(&web);
-        let read = move || reloading.reload();
+        tokio::time::sleep(RELOAD_INTERVAL).await;
         let reloaded = reads
-            .run(WEB_LOAD_TIMEOUT, vec![path.to_owned()], read)
+            .run(WEB_LOAD_TIMEOUT, vec![path.clone()], reload.clone())
             .await;
         match reloaded {
             Ok(Ok(false)) => {}
             Err(ReadError::Slow) => error!(
                 path = %path.display(),
                 seconds = WEB_LOAD_TIMEOUT.as_secs(),
-                "web configuration not read in time; the previous one stays in use"
+                "{name} not read in time; the previous one stays in use"
             ),
-            Ok(Ok(true)) => info!(path = %path.display(), "web configuration reloaded"),
+            Ok(Ok(true)) => info!(path = %path.display(), "{name} reloaded"),
             Ok(Err(problem)) => error!(
                 path = %path.display(),
                 error = %problem,
-                "web configuration reload failed; the previous one stays in use"
+                "{name} reload failed; the previous one stays in use"
             ),
             Err(ReadError::Failed(problem)) => {
-                error!(error = problem, "web configuration reload task failed");
+                error!(error = problem, "{name} reload task failed");
             }
         }
     }

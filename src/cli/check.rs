@@ -2,6 +2,7 @@
 
 mod traffic;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
@@ -18,6 +19,7 @@ use crate::live_check::{self, Finding, Limits, Severity};
 use crate::reach;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_eval::text_layout::{count_of, escape_controls};
+use rankgauge_gateway::Tokens;
 use rankgauge_serve::web::Web;
 
 /// Arguments of the command.
@@ -77,15 +79,30 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
         let problem = problem.map(|text| format!("{} {text}", path.display()));
         problems.extend(problem.map(|text| ("checkpoint.folder".to_owned(), text)));
     }
-    let mut is_admin_open = false;
-    for (key, path) in [
-        ("metrics.web_config_file", &config.metrics_web),
-        ("admin.web_config_file", &config.admin_web),
-    ] {
-        match Web::load(path.as_deref(), config::web_config) {
-            Ok(web) => is_admin_open = config.is_admin_open(&web),
-            Err(problem) => problems.push((key.to_owned(), problem.to_string())),
+    let mut web = |key: &str, path: &Option<PathBuf>, read| match Web::load(path.as_deref(), read) {
+        Ok(web) => Some(web),
+        Err(problem) => {
+            problems.push((key.to_owned(), problem.to_string()));
+            None
         }
+    };
+    web(
+        "metrics.web_config_file",
+        &config.metrics_web,
+        config::web_config,
+    );
+    let admin_web = web(
+        "admin.web_config_file",
+        &config.admin_web,
+        config::web_config,
+    );
+    let read = config.gateway_web_config();
+    let gateway_web = web("gateway.web_config_file", &config.gateway.web, read);
+    let is_admin_open = admin_web.is_some_and(|web| config.is_admin_open(&web));
+    let is_gateway_open = gateway_web.is_some_and(|web| config.is_gateway_open(&web));
+    let tokens = Tokens::load(config.gateway.tokens.as_deref(), config::applications);
+    if let Err(problem) = tokens {
+        problems.push(("gateway.tokens_file".to_owned(), problem.to_string()));
     }
     let gold = gold(&config).map_err(Failure::Usage)?;
     if let Some(gold) = &gold {
@@ -99,6 +116,12 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
         warn(
             "admin.listen: other machines reach the admin listener without authentication; set \
              admin.web_config_file, listen on 127.0.0.1, or accept it with admin.allow_unauthenticated: true",
+        );
+    }
+    if is_gateway_open {
+        warn(
+            "gateway.listen: other machines can send events to the gateway without credentials; set \
+             gateway.tokens_file or gateway.web_config_file, or listen on 127.0.0.1",
         );
     }
     if arguments.format == Format::Text {

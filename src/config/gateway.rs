@@ -8,6 +8,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
     Settings {
         listen: reader.get(&keys::GATEWAY_LISTEN),
         web: reader.find(&keys::GATEWAY_WEB),
+        tokens: reader.find(&keys::GATEWAY_TOKENS),
         key: reader.get(&keys::GATEWAY_KEY),
         cors_origins: origins(reader),
         memory: reader.get(&keys::GATEWAY_MEMORY),

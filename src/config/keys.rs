@@ -207,6 +207,13 @@ keys! {
     /// Patterns of names of spans that are not searches. The defaults are inner spans of LlamaIndex.
     IGNORE_NAMES: List<Checked<String>> = "otlp.ignore_names", TEXTS,
         default "*._retrieve, *._aretrieve";
+    /// Attributes of resources, as service.name, with patterns of their values: a span is a search if its
+    /// resource has one of the values of each. Without any, every resource is read.
+    RESOURCES: NamedLists<Checked<String>> = "otlp.resources", NamedLists(TEXT, MANY), default "",
+        example "service.name: [shop, search-*]", example "deployment.environment.name: production";
+    /// Patterns of names of instrumentation scopes whose spans are searches, as openinference.*; every scope
+    /// without any.
+    SCOPES: List<Checked<String>> = "otlp.scopes", TEXTS, default "";
     /// Members of a JSON input that can be the query text, in order of precedence.
     QUERY_FIELDS: List<Checked<String>> = "otlp.query_fields", TEXTS,
         default "query, query_str, question, input";
@@ -555,6 +562,10 @@ keys! {
     /// File with TLS, authentication and headers of this listener, as above.
     GATEWAY_WEB: Checked<PathBuf> = "gateway.web_config_file", checked(values::path),
         example "/etc/rankgauge/web.yaml";
+    /// File with the applications that can send events, each with its tokens and its rate limit. Without it,
+    /// every client of the listener can. See docs/connect/http.md.
+    GATEWAY_TOKENS: Checked<PathBuf> = "gateway.tokens_file", checked(values::path),
+        example "/etc/rankgauge/tokens.yaml";
     /// Key of the records: query_id or session_id. With session_id, the searches and the feedback of a
     /// session reach the same partition, and feedback needs a session.
     GATEWAY_KEY: Word<KeyBy> = "gateway.key", Word(&KeyBy::NAMES), default "query_id";

@@ -27,11 +27,37 @@ const HEADERS: [&str; 5] = [
 /// # Errors
 /// All problems of the file, without any of its secrets.
 pub fn web_config(path: &Path) -> Result<WebConfig, Box<dyn Error + Send + Sync>> {
+    load(path, true)
+}
+
+/// Reads a web configuration as [`web_config`] does, for a listener that checks credentials by
+/// `gateway.tokens_file`.
+///
+/// # Errors
+/// As [`web_config`], and users or bearer tokens.
+pub fn web_config_without_credentials(
+    path: &Path,
+) -> Result<WebConfig, Box<dyn Error + Send + Sync>> {
+    load(path, false)
+}
+
+fn load(
+    path: &Path,
+    can_have_credentials: bool,
+) -> Result<WebConfig, Box<dyn Error + Send + Sync>> {
     let files = [path.to_owned()];
     let (tree, problems) = layers::merge("", &files, std::iter::empty(), &[]);
     let mut reader = Reader::new(tree, problems, all());
     let folder = path.parent().unwrap_or(Path::new(""));
     let config = read(&mut reader, folder);
+    for key in [&USERS.path, &BEARER_TOKENS_FILE.path] {
+        if !can_have_credentials && reader.is_written(key) {
+            reader.problem(
+                key,
+                "cannot be combined with gateway.tokens_file: a request has one header for credentials",
+            );
+        }
+    }
     let problems = reader.finish();
     if problems.is_empty() {
         Ok(config)

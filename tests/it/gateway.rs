@@ -6,3 +6,4 @@ mod durability;
 pub(crate) mod hostile;
 mod mapped;
 mod native;
+mod tokens;

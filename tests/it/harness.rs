@@ -80,7 +80,7 @@ fn target_directory() -> &'static Path {
 }
 
 /// Creates a folder for one program, removed on drop.
-fn scratch_folder(prefix: &str) -> TempDir {
+pub(crate) fn scratch_folder(prefix: &str) -> TempDir {
     tempfile::Builder::new()
         .prefix(&format!("{prefix}-"))
         .tempdir_in(env!("CARGO_TARGET_TMPDIR"))

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use hyper::header::{ALLOW, HeaderValue, RETRY_AFTER};
+use hyper::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use rankgauge_core::event::{Reason, Rejection};
 use rankgauge_serve::gateway::RequestOutcome;
 use rankgauge_serve::server::{HttpResponse, response};
@@ -17,7 +17,7 @@ const JSON: &str = "application/json";
 const PROTOBUF: &str = "application/x-protobuf";
 
 /// Seconds after which a client should send a refused request again.
-const RETRY_SECONDS: &str = "1";
+const RETRY_SECONDS: u64 = 1;
 
 /// Names of the fields of events. Other parts of a path are names of the client's.
 const FIELDS: &[&str] = &[
@@ -282,6 +282,10 @@ pub(crate) enum Refusal {
     Method(&'static str),
     /// The page has an origin that is not configured.
     Origin,
+    /// The request has no valid token.
+    Unauthorised,
+    /// The application has used its rate limit; it is free after this time.
+    Limited(Duration),
     /// The request cannot be read.
     Invalid(&'static str),
     /// The body is longer than a limit.
@@ -312,6 +316,8 @@ impl Refusal {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Origin => StatusCode::FORBIDDEN,
+            Self::Unauthorised => StatusCode::UNAUTHORIZED,
+            Self::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Invalid(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } | Self::TooManyEvents(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
@@ -328,6 +334,8 @@ impl Refusal {
             Self::Origin => {
                 "pages of this origin cannot send events; add it to gateway.cors_origins".to_owned()
             }
+            Self::Unauthorised => "the token is missing or wrong; send the header Authorization: Bearer TOKEN".to_owned(),
+            Self::Limited(_) => "the application has used its rate limit; retry later".to_owned(),
             Self::Invalid(text) | Self::Unsupported(text) => (*text).to_owned(),
             Self::TooLarge { limit, key } => {
                 format!("the body has more than {limit} bytes ({key}); send less at once")
@@ -350,6 +358,8 @@ impl Refusal {
     pub(crate) fn outcome(&self) -> RequestOutcome {
         match self {
             Self::Full | Self::Unconfirmed => RequestOutcome::Unavailable,
+            Self::Unauthorised => RequestOutcome::Unauthorised,
+            Self::Limited(_) => RequestOutcome::Limited,
             _ => RequestOutcome::Invalid,
         }
     }
@@ -374,7 +384,15 @@ impl Refusal {
                 headers.insert(ALLOW, HeaderValue::from_static(allowed));
             }
             Self::Full | Self::Unconfirmed => {
-                headers.insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
+                headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
+            }
+            Self::Limited(wait) => {
+                let seconds = wait.as_secs().saturating_add(RETRY_SECONDS);
+                headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+            }
+            Self::Unauthorised => {
+                let challenge = HeaderValue::from_static("Bearer realm=\"rankgauge\"");
+                headers.insert(WWW_AUTHENTICATE, challenge);
             }
             _ => {}
         }

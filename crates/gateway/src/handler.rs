@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
+use hyper::header::EXPECT;
 use hyper::{Method, Request, StatusCode};
 use rankgauge_core::event::{Acceptance, Kind, Reason};
 use rankgauge_kafka::publisher::{Batch, Outcome, Publisher};
@@ -18,6 +20,7 @@ use crate::events::{Reader, Record, Sink, elements};
 use crate::memory::{Memory, Reservation};
 use crate::routes::{KnownFormats, Reading, form, is_lines, reading, route};
 use crate::settings::Settings;
+use crate::tokens::{Client, Tokens};
 
 /// Memory of a record in the queue of the producer, beside key and payload.
 const RECORD_OVERHEAD: usize = 512;
@@ -25,8 +28,12 @@ const RECORD_OVERHEAD: usize = 512;
 /// Time after the limit of a delivery in which its report arrives.
 const REPORT_DELAY: Duration = Duration::from_secs(2);
 
+/// Time limit for the rest of the body of a refused request.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Handler of the gateway's listener.
 pub(crate) struct Events {
+    pub(crate) tokens: Arc<Tokens>,
     pub(crate) settings: Settings,
     pub(crate) topics: [String; 2],
     pub(crate) has_feedback: bool,
@@ -83,6 +90,13 @@ impl Events {
         if self.origins.of(request.headers()) == Origin::Refused {
             return Err(Refusal::Origin);
         }
+        let client = self.tokens.client(request.headers())?;
+        let check = || {
+            client
+                .as_ref()
+                .map_or(Ok(()), |it| it.check(Instant::now()))
+        };
+        self.count_limited(client.as_deref(), check())?;
         let reading = reading(route, request.uri(), request.headers(), &self.formats)?;
         if matches!(reading, Reading::Values(Kind::Feedback, _)) && !self.has_feedback {
             return Err(Refusal::Invalid(
@@ -96,8 +110,11 @@ impl Events {
         let is_lines = is_lines(request.headers());
         let body = Body::read(request, &self.settings, &self.memory).await?;
         self.metrics.memory(self.memory.used());
+        // Another request can have used the limit in the meantime. From here to what this one takes, no
+        // other request runs.
+        self.count_limited(client.as_deref(), check())?;
         let settings = &self.settings;
-        let answer = self.publish(route, body, |reader, body| {
+        let answer = self.publish(route, client.as_deref(), body, |reader, body| {
             match reading {
                 Reading::Values(kind, formats) => {
                     let elements = elements(&body.bytes, is_lines, settings.max_events)?;
@@ -120,10 +137,23 @@ impl Events {
         })
     }
 
+    /// Passes `checked` on, and counts a request of `client` beyond its limits.
+    fn count_limited(
+        &self,
+        client: Option<&Client>,
+        checked: Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        if let (Some(client), Err(_)) = (client, &checked) {
+            self.metrics.limited(client.name());
+        }
+        checked
+    }
+
     /// Sends the records that `read` finds in the body, and waits for the broker.
     async fn publish(
         &self,
         route: Route,
+        client: Option<&Client>,
         body: Body,
         read: impl FnOnce(&mut Reader<'_, Publishing<'_>>, &Body) -> Result<(), Refusal>,
     ) -> Result<Answer, Refusal> {
@@ -140,6 +170,7 @@ impl Events {
         let mut reader = Reader::new(self.settings.key, self.acceptance, &mut publishing);
         let done = read(&mut reader, &body);
         let (rejected, ignored) = (reader.rejected, reader.ignored);
+        let bytes = body.bytes.len();
         drop(body);
         let Publishing {
             batch,
@@ -149,6 +180,11 @@ impl Events {
             ..
         } = publishing;
         drop(batch);
+        if let Some(client) = client {
+            let events = sent + rejected.len();
+            client.take(events, bytes);
+            self.metrics.taken(client.name(), events, bytes);
+        }
         let count = |outcome, count| self.metrics.events(route, outcome, count);
         if let Err(refusal) = done {
             count(EventOutcome::Unconfirmed, sent);
@@ -205,6 +241,27 @@ fn answer(
     })
 }
 
+/// Reads the rest of the body of a refused request: a client that is still sending reads no answer.
+async fn drain(request: &mut Request<Incoming>, settings: &Settings) {
+    // Such a client sends no body after a refusal.
+    if request.headers().contains_key(EXPECT) {
+        return;
+    }
+    let body = request.body_mut();
+    let rest = async {
+        let mut left = settings.max_body;
+        while let Some(Ok(frame)) = body.frame().await {
+            let length = frame.data_ref().map_or(0, hyper::body::Bytes::len);
+            match left.checked_sub(length) {
+                Some(rest) => left = rest,
+                None => break,
+            }
+        }
+    };
+    // The answer is sent in any case.
+    drop(tokio::time::timeout(DRAIN_TIMEOUT, rest).await);
+}
+
 impl Handler for Events {
     fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
         if request.method() == Method::OPTIONS {
@@ -226,6 +283,9 @@ impl Handler for Events {
         self.metrics.memory(self.memory.used());
         if route != Route::Other {
             self.metrics.answered(route, started.elapsed());
+        }
+        if answered.is_err() {
+            drain(request, &self.settings).await;
         }
         let mut response = match answered {
             Ok(answer) => answer.into_response(form),

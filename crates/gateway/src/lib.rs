@@ -17,7 +17,9 @@ pub mod memory;
 mod routes;
 mod server;
 mod settings;
+mod tokens;
 
 pub use routes::KnownFormats;
 pub use server::{Gateway, StartError};
 pub use settings::{KeyBy, Settings};
+pub use tokens::{Application, ReadApplications, Tokens};

@@ -23,6 +23,7 @@ use crate::handler::Events;
 use crate::memory::Memory;
 use crate::routes::KnownFormats;
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// Time for answers after the last delivery at shutdown.
 const DRAIN_DELAY: Duration = Duration::from_secs(3);
@@ -60,7 +61,7 @@ impl Gateway {
         settings: &Settings,
         kafka: &Kafka,
         (acceptance, formats): (Acceptance, KnownFormats),
-        web: Arc<Web>,
+        (web, tokens): (Arc<Web>, Arc<Tokens>),
         (metrics, listener_metrics): (GatewayMetrics, ListenerMetrics),
     ) -> Result<Self, StartError> {
         let limits = publisher::Limits {
@@ -79,7 +80,9 @@ impl Gateway {
             url = format!("{scheme}://{address}/v1/searches"),
             "serving gateway"
         );
+        tokens.expose(&metrics);
         let events = Arc::new(Events {
+            tokens,
             settings: settings.clone(),
             topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
             has_feedback: kafka.has_feedback(),

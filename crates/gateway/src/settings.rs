@@ -26,6 +26,8 @@ pub struct Settings {
     pub listen: Option<SocketAddr>,
     /// Web configuration of the listener.
     pub web: Option<PathBuf>,
+    /// File with the tokens of applications; `None` if every client can send events.
+    pub tokens: Option<PathBuf>,
     /// Key of the records.
     pub key: KeyBy,
     /// Origins whose pages can send events; `*` for every page.

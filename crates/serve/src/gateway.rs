@@ -69,6 +69,10 @@ label! {
         Rejected = "rejected",
         /// The request cannot be read.
         Invalid = "invalid",
+        /// The token is missing or wrong.
+        Unauthorised = "unauthorised",
+        /// The application has used its rate limit.
+        Limited = "limited",
         /// No memory is left, or the broker did not answer.
         Unavailable = "unavailable",
     }
@@ -94,6 +98,9 @@ pub struct GatewayMetrics {
     pub(crate) requests: IntCounterVec,
     pub(crate) events: IntCounterVec,
     pub(crate) memory: IntGauge,
+    pub(crate) application_events: IntCounterVec,
+    pub(crate) application_bytes: IntCounterVec,
+    pub(crate) application_limited: IntCounterVec,
     pub(crate) request_duration: Latencies,
     pub(crate) delivery_duration: Latencies,
 }
@@ -131,6 +138,41 @@ impl GatewayMetrics {
             .events
             .with_label_values(&[route.name(), outcome.name()]);
         counter.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+    }
+
+    /// Exposes the applications `now`, and no longer those that were exposed `before`.
+    pub fn applications(&self, before: &[&str], now: &[&str]) {
+        for family in [
+            &self.application_events,
+            &self.application_bytes,
+            &self.application_limited,
+        ] {
+            for name in before.iter().filter(|name| !now.contains(name)) {
+                // It is absent only if it was removed before.
+                drop(family.remove_label_values(&[name]));
+            }
+            for name in now {
+                family.with_label_values(&[name]);
+            }
+        }
+    }
+
+    /// Counts what an application sent.
+    pub fn taken(&self, application: &str, events: usize, bytes: usize) {
+        for (family, count) in [
+            (&self.application_events, events),
+            (&self.application_bytes, bytes),
+        ] {
+            let counter = family.with_label_values(&[application]);
+            counter.inc_by(u64::try_from(count).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Counts a request of an application beyond its limits.
+    pub fn limited(&self, application: &str) {
+        self.application_limited
+            .with_label_values(&[application])
+            .inc();
     }
 
     /// Sets the memory in use.

@@ -230,6 +230,9 @@ impl BaseMetrics {
             requests: families.counters(&family::GATEWAY_REQUESTS)?,
             events: families.counters(&family::GATEWAY_EVENTS)?,
             memory: families.gauge(&family::GATEWAY_MEMORY)?,
+            application_events: families.counters(&family::GATEWAY_APPLICATION_EVENTS)?,
+            application_bytes: families.counters(&family::GATEWAY_APPLICATION_BYTES)?,
+            application_limited: families.counters(&family::GATEWAY_APPLICATION_LIMITED)?,
             request_duration: families.add(Latencies::new(&family::GATEWAY_REQUEST_DURATION))?,
             delivery_duration: families.add(Latencies::new(&family::GATEWAY_DELIVERY_DURATION))?,
         };

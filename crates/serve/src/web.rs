@@ -7,6 +7,7 @@ mod authentication;
 pub mod config;
 mod files;
 mod tls;
+mod token;
 
 use std::error::Error;
 use std::fs;
@@ -20,6 +21,8 @@ use rustls::ServerConfig;
 use config::{ClientAuth, WebConfig};
 pub use files::WebError;
 use files::{read, sha256};
+
+pub use token::{TOKEN, TokenHash, bearer_token};
 
 pub(super) use authentication::{Authentication, Verdict};
 
@@ -185,16 +188,13 @@ impl Source {
             headers: headers.collect(),
             has_authentication: config.has_authentication(),
             files: config.files().into_iter().map(Path::to_owned).collect(),
-            authentication: needs_credentials.then(|| Authentication::new(config.users, &tokens)),
+            authentication: needs_credentials.then(|| Authentication::new(config.users, tokens)),
         })
     }
 }
 
-/// Minimum length of a bearer token.
-const MIN_TOKEN_LENGTH: usize = 16;
-
 /// The tokens in a file, one a line. Empty lines and lines that begin with `#` are ignored.
-fn tokens(path: &Path) -> Result<Vec<String>, WebError> {
+fn tokens(path: &Path) -> Result<Vec<TokenHash>, WebError> {
     let problem = |text: String| WebError::Content {
         path: path.to_owned(),
         text,
@@ -207,13 +207,9 @@ fn tokens(path: &Path) -> Result<Vec<String>, WebError> {
         if token.is_empty() || token.starts_with('#') {
             continue;
         }
-        if token.len() < MIN_TOKEN_LENGTH || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(problem(format!(
-                "line {number} is not a token; use at least {MIN_TOKEN_LENGTH} visible ASCII \
-                 characters, for example of openssl rand -hex 32"
-            )));
-        }
-        tokens.push(token.to_owned());
+        let hash = TokenHash::parse(token)
+            .ok_or_else(|| problem(format!("line {number} is not a token; {TOKEN}")))?;
+        tokens.push(hash);
     }
     if tokens.is_empty() {
         return Err(problem("has no token; write one a line".to_owned()));

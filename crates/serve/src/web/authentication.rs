@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
-use subtle::{Choice, ConstantTimeEq as _};
+use hyper::header::{HeaderMap, HeaderValue};
 use tokio::sync::Semaphore;
 
 use super::config::PasswordHash;
 use super::files::sha256;
+use super::token::{TokenHash, credentials, position};
 
 /// Maximum number of verified passwords that are remembered.
 const MAX_VERIFIED: usize = 64;
@@ -61,8 +61,7 @@ pub(crate) struct Authentication {
     users: BTreeMap<String, PasswordHash>,
     /// Highest cost of their hashes.
     highest_cost: u32,
-    /// Hashes of the bearer tokens.
-    tokens: Vec<[u8; 32]>,
+    tokens: Vec<TokenHash>,
     /// Hashes of verified credentials, oldest first.
     verified: Arc<Mutex<VecDeque<[u8; 32]>>>,
     verifications: Arc<Semaphore>,
@@ -78,12 +77,11 @@ impl std::fmt::Debug for Authentication {
 }
 
 impl Authentication {
-    pub(super) fn new(users: BTreeMap<String, PasswordHash>, tokens: &[String]) -> Self {
-        let tokens = tokens.iter().map(|token| sha256(token.as_bytes()));
+    pub(super) fn new(users: BTreeMap<String, PasswordHash>, tokens: Vec<TokenHash>) -> Self {
         Self {
             highest_cost: users.values().map(PasswordHash::cost).max().unwrap_or(0),
             users,
-            tokens: tokens.collect(),
+            tokens,
             verified: Arc::default(),
             verifications: Arc::new(Semaphore::new(MAX_VERIFICATIONS)),
         }
@@ -99,20 +97,15 @@ impl Authentication {
 
     /// Checks the credentials in the headers of a request.
     pub(crate) async fn check(&self, headers: &HeaderMap) -> Verdict {
-        let mut values = headers.get_all(AUTHORIZATION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return Verdict::Denied;
-        };
-        let Some((scheme, credentials)) = value.to_str().ok().and_then(|it| it.split_once(' '))
-        else {
+        let Some((scheme, credentials)) = credentials(headers) else {
             return Verdict::Denied;
         };
         if scheme.eq_ignore_ascii_case("bearer") {
-            return self.check_token(credentials.trim());
+            return self.check_token(credentials);
         }
         let decoded = scheme
             .eq_ignore_ascii_case("basic")
-            .then(|| STANDARD.decode(credentials.trim()).ok())
+            .then(|| STANDARD.decode(credentials).ok())
             .flatten();
         match decoded.and_then(|bytes| String::from_utf8(bytes).ok()) {
             Some(credentials) => match credentials.split_once(':') {
@@ -124,10 +117,9 @@ impl Authentication {
     }
 
     fn check_token(&self, token: &str) -> Verdict {
-        if is_among(&sha256(token.as_bytes()), self.tokens.iter()) {
-            Verdict::Granted
-        } else {
-            Verdict::Denied
+        match TokenHash::of(token).position(self.tokens.iter()) {
+            Some(_) => Verdict::Granted,
+            None => Verdict::Denied,
         }
     }
 
@@ -141,7 +133,7 @@ impl Authentication {
         let credentials = sha256(format!("{hash}\n{}\n{user}\n{password}", user.len()).as_bytes());
         let lock = |verified: &Mutex<VecDeque<[u8; 32]>>| {
             let verified = verified.lock().unwrap_or_else(PoisonError::into_inner);
-            is_among(&credentials, verified.iter())
+            position(&credentials, verified.iter()).is_some()
         };
         if known.is_some() && lock(&self.verified) {
             return Verdict::Granted;
@@ -166,12 +158,6 @@ impl Authentication {
         verified.push_back(credentials);
         Verdict::Granted
     }
-}
-
-/// Returns true if `hash` is among `hashes`, in a time that does not depend on the position.
-fn is_among<'a>(hash: &[u8; 32], hashes: impl Iterator<Item = &'a [u8; 32]>) -> bool {
-    let found = hashes.fold(Choice::from(0), |found, known| found | known.ct_eq(hash));
-    found.into()
 }
 
 #[cfg(test)]

@@ -486,7 +486,8 @@ families! {
         &[one_of("outcome", SpanOutcome::NAMES)],
         "OpenTelemetry spans of the search topic, by outcome: search; invalid, see \
          invalid_events_total; without_documents, whose instrumentation does not record results; \
-         ignored, by otlp.names or otlp.ignore_names; other, of a kind that is not selected.",
+         ignored, by otlp.names, otlp.ignore_names, otlp.resources or otlp.scopes; other, of a kind \
+         that is not selected.",
     ).recorded().exposed_at_zero();
     SPAN_ATTRIBUTES_DROPPED = counter(
         "span_attributes_dropped_total",
@@ -726,6 +727,23 @@ families! {
         "Events in requests to the gateway, by route and outcome: accepted (the broker has them), \
          rejected (they are not valid), ignored (spans that are no searches, and what a mapping does \
          not select), unconfirmed (the broker did not confirm them; the client has to repeat them).",
+    );
+    GATEWAY_APPLICATION_EVENTS = counter(
+        "gateway_application_events_total",
+        &[exposed("application")],
+        "Events in requests of an application of gateway.tokens_file, accepted or not, as its rate limit \
+         counts them.",
+    );
+    GATEWAY_APPLICATION_BYTES = counter(
+        "gateway_application_bytes_total",
+        &[exposed("application")],
+        "Bytes of bodies of an application of gateway.tokens_file, without compression, as its rate limit \
+         counts them.",
+    );
+    GATEWAY_APPLICATION_LIMITED = counter(
+        "gateway_application_limited_requests_total",
+        &[exposed("application")],
+        "Requests of an application of gateway.tokens_file that its rate limit refused (status 429).",
     );
     GATEWAY_MEMORY = gauge(
         "gateway_memory_bytes",
