@@ -239,6 +239,7 @@ fn mapping(reader: &mut Reader) -> Mapping {
         search_spans: kinds.into_iter().collect(),
         names: reader.values(&keys::SPAN_NAMES),
         ignore_names: reader.values(&keys::IGNORE_NAMES),
+        scopes: reader.values(&keys::SCOPES),
         query_fields: reader.values(&keys::QUERY_FIELDS),
         document_id: reader.values(&keys::DOCUMENT_ID),
         group_id: reader.values(&keys::DOCUMENT_GROUP),
@@ -250,6 +251,9 @@ fn mapping(reader: &mut Reader) -> Mapping {
     mapping.query_key = unnamed(sources(reader, &keys::QUERY_KEY, &mut mapping));
     mapping.variant = unnamed(sources(reader, &keys::VARIANT, &mut mapping));
     mapping.labels = sources(reader, &keys::LABELS, &mut mapping);
+    for (name, patterns) in reader.named_lists(&keys::RESOURCES) {
+        mapping.require_resource(&name, patterns);
+    }
     if reader.is_empty_list(&keys::SEARCH_SPANS) {
         reader.problem(
             &keys::SEARCH_SPANS.path,

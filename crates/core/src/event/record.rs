@@ -29,7 +29,7 @@ pub enum SpanOutcome {
     Invalid,
     /// It is a search whose documents the instrumentation did not record.
     WithoutDocuments,
-    /// It is of a selected kind, and its name is excluded.
+    /// It is of a selected kind, and its name, its resource or its scope is excluded.
     Ignored,
     /// It is of another kind.
     Other,

@@ -43,8 +43,16 @@ struct ResourceWire<'a> {
     attributes: Vec<KeyValue<'a>>,
 }
 
+#[derive(Default, Deserialize)]
+struct Scope<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    name: Text<'a>,
+}
+
 #[derive(Deserialize)]
 struct ScopeSpans<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    scope: Scope<'a>,
     #[serde(borrow, default, deserialize_with = "list")]
     spans: Vec<SpanWire<'a>>,
 }
@@ -221,12 +229,17 @@ impl<'a> Traces<'a> {
             for attribute in &spans.resource.attributes {
                 resource.add(attribute.key.as_bytes(), attribute.value(), mapping);
             }
-            for wire in spans.scope_spans.iter().flat_map(|scope| &scope.spans) {
-                attributes.clear();
-                for attribute in &wire.attributes {
-                    attributes.add(attribute.key.as_bytes(), attribute.value(), mapping);
+            let is_selected = mapping.selects_resource(&resource);
+            for scope in &spans.scope_spans {
+                resource.is_selected =
+                    is_selected && mapping.selects_scope(scope.scope.name.as_bytes());
+                for wire in &scope.spans {
+                    attributes.clear();
+                    for attribute in &wire.attributes {
+                        attributes.add(attribute.key.as_bytes(), attribute.value(), mapping);
+                    }
+                    visit(&wire.span(), &mut attributes, &resource);
                 }
-                visit(&wire.span(), &mut attributes, &resource);
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::feedback::FeedbackAction;
+use super::span::Resource;
 
 /// Kind of span that is a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +88,11 @@ pub struct Mapping {
     pub names: Vec<String>,
     /// Patterns of span names that are no searches.
     pub ignore_names: Vec<String>,
+    /// Attributes of resources, by their positions in [`Mapping::resource_attributes`], with patterns of
+    /// their values. A span of a resource that does not match all of them is no search.
+    pub resources: Vec<(usize, Vec<String>)>,
+    /// Patterns of the names of instrumentation scopes whose spans are searches; every scope if empty.
+    pub scopes: Vec<String>,
     /// Members of a JSON input that can be the query, in order of precedence.
     pub query_fields: Vec<String>,
     /// Sources of the query key, in order of precedence.
@@ -115,6 +121,8 @@ impl Mapping {
         search_spans: Vec::new(),
         names: Vec::new(),
         ignore_names: Vec::new(),
+        resources: Vec::new(),
+        scopes: Vec::new(),
         query_fields: Vec::new(),
         query_key: Vec::new(),
         document_id: Vec::new(),
@@ -168,10 +176,31 @@ impl Mapping {
         Some(source)
     }
 
+    /// Adds a condition on the values of the resource attribute `name`.
+    pub fn require_resource(&mut self, name: &str, patterns: Vec<String>) {
+        if let Some(Source::Resource(position)) = self.source(&format!("resource.{name}")) {
+            self.resources.push((position, patterns));
+        }
+    }
+
+    /// Returns true if spans of this resource can be searches.
+    pub(super) fn selects_resource(&self, resource: &Resource<'_>) -> bool {
+        self.resources.iter().all(|(position, patterns)| {
+            let value = resource.configured.get(*position).copied().flatten();
+            let value = value.and_then(|raw| raw.decode().ok()?.scalar());
+            value.is_some_and(|value| matches(patterns, &value))
+        })
+    }
+
+    /// Returns true if spans of the scope of this name can be searches.
+    pub(super) fn selects_scope(&self, name: &[u8]) -> bool {
+        let matches_name = |name| matches(&self.scopes, name);
+        self.scopes.is_empty() || std::str::from_utf8(name).is_ok_and(matches_name)
+    }
+
     /// Returns true if a span of this name is a search.
     pub(super) fn selects_name(&self, name: &str) -> bool {
-        let matches = |patterns: &[String]| patterns.iter().any(|pattern| is_match(pattern, name));
-        (self.names.is_empty() || matches(&self.names)) && !matches(&self.ignore_names)
+        (self.names.is_empty() || matches(&self.names, name)) && !matches(&self.ignore_names, name)
     }
 }
 
@@ -195,6 +224,10 @@ impl Default for Mapping {
             .collect();
         mapping
     }
+}
+
+fn matches(patterns: &[String], name: &str) -> bool {
+    patterns.iter().any(|pattern| is_match(pattern, name))
 }
 
 /// Returns true if `name` matches `pattern`, in which `*` stands for any text. The work is bounded by

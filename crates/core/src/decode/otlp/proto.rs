@@ -58,7 +58,7 @@ fn check_scope_spans(message: &[u8]) -> Result<usize, Malformed> {
     while let Some((number, field)) = fields.next()? {
         match number {
             1 => {
-                field.bytes(number)?;
+                scope_name(field.bytes(number)?)?;
             }
             2 => {
                 check_span(field.bytes(number)?)?;
@@ -117,13 +117,16 @@ pub(super) fn walk<'a>(
             continue;
         }
         let message = field.bytes(number)?;
-        let resource = resource(message, mapping)?;
+        let mut resource = resource(message, mapping)?;
+        let is_selected = mapping.selects_resource(&resource);
         let mut fields = Fields::of(message);
         while let Some((number, field)) = fields.next()? {
             if number != 2 {
                 continue;
             }
-            let mut fields = Fields::of(field.bytes(number)?);
+            let message = field.bytes(number)?;
+            resource.is_selected = is_selected && selects_scope(message, mapping)?;
+            let mut fields = Fields::of(message);
             while let Some((number, field)) = fields.next()? {
                 if number == 2 {
                     attributes.clear();
@@ -134,6 +137,33 @@ pub(super) fn walk<'a>(
         }
     }
     Ok(())
+}
+
+/// Returns true if the scope of a `ScopeSpans`, wherever it stands in the message, is selected.
+fn selects_scope(message: &[u8], mapping: &Mapping) -> Result<bool, Malformed> {
+    if mapping.scopes.is_empty() {
+        return Ok(true);
+    }
+    let mut name: &[u8] = &[];
+    let mut fields = Fields::of(message);
+    while let Some((number, field)) = fields.next()? {
+        if number == 1 {
+            name = scope_name(field.bytes(number)?)?.unwrap_or(name);
+        }
+    }
+    Ok(mapping.selects_scope(name))
+}
+
+/// Returns the name of an instrumentation scope.
+fn scope_name(message: &[u8]) -> Result<Option<&[u8]>, Malformed> {
+    let mut fields = Fields::of(message);
+    let mut name = None;
+    while let Some((number, field)) = fields.next()? {
+        if number == 1 {
+            name = Some(field.bytes(number)?);
+        }
+    }
+    Ok(name)
 }
 
 /// Reads the resource of a `ResourceSpans`, wherever it stands in the message.

@@ -55,7 +55,7 @@ pub(super) fn classify<'a>(
         Ok(name) => name,
         Err(problem) => return Classified::Invalid(unreadable("name", &problem)),
     };
-    if !mapping.selects_name(name) {
+    if !context.resource.is_selected || !mapping.selects_name(name) {
         return Classified::NoEvent(SpanOutcome::Ignored);
     }
     counts.dropped_attributes += span.dropped;

@@ -140,12 +140,14 @@ pub(super) fn hex(id: &[u8], text: &mut String) {
     }
 }
 
-/// Resource attributes that the mapping reads.
+/// Resource attributes that the mapping reads, with the selection of a scope.
 #[derive(Debug)]
 pub(super) struct Resource<'a> {
     pub(super) service_name: Option<Raw<'a>>,
     /// Attributes that the configuration names, in the order of [`Mapping::resource_attributes`].
     pub(super) configured: Vec<Option<Raw<'a>>>,
+    /// True if spans of this resource and of the present scope can be searches.
+    pub(super) is_selected: bool,
 }
 
 impl<'a> Resource<'a> {
@@ -153,6 +155,7 @@ impl<'a> Resource<'a> {
         Self {
             service_name: None,
             configured: vec![None; mapping.resource_attributes.len()],
+            is_selected: true,
         }
     }
 

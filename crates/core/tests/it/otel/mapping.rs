@@ -571,6 +571,47 @@ fn names_select_among_nested_retrievers() {
 }
 
 #[test]
+fn resources_and_scopes_select_spans() {
+    let span = retriever(&[("retrieval.documents.0.document.id", json!("a"))]);
+    let scope = |name: &str| json!({"scope": {"name": name}, "spans": [span.clone()]});
+    let service = |name: &str, scopes: &[Value]| {
+        let attributes = json!([
+            {"key": "service.name", "value": {"stringValue": name}},
+            {"key": "shard", "value": {"intValue": "7"}},
+        ]);
+        json!({"resource": {"attributes": attributes}, "scopeSpans": scopes})
+    };
+    let all = json!({"resourceSpans": [
+        service("shop", &[scope("openinference.instrumentation.llama_index"), scope("http")]),
+        service("search-a", &[scope("openinference.instrumentation.haystack")]),
+        service("billing", &[scope("openinference.instrumentation.haystack")]),
+        {"scopeSpans": [{"spans": [span.clone()]}]},
+    ]});
+    let selected = |scopes: &[&str], resources: &[(&str, &[&str])]| {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let mut mapping = Mapping {
+            scopes: owned(scopes),
+            ..Mapping::default()
+        };
+        for (name, patterns) in resources {
+            mapping.require_resource(name, owned(patterns));
+        }
+        both(&all, &ACCEPTANCE, &mapping).outcomes()
+    };
+    assert_eq!(selected(&[], &[]), [5, 0, 0, 0, 0]);
+    assert_eq!(selected(&["openinference.*"], &[]), [3, 0, 0, 2, 0]);
+    let services: &[&str] = &["shop", "search-*"];
+    assert_eq!(
+        selected(&[], &[("service.name", services)]),
+        [3, 0, 0, 2, 0]
+    );
+    let both_keys: [(&str, &[&str]); 2] = [("service.name", services), ("shard", &["7"])];
+    assert_eq!(selected(&["*llama*"], &both_keys), [1, 0, 0, 4, 0]);
+    assert_eq!(selected(&[], &[("shard", &["8"])]), [0, 0, 0, 5, 0]);
+    assert_eq!(selected(&[], &[("absent", &["*"])]), [0, 0, 0, 5, 0]);
+}
+
+#[test]
 fn redacted_content_counts_as_absent() {
     let decoded = one(&[
         ("openinference.span.kind", json!("RETRIEVER")),

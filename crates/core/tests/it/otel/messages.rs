@@ -391,7 +391,8 @@ impl Traces {
         };
         let scope = |scope: &ScopeSpans| {
             let spans: Vec<Value> = scope.spans.iter().map(span).collect();
-            json!({"scope": {"name": "s"}, "spans": spans})
+            let name = scope.scope.clone().unwrap_or_default().name;
+            json!({"scope": {"name": name}, "spans": spans})
         };
         let resource = |it: &ResourceSpans| {
             let scopes: Vec<Value> = it.scope_spans.iter().map(scope).collect();
@@ -435,7 +436,10 @@ impl Traces {
             ..Span::default()
         };
         let scope = |value: &Value| ScopeSpans {
-            scope: None,
+            scope: value.get("scope").map(|scope| Scope {
+                name: text(&scope["name"]),
+                version: String::new(),
+            }),
             spans: list(&value["spans"]).iter().map(span).collect(),
         };
         let resource = |value: &Value| ResourceSpans {
