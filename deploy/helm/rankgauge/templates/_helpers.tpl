@@ -63,6 +63,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- $_ := set $config "gold" $gold -}}
 {{- end -}}
+{{- if .Values.gateway.enabled -}}
+{{- $gateway := deepCopy (get $config "gateway" | default dict) -}}
+{{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
+{{- $_ := set $gateway "listen" (printf "%s:%d" $address (int64 .Values.gateway.port)) -}}
+{{- if and .Values.gateway.existingTokensSecret (not $gateway.tokens_file) -}}
+{{- $_ := set $gateway "tokens_file" "/etc/rankgauge/tokens/tokens.yaml" -}}
+{{- end -}}
+{{- $_ := set $config "gateway" $gateway -}}
+{{- end -}}
 {{- toYaml $config -}}
 {{- end }}
 
@@ -83,16 +92,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- else if hasSuffix "KiB" $size -}}
 {{ div (add 1023 (trimSuffix "KiB" $size | trim | int64)) 1024 }}
 {{- else -}}
-{{- fail (printf "config.engine.memory: %q is not a whole number with KiB, MiB or GiB" $size) -}}
+{{- fail (printf "config.engine.memory, config.gateway.memory: %q is not a whole number with KiB, MiB or GiB" $size) -}}
 {{- end -}}
 {{- end }}
 
-{{/* Memory of the process: workers x engine.memory + 100 MiB + the gold set (docs/operations.md). */}}
+{{/* Memory of the process: workers x engine.memory + 100 MiB + the gold set + gateway.memory (docs/operations.md). */}}
 {{- define "rankgauge.memory" -}}
 {{- $engine := get .Values.config "engine" | default dict -}}
 {{- $budget := include "rankgauge.mebibytes" (get $engine "memory" | default "256MiB") | int64 -}}
 {{- $workers := get .Values.config "workers" | default 1 | int64 -}}
-{{- printf "%dMi" (add (mul $workers $budget) 100 (int64 .Values.resources.goldMebibytes)) -}}
+{{- $gateway := 0 -}}
+{{- if .Values.gateway.enabled -}}
+{{- $settings := get .Values.config "gateway" | default dict -}}
+{{- $gateway = include "rankgauge.mebibytes" (get $settings "memory" | default "64MiB") | int64 -}}
+{{- end -}}
+{{- printf "%dMi" (add (mul $workers $budget) 100 (int64 .Values.resources.goldMebibytes) $gateway) -}}
 {{- end }}
 
 {{- define "rankgauge.resources" -}}
@@ -148,6 +162,11 @@ emptyDir
   mountPath: /etc/rankgauge/web
   readOnly: true
 {{- end }}
+{{- if and .Values.gateway.enabled .Values.gateway.existingTokensSecret }}
+- name: rankgauge-tokens
+  mountPath: /etc/rankgauge/tokens
+  readOnly: true
+{{- end }}
 {{- with .Values.extraVolumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -180,6 +199,11 @@ emptyDir
 - name: rankgauge-web
   secret:
     secretName: {{ .Values.web.existingSecret }}
+{{- end }}
+{{- if and .Values.gateway.enabled .Values.gateway.existingTokensSecret }}
+- name: rankgauge-tokens
+  secret:
+    secretName: {{ .Values.gateway.existingTokensSecret }}
 {{- end }}
 {{- with .Values.extraVolumes }}
 {{ toYaml . }}
@@ -253,6 +277,11 @@ ports:
   - name: rankgauge
     containerPort: {{ include "rankgauge.port" . }}
     protocol: TCP
+  {{- if and .Values.gateway.enabled (eq .Values.mode "standalone") }}
+  - name: gateway
+    containerPort: {{ .Values.gateway.port }}
+    protocol: TCP
+  {{- end }}
 startupProbe:
   {{- include "rankgauge.probe" . | nindent 2 }}
   periodSeconds: 1
