@@ -25,6 +25,8 @@ import urllib.request
 
 import yaml
 
+from broker import Broker
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 TOOLS = TARGET / "deploy"
@@ -323,8 +325,8 @@ def same(written, rendered):
 def keys(_):
     """Every key of the reference configuration can be set through the chart."""
     reference = (ROOT / "config/rankgauge.yaml").read_text()
-    # Enables the examples: "#key: value" behind the key whose value is {} or [].
-    enabled = re.sub(r": (\{\}|\[\])\n((?:\s+#\S.*\n)+)", r":\n\2", reference)
+    # Enables the examples: "#key: value" behind the key whose value is {} or [], after its comments.
+    enabled = re.sub(r": (?:\{\}|\[\])\n((?:\s+# .*\n)*\s+#\S)", r":\n\1", reference)
     enabled = re.sub(r"^(\s*)#(\S)", r"\1\2", enabled, flags=re.MULTILINE)
     # Its file does not exist here.
     with tempfile.TemporaryDirectory() as folder:
@@ -375,7 +377,7 @@ def derived(update):
     text = render(CHART, "--values", OVERLAY_VALUES, "--set-file", f"gold.files.gold\\.json={gold}",
                   "--skip-tests", "--set", "podMonitor.labels=null")
     places = {
-        STANDALONE / "base/workload.yaml": ["ServiceAccount", "Deployment", "PodDisruptionBudget", "NetworkPolicy"],
+        STANDALONE / "base/workload.yaml": ["ServiceAccount", "Service", "StatefulSet", "PodDisruptionBudget", "NetworkPolicy"],
         STANDALONE / "overlays/monitoring/podmonitor.yaml": ["PodMonitor"],
     }
     rendered = comparable(text)
@@ -630,14 +632,34 @@ def cluster(_):
             require(api.objects() == [], f"{file}: helm leaves {api.objects()}")
         # A StatefulSet becomes a Deployment, and the other way round.
         helm("install", "rankgauge", CHART)
+        helm("upgrade", "rankgauge", CHART, "--values", CHART / "ci/deployment-values.yaml")
         helm("upgrade", "rankgauge", CHART, "--values", CHART / "ci/statefulset-values.yaml")
         helm("uninstall", "rankgauge")
         require(api.objects() == [], f"a changed kind leaves {api.objects()}")
 
-        helm("install", "rankgauge", CHART, "--values", OVERLAY_VALUES)
-        helm_test("rankgauge", succeeds=True)
-        helm("upgrade", "rankgauge", CHART, "--values", OVERLAY_VALUES, "--set", "config.kafka.brokrs=wrong")
-        helm_test("rankgauge", succeeds=False)
+        # A changed Secret restarts the pods with the next release.
+        run("kubectl", "create", "secret", "generic", "rankgauge-web", "--from-literal=web.yaml={}")
+        templates = []
+        for password in ["a", "a", "b"]:
+            run("kubectl", "patch", "secret", "rankgauge-web", "-p", json.dumps({"stringData": {"password": password}}))
+            helm("upgrade", "--install", "rankgauge", CHART, "--set", "web.existingSecret=rankgauge-web")
+            workload = json.loads(run("kubectl", "get", "statefulset", "rankgauge", "-o", "json"))
+            templates.append(workload["spec"]["template"]["metadata"]["annotations"]["checksum/rankgauge-secrets"])
+        require(templates[0] == templates[1] != templates[2], str(templates))
+        helm("uninstall", "rankgauge")
+        run("kubectl", "delete", "secret", "rankgauge-web")
+
+        with Broker() as broker:
+            broker.create_topics()
+            brokers = f"config.kafka.brokers=127.0.0.1:{broker.local}"
+            helm("install", "rankgauge", CHART, "--values", OVERLAY_VALUES, "--set", brokers)
+            helm_test("rankgauge", succeeds=True)
+            refused = run(tool("helm"), "upgrade", "rankgauge", CHART, "--set", "config.kafka.brokrs=wrong", "--namespace", NAMESPACE, fails=True)
+            require("brokrs" in refused, refused)
+            helm("upgrade", "rankgauge", CHART, "--values", OVERLAY_VALUES, "--set", brokers + ",config.kafka.search_topic=absent")
+            helm_test("rankgauge", succeeds=False)
+            helm("upgrade", "rankgauge", CHART, "--values", OVERLAY_VALUES, "--set", f"config.kafka.brokers=127.0.0.1:{free_port()}")
+            helm_test("rankgauge", succeeds=False)
         helm("uninstall", "rankgauge")
         run("kubectl", "delete", "pod", "rankgauge-test", "--ignore-not-found", "--now")
         require(api.objects() == [], f"helm test leaves {api.objects()}")
@@ -654,9 +676,10 @@ def cluster(_):
             require(api.objects() != [], f"{folder} installs nothing")
             # Applied again without a change.
             again = run("kubectl", "apply", "--validate=strict", "-k", folder, "--namespace", NAMESPACE)
-            # kubectl replaces the selector of a PodDisruptionBudget, and reports it as a change.
+            # kubectl replaces the selector of a PodDisruptionBudget, and the claims of a StatefulSet, to which
+            # the API server adds a status, and reports both as changes.
             changed = [line for line in again.splitlines() if not line.endswith(" unchanged")]
-            require(all(line.startswith("poddisruptionbudget") for line in changed), again)
+            require(all(line.startswith(("poddisruptionbudget", "statefulset")) for line in changed), again)
             run("kubectl", "delete", "-k", folder, "--namespace", NAMESPACE)
             require(api.objects() == [], f"{folder} leaves {api.objects()}")
 

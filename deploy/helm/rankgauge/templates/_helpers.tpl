@@ -130,6 +130,28 @@ emptyDir
 {{- end -}}
 {{- end }}
 
+{{/* Hash of the Secrets that the pods read, so that a release after a change restarts them. Empty where the cluster
+cannot be asked (helm template). */}}
+{{- define "rankgauge.secrets" -}}
+{{- $names := list .Values.web.existingSecret -}}
+{{- range .Values.env -}}
+{{- $names = append $names (dig "valueFrom" "secretKeyRef" "name" "" .) -}}
+{{- end -}}
+{{- range .Values.envFrom -}}
+{{- $names = append $names (dig "secretRef" "name" "" .) -}}
+{{- end -}}
+{{- range .Values.extraVolumes -}}
+{{- $names = append $names (dig "secret" "secretName" "" .) -}}
+{{- end -}}
+{{- $found := list -}}
+{{- range $name := $names | compact | uniq | sortAlpha -}}
+{{- with lookup "v1" "Secret" $.Release.Namespace $name -}}
+{{- $found = append $found (dict "name" $name "data" .data) -}}
+{{- end -}}
+{{- end -}}
+{{- with $found }}{{ toJson . | sha256sum }}{{ end -}}
+{{- end }}
+
 {{- define "rankgauge.hasGold" -}}
 {{- if or .Values.gold.files .Values.gold.existingConfigMap .Values.gold.existingSecret .Values.gold.existingClaim }}true{{ end -}}
 {{- end }}
