@@ -159,7 +159,7 @@ pub struct MonitoredMeasure {
 
 /// Value of a search that objectives test.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Observed<'a> {
+pub(crate) enum Observed<'a> {
     /// Latency of a stage in seconds.
     Latency(&'a str, f64),
     /// True if the search reports an error.
