@@ -281,7 +281,7 @@ impl Loaded {
                 ..(*FIXTURE.settings).clone()
             }),
             registry,
-            topics: ["search.log", "search.feedback"].map(String::from),
+            topics: ["search.log", "search.feedback"].map(String::from).to_vec(),
         };
         Self { engine, names }
     }

@@ -388,7 +388,7 @@ impl Case {
                 ..(*settings).clone()
             }),
             registry: Arc::clone(&feed.registry),
-            topics: ["search.log", "search.feedback"].map(String::from),
+            topics: ["search.log", "search.feedback"].map(String::from).into(),
         };
         let mut text = String::new();
         let mut scrape_millis = f64::INFINITY;

@@ -85,7 +85,7 @@ fn main() -> anyhow::Result<()> {
             ..(*settings).clone()
         }),
         registry: Arc::clone(&feed.registry),
-        topics: ["search.log", "search.feedback"].map(String::from),
+        topics: ["search.log", "search.feedback"].map(String::from).to_vec(),
     };
     // The buffer has room for the last exposition, as that of the listener.
     let exposition = |snapshot: &Snapshot, capacity: usize| {

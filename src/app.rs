@@ -382,7 +382,7 @@ fn names(config: &Config, registry: Arc<Registry>) -> Names {
     Names {
         settings: Arc::new(config.engine.clone()),
         registry,
-        topics: [kafka.search_topic.clone(), kafka.feedback_topic.clone()],
+        topics: kafka.names(),
     }
 }
 

@@ -106,7 +106,7 @@ impl Trial {
             names: Names {
                 settings: Arc::clone(&settings),
                 registry,
-                topics: ["search", "feedback"].map(str::to_owned),
+                topics: ["search", "feedback"].map(str::to_owned).into(),
             },
             settings,
             engine,

@@ -244,7 +244,9 @@ fn reader(tree: Tree, problems: Vec<Problem>) -> Reader {
 
 fn read(reader: &mut Reader) -> Config {
     let kafka = kafka::read(reader);
-    let mut engine = engine::read(reader, kafka.has_feedback());
+    let registry = registry::read(reader);
+    let (formats, mappings) = formats::read(reader, registry.is_some(), kafka.topics());
+    let mut engine = engine::read(reader, kafka.topics());
     let workers = reader.get(&keys::WORKERS);
     let elements = reader.sections(&keys::TARGETS);
     let targets = judging::targets(reader, &elements, &engine.measures);
@@ -257,8 +259,6 @@ fn read(reader: &mut Reader) -> Config {
     feedback::default_guardrails(reader, &mut engine);
     let metrics_listen = reader.get(&keys::METRICS_LISTEN);
     let admin_listen = reader.get(&keys::ADMIN_LISTEN);
-    let registry = registry::read(reader);
-    let (formats, mappings) = formats::read(reader, registry.is_some());
     let gateway = gateway::read(reader);
     let listeners = [
         (&keys::METRICS_LISTEN.path, Some(metrics_listen)),

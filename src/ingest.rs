@@ -521,7 +521,7 @@ fn process<M: Message + Debug>(
             && !rejected.is_read_again
             && rejected.rejection.is_whole_record
         {
-            letters.send(rejected.kind, message, &rejected.rejection);
+            letters.send(consumer.kind_of(message), message, &rejected.rejection);
         }
         rejected
     });

@@ -17,6 +17,7 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::registry::Blocking;
 use rankgauge_core::decode::Encoded;
+use rankgauge_core::engine::position::FeedbackTopic;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_kafka::Error;
@@ -131,11 +132,14 @@ fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> 
             Err(problem) => findings.push(unavailable(&problem, "as many partitions as the other")),
         }
     }
-    if let (Some(searches), false) = (counts[0], kafka.has_feedback()) {
-        let text = format!(
-            "{} has {searches} partitions; there is no feedback topic",
-            kafka.search_topic
-        );
+    let of_feedback = match kafka.topics().feedback {
+        FeedbackTopic::Own => None,
+        FeedbackTopic::Shared => Some("it has the feedback, too"),
+        FeedbackTopic::None => Some("there is no feedback topic"),
+    };
+    if let (Some(partitions), Some(of_feedback)) = (counts[0], of_feedback) {
+        let topic = &kafka.search_topic;
+        let text = format!("{topic} has {partitions} partitions; {of_feedback}");
         findings.push(Finding::ok("topics", text));
     }
     if let [Some(searches), Some(feedback)] = counts {

@@ -166,7 +166,8 @@ impl<'a> Describer<'a> {
             has_gold_texts: self.gold.has_texts(),
         };
         let mut is_empty = true;
-        let mut place_and_emit = |line: Line| {
+        let kind_of_rejected = formats.probable_kind(kind, payload);
+        let mut place_and_emit = |kind: Kind, line: Line| {
             is_empty = false;
             emit(&Line {
                 kind: kind.name(),
@@ -177,14 +178,15 @@ impl<'a> Describer<'a> {
             });
         };
         let decoded = formats.events(kind, record, &acceptance, &mut |event| {
-            place_and_emit(match event {
-                Ok(EventRef::Search(search)) => self.search(search, now),
-                Ok(EventRef::Feedback(feedback)) => self.feedback(feedback, now),
-                Err(rejection) => rejected(payload, &rejection),
-            });
+            let (kind, line) = match event {
+                Ok(EventRef::Search(search)) => (Kind::Search, self.search(search, now)),
+                Ok(EventRef::Feedback(feedback)) => (Kind::Feedback, self.feedback(feedback, now)),
+                Err(rejection) => (kind_of_rejected, rejected(payload, &rejection)),
+            };
+            place_and_emit(kind, line);
         });
         match decoded {
-            Err(rejection) => place_and_emit(rejected(payload, &rejection)),
+            Err(rejection) => place_and_emit(kind_of_rejected, rejected(payload, &rejection)),
             Ok(counts) if is_empty => emit(&Line {
                 kind: kind.name(),
                 outcome: if counts.ignored > 0 {

@@ -53,6 +53,7 @@ pub(super) fn run(input: &[u8]) {
     let options = ReadOptions {
         order,
         scores: choice(input, &[true, false]),
+        has_feedback: choice(input, &[true, false]),
         ignore_identical_ids: choice(input, &[true, false]),
         ..ReadOptions::new(limits)
     };

@@ -30,7 +30,8 @@ pub(super) struct Replay {
     /// Files of search events, one JSON object per line; each file is one partition.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     search: Vec<PathBuf>,
-    /// Files of feedback events; the first belongs to the first search file, and so on.
+    /// Files of feedback events; the first belongs to the first search file, and so on. None, if one topic
+    /// has both kinds.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     feedback: Vec<PathBuf>,
     /// Finalise the searches and the feedback that are pending at the end of the files, as if every
@@ -73,6 +74,11 @@ pub(super) fn run(arguments: &Replay) -> Result<(), Failure> {
     let config = arguments.settings.load()?;
     let _log = logging::start(&config)?;
     let (searches, feedback) = (arguments.search.len(), arguments.feedback.len());
+    if feedback > 0 && config.formats.is_shared {
+        return Err(Failure::Usage(anyhow!(
+            "kafka.search_topic is the topic of both kinds: name its files with --search alone"
+        )));
+    }
     if feedback > 0 && feedback != searches {
         return Err(Failure::Usage(anyhow!(
             "{searches} search files and {feedback} feedback files: each search file needs one \
@@ -109,10 +115,7 @@ impl Replay {
         let names = Names {
             settings,
             registry,
-            topics: [
-                config.kafka.search_topic.clone(),
-                config.kafka.feedback_topic.clone(),
-            ],
+            topics: config.kafka.names(),
         };
         let snapshot = engine.snapshot();
         let text = match self.format {

@@ -9,13 +9,14 @@ use super::reader::Reader;
 use super::units::format_duration;
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::{Price, PriceTable};
+use rankgauge_core::engine::position::{FeedbackTopic, Topics};
 use rankgauge_core::engine::settings::{Detection, SYNTHETIC, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, UserMeasure};
 
 /// Reads the settings. Without feedback, default measures that need it are left out.
-pub(super) fn read(reader: &mut Reader, has_feedback: bool) -> Settings {
-    let measures = judging::measures(reader, has_feedback);
+pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
+    let measures = judging::measures(reader, topics.feedback != FeedbackTopic::None);
     let mut slices = judging::slices(reader);
     let experiments = feedback::experiments(reader, &mut slices, &measures);
     // Synthetic searches are always a slice. Without any, it has no series.
@@ -24,6 +25,7 @@ pub(super) fn read(reader: &mut Reader, has_feedback: bool) -> Settings {
     }
     let weights = feedback::weights(reader);
     let settings = Settings {
+        topics,
         slices,
         judging: judging::rules(reader, &measures),
         measures,

@@ -14,17 +14,29 @@ use rankgauge_core::decode::otlp::{Mapping, Source};
 use rankgauge_core::decode::schema::{Schema, SchemaCache, Schemas, Source as SchemaSource};
 use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::decode::{Format, Formats};
+use rankgauge_core::engine::position::{FeedbackTopic, Topics};
 use rankgauge_core::event::Kind;
 
 /// Formats of both topics, and all mappings by name. `has_registry` is true if there is a schema registry.
+/// With a shared topic, both kinds have the format of the search topic.
 pub(super) fn read(
     reader: &mut Reader,
     has_registry: bool,
+    topics: Topics,
 ) -> (Formats, BTreeMap<String, Arc<Mapped>>) {
     let cache = has_registry.then(Arc::<SchemaCache>::default);
     let own = own(reader, cache.as_ref());
     let (search, search_mapping) = format(reader, Kind::Search, &own);
-    let (feedback, feedback_mapping) = format(reader, Kind::Feedback, &own);
+    let is_shared = topics.feedback == FeedbackTopic::Shared;
+    if is_shared {
+        check_shared(reader, search_mapping.as_deref());
+    }
+    let has_own_format = !is_shared || reader.is_written(&keys::FEEDBACK_FORMAT.path);
+    let (feedback, feedback_mapping) = if has_own_format {
+        format(reader, Kind::Feedback, &own)
+    } else {
+        (search, search_mapping.clone())
+    };
     let formats = Formats {
         search,
         feedback,
@@ -34,10 +46,36 @@ pub(super) fn read(
         },
         otlp: mapping(reader),
         mapped: [search_mapping, feedback_mapping],
+        is_shared,
     };
     let mappings = own.into_iter();
     let mappings = mappings.filter_map(|(name, mapped)| Some((name, mapped?)));
     (formats, mappings.collect())
+}
+
+/// Reports a topic of both kinds whose records have two formats, or no condition that separates them.
+fn check_shared(reader: &mut Reader, mapped: Option<&Mapped>) {
+    let [search, feedback] = [&keys::SEARCH_FORMAT, &keys::FEEDBACK_FORMAT];
+    if reader.is_written(&feedback.path) && reader.get(feedback) != reader.get(search) {
+        let text = "the topic of both kinds has one format; remove kafka.feedback_format";
+        reader.conflict(&[&feedback.path, &search.path], text);
+    }
+    let Some(mapped) = mapped else { return };
+    if !mapped.maps(Kind::Feedback) {
+        let text = format!(
+            "\"{0}\" maps no feedback events, and the topic has both kinds; add \
+             formats.{0}.mapping.feedback",
+            mapped.name()
+        );
+        reader.problem(&search.path, text);
+    } else if !mapped.is_selective(Kind::Search) {
+        let text = format!(
+            "\"{0}\" takes every record for a search, and the topic has both kinds; add \
+             formats.{0}.mapping.search.when",
+            mapped.name()
+        );
+        reader.problem(&search.path, text);
+    }
 }
 
 /// Format of the topic of a kind, with its mapping.

@@ -25,15 +25,6 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         group_protocol: reader.get(&keys::GROUP_PROTOCOL),
         properties: properties(reader),
     };
-    if kafka.search_topic == kafka.feedback_topic {
-        reader.conflict(
-            &[&keys::FEEDBACK_TOPIC.path, &keys::SEARCH_TOPIC.path],
-            format!(
-                "\"{}\" is the search topic and the feedback topic",
-                kafka.search_topic
-            ),
-        );
-    }
     if let Some(topic) = &kafka.dead_letter_topic
         && [&kafka.search_topic, &kafka.feedback_topic].contains(&topic)
     {

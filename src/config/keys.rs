@@ -96,8 +96,8 @@ keys! {
     /// (or session_id) as key: a search and its feedback must reach the same worker.
     SEARCH_TOPIC: Checked<String> = "kafka.search_topic", checked(values::topic),
         default "search.log";
-    /// Topic of feedback events, or none for a system without feedback. Measures that need feedback are
-    /// then not computed.
+    /// Topic of feedback events: another one, the search topic (its records are then of both kinds), or none
+    /// for a system without feedback. Measures that need feedback are then not computed.
     FEEDBACK_TOPIC: Checked<String> = "kafka.feedback_topic", checked(values::topic),
         default "search.feedback";
     /// Record format of the search topic: native (docs/events.md), ubi (User Behavior Insights, as written
@@ -105,7 +105,7 @@ keys! {
     /// Collector's Kafka exporter: docs/connect/opentelemetry.md), or a name of the section formats
     /// (records of your own: docs/connect/own-records.md).
     SEARCH_FORMAT: Checked<String> = "kafka.search_format", TEXT, default "native";
-    /// Record format of the feedback topic, as above.
+    /// Record format of the feedback topic, as above. If it is the search topic, it has that format.
     FEEDBACK_FORMAT: Checked<String> = "kafka.feedback_format", TEXT, default "native";
     /// Dead-letter topic. Records that cannot be decoded are sent to it unchanged, with headers for
     /// reason, detail, topic, partition and offset. Without it they are only counted. It has to exist.

@@ -59,11 +59,28 @@ pub fn from_files(
         formats: &formats,
         ..wire
     };
-    let files = [(Kind::Feedback, feedback), (Kind::Search, searches)];
-    source::from_files(files, wire.limits.record_bytes, &mut |record| {
-        decode(record, wire, take);
-        true
-    })
+    let limit = wire.limits.record_bytes;
+    for wanted in passes(wire.formats) {
+        let files = match wanted {
+            // Files of both kinds are read once for each kind.
+            Some(_) => [(Kind::Search, searches), (Kind::Feedback, feedback)],
+            None => [(Kind::Feedback, feedback), (Kind::Search, searches)],
+        };
+        source::from_files(files, limit, &mut |record| {
+            decode(record, wire, wanted, take);
+            true
+        })?;
+    }
+    Ok(())
+}
+
+/// Kinds of events of each pass over the records; `None` for all.
+fn passes(formats: &Formats) -> Vec<Option<Kind>> {
+    if formats.is_shared {
+        vec![Some(Kind::Feedback), Some(Kind::Search)]
+    } else {
+        vec![None]
+    }
 }
 
 /// Passes to `take` all feedback, then all searches, that were written to the topics during the
@@ -79,15 +96,34 @@ pub fn from_kafka(
 ) -> Result<(), SourceError> {
     let since = From::Time(wall_now().as_event_time().minus(Millis::from(last)));
     let order = Until::Present([Kind::Feedback, Kind::Search]);
-    source::from_kafka(settings, since, order, &|| false, &mut |record| {
-        decode(record, wire, take);
-        true
-    })
+    for wanted in passes(wire.formats) {
+        source::from_kafka(settings, since, order, &|| false, &mut |record| {
+            decode(record, wire, wanted, take);
+            true
+        })?;
+    }
+    Ok(())
 }
 
-/// Decodes one record and passes it to `take`.
-fn decode(record: RawRecord<'_>, wire: Wire<'_>, take: &mut dyn FnMut(Record<'_>)) {
-    let kind = record.kind;
+/// Decodes one record, and passes its events to `take`, if they are of the kind that is `wanted`.
+/// Rejected records count as searches if the kind is not known.
+fn decode(
+    record: RawRecord<'_>,
+    wire: Wire<'_>,
+    wanted: Option<Kind>,
+    take: &mut dyn FnMut(Record<'_>),
+) {
+    let take = &mut |event: Record<'_>| {
+        let kind = match event {
+            Record::Search(_) => Kind::Search,
+            Record::Feedback(_) => Kind::Feedback,
+            Record::Rejected { kind, .. } => kind,
+        };
+        if wanted.is_none_or(|wanted| wanted == kind) {
+            take(event);
+        }
+    };
+    let kind = wire.formats.probable_kind(record.kind, record.payload);
     let reject = |take: &mut dyn FnMut(Record<'_>), why: Rejection| {
         let place = record.to_string();
         debug!(place, error = why.to_string(), "record rejected");
@@ -97,13 +133,16 @@ fn decode(record: RawRecord<'_>, wire: Wire<'_>, take: &mut dyn FnMut(Record<'_>
         limits: *wire.limits,
         has_gold_texts: false,
     };
-    let decoded = wire
-        .formats
-        .events(kind, &record, &acceptance, &mut |event| match event {
+    let decoded = wire.formats.events(
+        record.kind,
+        &record,
+        &acceptance,
+        &mut |event| match event {
             Ok(EventRef::Search(search)) => take(Record::Search(search)),
             Ok(EventRef::Feedback(feedback)) => take(Record::Feedback(feedback)),
             Err(why) => reject(take, why),
-        });
+        },
+    );
     if let Err(why) = decoded {
         reject(take, why);
     }

@@ -42,6 +42,13 @@ impl EngineMember {
         self.publisher.take_durable_changed()
     }
 
+    /// Publishes the number of assigned partitions.
+    fn note_assigned(&self) {
+        let places = self.engine.partitions();
+        let numbers: BTreeSet<i32> = places.into_iter().map(|(number, _)| number).collect();
+        self.context.view().assigned(numbers.len());
+    }
+
     /// Counts records as lost.
     fn lose(&mut self, lost: &[&Lost]) {
         for it in lost {
@@ -59,12 +66,9 @@ impl EngineMember {
     /// hours before its searches. All, while too many dead-letter records are outstanding.
     pub(super) fn to_pause(&self) -> BTreeSet<(i32, Kind)> {
         if self.outstanding.is_full() {
-            let partitions = self.engine.partitions().into_iter();
-            partitions
-                .flat_map(|partition| Kind::ALL.map(|kind| (partition, kind)))
-                .collect()
+            self.engine.partitions()
         } else {
-            self.engine.topics_to_pause().into_iter().collect()
+            self.engine.topics_to_pause()
         }
     }
 }
@@ -86,14 +90,6 @@ impl Member for EngineMember {
                 partition,
                 records: u64::try_from(left).unwrap_or(0),
             });
-            if !self.context.kafka().has_feedback() {
-                // A topic that does not exist is idle: it must not hold the watermark back.
-                self.engine.apply(Input::Lag {
-                    kind: Kind::Feedback,
-                    partition,
-                    records: 0,
-                });
-            }
         }
     }
 
@@ -102,7 +98,7 @@ impl Member for EngineMember {
         for (partition, resume) in starts {
             self.engine.apply(Input::Assigned { partition, resume });
         }
-        self.context.view().assigned(self.engine.partitions().len());
+        self.note_assigned();
         // A move by an operator holds at once. Other losses are found again if the process ends before
         // their count is durable.
         let (moved, others): (Vec<&Lost>, Vec<&Lost>) =
@@ -159,6 +155,6 @@ impl Member for EngineMember {
                 partition: *partition,
             });
         }
-        self.context.view().assigned(self.engine.partitions().len());
+        self.note_assigned();
     }
 }

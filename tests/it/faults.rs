@@ -58,7 +58,7 @@ fn engine(config: &Config) -> (Engine, Names) {
     let names = Names {
         settings,
         registry,
-        topics: ["search.log".into(), "search.feedback".into()],
+        topics: vec!["search.log".into(), "search.feedback".into()],
     };
     (engine, names)
 }

@@ -71,7 +71,7 @@ fn replayed(folder: &Path) -> Vec<Sample> {
     let names = Names {
         settings,
         registry,
-        topics: [config.kafka.search_topic, config.kafka.feedback_topic],
+        topics: config.kafka.names(),
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall_now(), &mut sink);

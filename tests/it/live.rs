@@ -25,6 +25,7 @@ mod page;
 mod prometheus;
 mod recovery;
 mod secure;
+mod shared_topic;
 mod shutdown;
 mod soak;
 mod stalled;

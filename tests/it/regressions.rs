@@ -138,7 +138,9 @@ fn exposition_of_the_demo_is_at_most_half_of_that_with_rolling_scores_of_slices(
                 ..config.engine.clone()
             }),
             registry: Arc::clone(&registry),
-            topics: ["search.log", "search.feedback"].map(str::to_owned),
+            topics: ["search.log", "search.feedback"]
+                .map(str::to_owned)
+                .to_vec(),
         };
         let mut sink = Text::with_capacity(1 << 20);
         collect(&snapshot, &names, WallTime(0), &mut sink);

@@ -178,7 +178,7 @@ fn exposed(case: &Path, formats: &Formats, searches: PathBuf, feedback: PathBuf)
     let names = Names {
         settings,
         registry,
-        topics: [config.kafka.search_topic, config.kafka.feedback_topic],
+        topics: config.kafka.names(),
     };
     let mut sink = Json::default();
     collect(&engine.snapshot(), &names, wall, &mut sink);

@@ -15,6 +15,7 @@ pub mod schema;
 pub mod ubi;
 mod wire;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -81,6 +82,8 @@ pub struct Formats {
     pub otlp: otlp::Mapping,
     /// Mappings of the search topic and of the feedback topic.
     pub mapped: [Option<Arc<Mapped>>; 2],
+    /// True if the records of the search topic are searches or feedback. Both formats are the same.
+    pub is_shared: bool,
 }
 
 /// Parts of a record around its payload.
@@ -171,6 +174,7 @@ impl Formats {
         },
         otlp: otlp::Mapping::EMPTY,
         mapped: [None, None],
+        is_shared: false,
     };
 
     /// Formats of files whose lines are records: messages of Protocol Buffers are no lines, and their
@@ -200,6 +204,22 @@ impl Formats {
         }
     }
 
+    /// Kind of the event that a record seems to hold, if its topic has both kinds. `kind` is that of the
+    /// topic.
+    pub fn probable_kind(&self, kind: Kind, payload: &[u8]) -> Kind {
+        let has = |name: &str| memchr::memmem::find(payload, name.as_bytes()).is_some();
+        let is_feedback = match self.of(kind) {
+            Format::Native => !has("\"results\""),
+            Format::Ubi => has("\"action_name\""),
+            Format::OtlpProto | Format::OtlpJson | Format::Mapped => false,
+        };
+        if self.is_shared && is_feedback {
+            Kind::Feedback
+        } else {
+            kind
+        }
+    }
+
     /// Decodes a record as far as it is a single event.
     ///
     /// # Errors
@@ -211,6 +231,28 @@ impl Formats {
         limits: &Limits,
     ) -> Result<Decoded<'a>, Rejection> {
         let record = record.into();
+        if !self.is_shared {
+            return self.event_of(kind, record, limits);
+        }
+        let first = self.probable_kind(kind, record.payload);
+        let decoded = self.event_of(first, record, limits);
+        match (self.of(kind), &decoded) {
+            // The members may be those of the other kind in spite of what they contain.
+            (Format::Native | Format::Ubi, Err(_)) => {
+                let other = self.event_of(first.other(), record, limits);
+                if other.is_ok() { other } else { decoded }
+            }
+            (Format::Mapped, Ok(Decoded::Ignored)) => self.event_of(first.other(), record, limits),
+            _ => decoded,
+        }
+    }
+
+    fn event_of<'a>(
+        &'a self,
+        kind: Kind,
+        record: Encoded<'a>,
+        limits: &Limits,
+    ) -> Result<Decoded<'a>, Rejection> {
         let payload = record.payload;
         let event = match (self.of(kind), kind) {
             (Format::Native, Kind::Search) => native::search(payload, limits).map(Event::Search),
@@ -265,13 +307,44 @@ impl Formats {
         visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
     ) -> Result<RecordCounts, Rejection> {
         let record = record.into();
-        let decoded = self.decode(kind, record, acceptance, visit);
+        let decoded = match self.of(kind) {
+            Format::OtlpProto | Format::OtlpJson | Format::Mapped if self.is_shared => {
+                self.decode_both(record, acceptance, visit)
+            }
+            _ => self.decode(kind, record, acceptance, visit),
+        };
         decoded.map_err(|rejection| match self.mapped(kind) {
             Ok(mapped) if self.of(kind) == Format::Mapped => {
                 mapped.explained(record.payload, rejection)
             }
             _ => framing::explained(record.payload, rejection),
         })
+    }
+
+    /// Decodes the searches and the feedback of a record.
+    fn decode_both(
+        &self,
+        record: Encoded<'_>,
+        acceptance: &Acceptance,
+        visit: &mut dyn FnMut(Result<EventRef<'_>, Rejection>),
+    ) -> Result<RecordCounts, Rejection> {
+        let has_events = Cell::new(false);
+        let mut visit = |event: Result<EventRef<'_>, Rejection>| {
+            has_events.set(true);
+            visit(event);
+        };
+        let mut counts = self.decode(Kind::Search, record, acceptance, &mut visit)?;
+        let feedback = self.decode(Kind::Feedback, record, acceptance, &mut visit);
+        match feedback {
+            Ok(feedback) => {
+                counts.evaluations = feedback.evaluations;
+                // An event that either mapping selects is not ignored.
+                counts.ignored = counts.ignored.min(feedback.ignored);
+            }
+            Err(rejection) if has_events.get() => visit(Err(rejection.of_one_event())),
+            Err(rejection) => return Err(rejection),
+        }
+        Ok(counts)
     }
 
     fn decode(

@@ -30,6 +30,7 @@ mod local_registry;
 pub mod means;
 pub mod money;
 pub mod partition;
+pub mod position;
 mod preparation;
 mod progress;
 pub mod read_model;
@@ -48,7 +49,7 @@ pub mod units;
 pub mod watermark;
 pub mod window;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,10 +64,11 @@ use evidence::Observation;
 use family::Family;
 use fixed::Nano;
 use id::Target;
-pub use input::{Input, Position, RecordInput};
+pub use input::{Input, RecordInput};
 use join::Effect;
 use local_registry::LocalRegistry;
 use partition::{CommitPoint, Partition, Resume};
+pub use position::Position;
 pub use preparation::MAX_GROUP;
 use preparation::{Preparation, Prepared};
 use receipt::OpenRecord;
@@ -74,7 +76,7 @@ use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
 use segment::SliceValues;
 use settings::{Rolling, Settings};
-use snapshot::{Memory, PartitionStatus, Snapshot};
+use snapshot::{Memory, Snapshot};
 use totals::Totals;
 use watermark::ClockSettings;
 use window::Progress;
@@ -265,12 +267,11 @@ impl Engine {
         match input {
             Input::Tick { wall, others } => self.tick(wall, others),
             Input::Assigned { partition, resume } => {
-                self.revoke(partition);
                 for kind in Kind::ALL {
                     let lost = resume.lost_pending[kind.index()];
                     self.totals.events.lost(kind, lost);
                 }
-                self.insert_partition(partition, resume);
+                self.assign(partition, resume);
             }
             Input::Revoked { partition } => self.revoke(partition),
             Input::Lag {
@@ -280,7 +281,7 @@ impl Engine {
             } => {
                 let wall = self.wall;
                 if let Some(index) = self.find(partition) {
-                    self.partitions[index].update_lag(kind, records, wall);
+                    self.partitions[index].update_lag(kind, partition, records, wall);
                 }
             }
             Input::Lost {
@@ -331,6 +332,19 @@ impl Engine {
         index
     }
 
+    /// Adds an assigned partition.
+    fn assign(&mut self, partition: i32, resume: Resume) {
+        if let Some(index) = self.find(partition) {
+            let known = &mut self.partitions[index];
+            if !known.contains(partition) {
+                known.add(partition, resume);
+                return;
+            }
+            self.revoke(partition);
+        }
+        self.insert_partition(partition, resume);
+    }
+
     fn revoke(&mut self, partition: i32) {
         if let Some(index) = self.find(partition) {
             self.joined -= self.partitions.remove(index).join.bytes();
@@ -342,8 +356,11 @@ impl Engine {
         self.partitions.iter().any(Partition::is_catching_up)
     }
 
-    /// Returns the position of a partition.
+    /// Returns the position of a partition. All partitions that are joined with each other have one.
     fn find(&self, partition: i32) -> Option<usize> {
+        if self.settings.topics.join == position::Join::All {
+            return (!self.partitions.is_empty()).then_some(0);
+        }
         let found = self
             .partitions
             .binary_search_by_key(&partition, |it| it.number);
@@ -369,21 +386,21 @@ impl Engine {
         }
     }
 
-    /// Returns the topic to pause in each partition, to limit memory use. A topic is paused if its
-    /// newest event is more than a feedback window newer than the other topic's and the other topic
-    /// has records left, or while only the other topic is still being replayed.
-    pub fn topics_to_pause(&self) -> BTreeMap<i32, Kind> {
-        let leader = |partition: &Partition| {
-            Some((partition.number, partition.leader(self.feedback_window)?))
-        };
-        self.partitions.iter().filter_map(leader).collect()
+    /// Returns the topic partitions to pause, to limit memory use. One is paused if its newest event is
+    /// more than a feedback window newer than that of another one that is joined with it and has records
+    /// left, or while only the other one is still being replayed.
+    pub fn topics_to_pause(&self) -> BTreeSet<(i32, Kind)> {
+        let partitions = self.partitions.iter();
+        partitions
+            .flat_map(|partition| partition.leaders(self.feedback_window))
+            .collect()
     }
 
     /// Returns true if the record at this position must be deferred: its partition was taken over,
     /// and the other topic is still being replayed.
     pub fn must_defer(&self, kind: Kind, at: Position) -> bool {
         let partition = self.find(at.partition);
-        partition.is_some_and(|index| self.partitions[index].must_defer(kind, at.offset))
+        partition.is_some_and(|index| self.partitions[index].must_defer(kind, at))
     }
 
     /// Takes the effects that belong to no single record.
@@ -391,14 +408,14 @@ impl Engine {
         std::mem::take(&mut self.effects)
     }
 
-    /// Returns the assigned partitions.
-    pub fn partitions(&self) -> Vec<i32> {
-        self.partitions.iter().map(|it| it.number).collect()
+    /// Returns the assigned topic partitions, each with the kind of its topic.
+    pub fn partitions(&self) -> BTreeSet<(i32, Kind)> {
+        self.partitions.iter().flat_map(Partition::places).collect()
     }
 
     /// Returns the next expected offset of an assigned partition; `None` if it is not known.
     pub fn next_offset(&self, kind: Kind, partition: i32) -> Option<i64> {
-        self.partitions[self.find(partition)?].next_offset(kind)
+        self.partitions[self.find(partition)?].next_offset(kind, partition)
     }
 
     /// Time without records after which a topic no longer holds its partition back.
@@ -416,14 +433,7 @@ impl Engine {
                 .min(),
             // Windows hold searches. Feedback that is newer must not advance their end beyond the
             // watermark.
-            newest: self
-                .partitions
-                .iter()
-                .filter_map(|partition| {
-                    let clock = &partition.clock;
-                    clock.newest_of(Kind::Search).or_else(|| clock.newest())
-                })
-                .max()?,
+            newest: self.partitions.iter().filter_map(Partition::newest).max()?,
         })
     }
 
@@ -435,11 +445,6 @@ impl Engine {
                 *sum += u64::try_from(part).unwrap_or(u64::MAX);
             }
         }
-        let status = |state: &Partition| PartitionStatus {
-            partition: state.number,
-            watermark: state.watermark,
-            lag: state.lag,
-        };
         Snapshot {
             wall: Some(self.wall),
             pending,
@@ -448,7 +453,11 @@ impl Engine {
                 totals: u64::try_from(self.counted).unwrap_or(u64::MAX),
                 limit: u64::try_from(self.settings.memory).unwrap_or(u64::MAX),
             },
-            partitions: self.partitions.iter().map(status).collect(),
+            partitions: self
+                .partitions
+                .iter()
+                .flat_map(Partition::statuses)
+                .collect(),
             progress: self.progress(),
             series: self.names.shared().series_counts(),
             totals: self.totals.summed(),
@@ -466,14 +475,14 @@ impl Engine {
             return outcome;
         }
         let partition = &mut self.partitions[index];
-        partition.clock.observe(Kind::Feedback, feedback.ts);
+        partition.observe(Kind::Feedback, at.partition, feedback.ts);
         let (join, effects) = (&mut partition.join, &mut self.scratch.effects);
         match target {
             Some(Target::Search(search)) => {
-                join.add_feedback(search, feedback, at.offset, fresh, effects);
+                join.add_feedback(search, feedback, at, fresh, effects);
             }
             Some(Target::Session(session)) => {
-                join.add_session_feedback(session, feedback, at.offset, fresh, effects);
+                join.add_session_feedback(session, feedback, at, fresh, effects);
             }
             None => {}
         }

@@ -40,6 +40,15 @@ impl Kind {
         self as usize
     }
 
+    /// The other kind.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Search => Self::Feedback,
+            Self::Feedback => Self::Search,
+        }
+    }
+
     /// Label value: `search` or `feedback`.
     pub fn name(self) -> &'static str {
         match self {

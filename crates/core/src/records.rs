@@ -49,7 +49,11 @@ pub fn apply<'a, R: Into<Encoded<'a>>>(
             }
             Ok(Decoded::Ignored) => Content::Ignored,
             Ok(Decoded::Several) => Content::Several(record),
-            Err(rejection) => Content::Rejected(rejection),
+            Err(rejection) => {
+                let kind = formats.probable_kind(kind, record.payload);
+                let content = Content::Rejected(rejection);
+                return Record { kind, at, content };
+            }
         };
         Record { kind, at, content }
     });

@@ -9,6 +9,7 @@ use rdkafka::config::{NativeClientConfig, RDKafkaLogLevel};
 use rdkafka::consumer::BaseConsumer;
 use rdkafka::error::KafkaResult;
 
+use rankgauge_core::engine::position::{FeedbackTopic, Join, Topics};
 use rankgauge_core::event::Kind;
 
 use crate::Error;
@@ -26,7 +27,7 @@ pub struct Settings {
     pub group_id: String,
     /// Topic of search events.
     pub search_topic: String,
-    /// Topic of feedback events, never the search topic; [`NO_TOPIC`] without feedback.
+    /// Topic of feedback events, which can be the search topic; [`NO_TOPIC`] without feedback.
     pub feedback_topic: String,
     /// Topic for records that cannot be decoded; without it they are only counted.
     pub dead_letter_topic: Option<String>,
@@ -241,21 +242,38 @@ impl Settings {
         }
     }
 
-    /// Kinds of events that are read.
-    pub fn kinds(&self) -> &'static [Kind] {
-        if self.has_feedback() {
-            &Kind::ALL
+    /// Topics of the events.
+    pub fn topics(&self) -> Topics {
+        let feedback = if self.feedback_topic == NO_TOPIC {
+            FeedbackTopic::None
+        } else if self.feedback_topic == self.search_topic {
+            FeedbackTopic::Shared
         } else {
-            &[Kind::Search]
+            FeedbackTopic::Own
+        };
+        Topics {
+            feedback,
+            join: Join::Partition,
         }
     }
 
-    /// Returns true if there is a feedback topic.
-    pub fn has_feedback(&self) -> bool {
-        self.feedback_topic != NO_TOPIC
+    /// Kinds of the topics that are read. A topic of both kinds is the search topic.
+    pub fn kinds(&self) -> &'static [Kind] {
+        self.topics().kinds()
     }
 
-    /// Kind of events in `topic`, which must be one of the two topics.
+    /// Returns true if there is feedback.
+    pub fn has_feedback(&self) -> bool {
+        self.topics().feedback != FeedbackTopic::None
+    }
+
+    /// Names of the topics that are read, in the order of [`Self::kinds`].
+    pub fn names(&self) -> Vec<String> {
+        let names = self.kinds().iter().map(|kind| self.topic(*kind));
+        names.map(str::to_owned).collect()
+    }
+
+    /// Kind of `topic`, which must be one of the topics.
     pub fn kind_of(&self, topic: &str) -> Kind {
         if topic == self.search_topic {
             Kind::Search

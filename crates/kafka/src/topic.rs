@@ -41,7 +41,7 @@ pub(crate) fn matching_partitions<C: ClientContext>(
     wait: Duration,
 ) -> Result<usize, Error> {
     let search = partitions(client, settings, &settings.search_topic, wait)?;
-    if !settings.has_feedback() {
+    if settings.kinds().len() == 1 {
         return Ok(search);
     }
     let feedback = partitions(client, settings, &settings.feedback_topic, wait)?;

@@ -77,11 +77,18 @@ pub struct Names {
     pub settings: Arc<Settings>,
     /// Registry that numbers the series in the tables of the snapshot.
     pub registry: Arc<Registry>,
-    /// Names of the topics, in the order of [`Kind::index`].
-    pub topics: [String; 2],
+    /// Names of the topics that are read, in the order of [`Kind::index`]. Without a topic of feedback
+    /// alone, it is one.
+    pub topics: Vec<String>,
 }
 
 impl Names {
+    /// Name of the topic with events of a kind.
+    pub fn topic(&self, kind: Kind) -> &str {
+        let topic = self.topics.get(self.settings.topics.of(kind).index());
+        topic.map_or("none", String::as_str)
+    }
+
     /// Values of a snapshot by name.
     pub fn read<'a>(&'a self, snapshot: &'a Snapshot) -> ReadModel<'a> {
         ReadModel::new(snapshot, &self.settings, &self.registry)
@@ -119,7 +126,7 @@ pub fn collect_memory(snapshot: &Snapshot, sink: &mut dyn Sink) {
 struct View<'a> {
     model: &'a ReadModel<'a>,
     settings: &'a Settings,
-    topics: &'a [String; 2],
+    topics: &'a [String],
     /// Labels of the measures, in the order of the settings.
     measures: Vec<Labels<'a>>,
     /// Series of scores with their labels, by number.

@@ -348,19 +348,14 @@ impl ProcessMetrics {
     pub fn encode(
         &self,
         published: &Published,
-        topics: &[String; 2],
+        topics: &[String],
         now: WallTime,
     ) -> Result<String, Error> {
         encode(&self.families(published, topics, now))
     }
 
     /// The counters and gauges as samples.
-    pub fn samples(
-        &self,
-        published: &Published,
-        topics: &[String; 2],
-        now: WallTime,
-    ) -> Vec<Sample> {
+    pub fn samples(&self, published: &Published, topics: &[String], now: WallTime) -> Vec<Sample> {
         let families = self.families(published, topics, now);
         let samples = families.iter().flat_map(|family| {
             family.get_metric().iter().filter_map(|metric| {
@@ -383,7 +378,7 @@ impl ProcessMetrics {
     fn families(
         &self,
         published: &Published,
-        topics: &[String; 2],
+        topics: &[String],
         now: WallTime,
     ) -> Vec<MetricFamily> {
         let mut partitions = 0;

@@ -10,6 +10,7 @@ use anyhow::anyhow;
 use crate::cli::failure::Failure;
 use crate::config::Config;
 use crate::ingest::replay::replay;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, ScoreSeries};
 use rankgauge_core::engine::scores::Tally;
 use rankgauge_core::engine::settings::Detection;
@@ -70,6 +71,10 @@ pub(super) fn behaviour(
     settings.slices = by.to_vec();
     settings.experiments = Vec::new();
     settings.detection = Detection::default();
+    if config.formats.is_shared {
+        // The feedback on a run lies in any file.
+        settings.topics.join = Join::All;
+    }
     let settings = Arc::new(settings);
     let mut behaviour = Vec::new();
     for (position, (path, name)) in runs.iter().enumerate() {
@@ -79,9 +84,14 @@ pub(super) fn behaviour(
         let registry = Arc::new(Engine::registry(&settings));
         let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
         engine.apply(Input::Gold(Arc::clone(gold)));
-        let paths = [path.clone()];
-        let feedback = [feedback.clone()];
-        replay(&mut engine, &config.formats, &paths, &feedback)
+        let mut searches = vec![path.clone()];
+        let mut feedback = vec![feedback.clone()];
+        if config.formats.is_shared {
+            // All files have both kinds.
+            feedback.retain(|feedback| feedback != path);
+            searches.append(&mut feedback);
+        }
+        replay(&mut engine, &config.formats, &searches, &feedback)
             .map_err(|error| Failure::Usage(error.into()))?;
         engine.drain();
         let snapshot = engine.snapshot();

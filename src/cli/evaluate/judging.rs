@@ -200,7 +200,10 @@ impl JudgingArguments {
         if paths.is_empty() {
             return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
         }
-        input::check_distinct(self.run.iter().chain(paths).chain(request.feedback))?;
+        // A file of a topic of both kinds is a run, and its feedback.
+        let feedback_files = (!config.formats.is_shared).then_some(request.feedback);
+        let inputs = self.run.iter().chain(paths);
+        input::check_distinct(inputs.chain(feedback_files.into_iter().flatten()))?;
         let gold = gold::load(paths, &self.gold_options(&config));
         let gold = Arc::new(gold.map_err(|error| usage(error.into()))?);
         // The command ends soon: freeing a large gold set would only delay it.
@@ -278,6 +281,7 @@ impl JudgingArguments {
             columns: self.columns.clone(),
             ignore_identical_ids: self.ignore_identical_ids,
             compose_ids: self.normalise_ids.is_some(),
+            has_feedback: config.formats.is_shared,
             ..ReadOptions::new(config.engine.record_limits)
         }
     }

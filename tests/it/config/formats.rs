@@ -17,8 +17,10 @@ fn records_are_native_events_by_default() {
         ubi,
         otlp,
         mapped,
+        is_shared,
     } = formats;
     assert_eq!(mapped, [None, None]);
+    assert!(!is_shared);
     assert_eq!((search, feedback), (Format::Native, Format::Native));
     assert_eq!(ubi, Dialect::default());
     assert_eq!(ubi.ordinal_base, 1);
@@ -216,4 +218,41 @@ fn a_feedback_topic_is_optional_and_measures_that_need_it_go_with_it() {
         "kafka: {feedback_topic: none}\nmeasures: [RR, CTR]",
         "0.yaml:2: measures: CTR needs feedback, and kafka.feedback_topic is none; remove it",
     );
+}
+
+#[test]
+fn topic_of_both_kinds_has_one_format_that_tells_them_apart() {
+    let topics = "kafka: {search_topic: t, feedback_topic: t}\n";
+    let config = load(&[topics], &[], &[]).expect("valid");
+    assert!(config.formats.is_shared);
+    let ubi = "kafka: {search_topic: t, feedback_topic: t, search_format: ubi}\n";
+    let config = load(&[ubi], &[], &[]).expect("valid");
+    assert_eq!(
+        (config.formats.search, config.formats.feedback),
+        (Format::Ubi, Format::Ubi)
+    );
+    assert_problem(
+        "kafka:\n  search_topic: t\n  feedback_topic: t\n  search_format: ubi\n  feedback_format: native\n",
+        "0.yaml:5: kafka.feedback_format: the topic of both kinds has one format; remove \
+         kafka.feedback_format",
+    );
+    let mapped = |search: &str, feedback: &str| {
+        format!(
+            "kafka:\n  search_topic: t\n  feedback_topic: t\n  search_format: shop\nformats:\n  shop:\n    \
+             mapping:\n      search: {{{search}fields: {{query_id: /id, ts: /at, query: /q}}, hits: {{list: /ids}}}}\n\
+             {feedback}"
+        )
+    };
+    let feedback = "      feedback: {fields: {event_id: /id, query_id: /of, ts: /at, type: \"=click\", object_id: /d}}\n";
+    assert_problem(
+        &mapped("", feedback),
+        "0.yaml:4: kafka.search_format: \"shop\" takes every record for a search, and the topic has both \
+         kinds; add formats.shop.mapping.search.when",
+    );
+    assert_problem(
+        &mapped("when: {/e: s}, ", ""),
+        "0.yaml:4: kafka.search_format: \"shop\" maps no feedback events, and the topic has both kinds; add \
+         formats.shop.mapping.feedback",
+    );
+    assert!(load(&[&mapped("when: {/e: s}, ", feedback)], &[], &[]).is_ok());
 }

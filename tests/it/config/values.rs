@@ -440,15 +440,6 @@ fn inconsistent_values_are_rejected_with_their_line() {
          engine.out_of_orderness (10m): otherwise feedback that is in order is late",
     );
     assert_problem(
-        "kafka:\n  feedback_topic: search.log\n",
-        "0.yaml:2: kafka.feedback_topic: \"search.log\" is the search topic and the feedback topic",
-    );
-    assert_problem(
-        "kafka:\n  search_topic: search.feedback\n",
-        "0.yaml:2: kafka.search_topic: \"search.feedback\" is the search topic and the feedback \
-         topic",
-    );
-    assert_problem(
         "limits:\n  series_per_family: 10\n",
         "0.yaml:2: limits.series_per_family: 21 measures over 4 windows are 84 series for every \
          variant, more than limits.series_per_family (10)",

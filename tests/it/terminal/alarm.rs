@@ -70,7 +70,7 @@ pub(super) fn found() -> (View, History, Context) {
     let names = Names {
         settings: Arc::clone(&settings),
         registry: Arc::clone(&registry),
-        topics: ["search.log".into(), "feedback.log".into()],
+        topics: vec!["search.log".into(), "feedback.log".into()],
     };
     let traffic = TrafficSettings {
         seed: 1,

@@ -193,6 +193,11 @@ impl Mapped {
         self.plan(kind).is_some()
     }
 
+    /// Returns true if the mapping of a kind selects records by a condition.
+    pub fn is_selective(&self, kind: Kind) -> bool {
+        self.plan(kind).is_some_and(|plan| !plan.when.is_empty())
+    }
+
     /// Format of the same records as lines of a file.
     #[must_use]
     pub(super) fn of_lines(&self) -> Self {

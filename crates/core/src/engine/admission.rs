@@ -10,8 +10,8 @@ use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
 use crate::engine::id::{self, Id, SearchIds};
-use crate::engine::input::Position;
 use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams, Trial};
+use crate::engine::position::Position;
 use crate::engine::preparation::Prepared;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
@@ -39,7 +39,7 @@ impl Engine {
         }
         let state = &mut self.partitions[partition];
         let place = Place::new(&search.query_id, ids.search, search.ts);
-        state.clock.observe(Kind::Search, search.ts);
+        state.observe(Kind::Search, at.partition, search.ts);
         if state.join.is_closed(search.ts) {
             let prepared = self.prepared(search, prepared);
             self.retain_closed(partition, at, search, (place, ids.session), prepared, fresh);
@@ -88,7 +88,7 @@ impl Engine {
             ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
-        join.add_closed_search(search, at.offset, &mut self.scratch.effects);
+        join.add_closed_search(search, at, &mut self.scratch.effects);
     }
 
     /// Counts a judged search and adds it to the join.
@@ -120,7 +120,7 @@ impl Engine {
             ..self.new_search(place, search, segment, fresh)
         };
         let join = &mut self.partitions[partition].join;
-        join.add_search(admitted, at.offset, &mut self.scratch.effects);
+        join.add_search(admitted, at, &mut self.scratch.effects);
         if fresh && prepared.query.is_some() {
             return Outcome::Judged(variant, prepared);
         }

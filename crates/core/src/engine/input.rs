@@ -4,19 +4,11 @@ use std::sync::Arc;
 
 use crate::engine::id::{SearchIds, Target};
 use crate::engine::partition::Resume;
+use crate::engine::position::Position;
 use crate::engine::window::Progress;
 use crate::event::{Feedback, Kind, LossReason, RecordCounts, RecordOutcome, Rejection, Search};
 use crate::gold::GoldSet;
 use crate::time::WallTime;
-
-/// Position of a record in the log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// Partition number, the same in both topics.
-    pub partition: i32,
-    /// Offset in its topic.
-    pub offset: i64,
-}
 
 /// Part of a record, as input to an engine.
 #[derive(Clone, Copy, Debug)]
@@ -77,14 +69,15 @@ pub enum Input<'a> {
         /// Progress of the other workers of the process. With it, all windows end together.
         others: Option<Progress>,
     },
-    /// Assignment of a partition of both topics to this engine.
+    /// Assignment of a partition of the topics to this engine.
     Assigned {
         /// The partition.
         partition: i32,
         /// State at which processing resumes.
         resume: Resume,
     },
-    /// Revocation of a partition. Its pending records pass to the next owner.
+    /// Revocation of a partition. Its pending records pass to the next owner. If all partitions are
+    /// joined with each other, all are revoked.
     Revoked {
         /// The partition.
         partition: i32,

@@ -32,6 +32,7 @@ mod summary;
 use std::collections::BTreeMap;
 
 use crate::engine::id::{self, Id};
+use crate::engine::position::Position;
 use crate::event::{self, Kind};
 use crate::gold::hash_document;
 use crate::time::{EventTime, Millis};
@@ -46,7 +47,7 @@ pub(super) use read_ahead::read_ahead;
 use searches::{Entry, Searches, State};
 pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams, Trial};
 pub use seconds::Second;
-use seconds::{Bucket, ClosedSecond};
+use seconds::{Bucket, ClosedSecond, Oldest};
 use sessions::Sessions;
 pub use summary::FeedbackSummary;
 
@@ -167,7 +168,7 @@ impl Join {
 
     /// Adds a search that is not [contained](Self::contains) and not [closed](Self::is_closed).
     /// Joins it with the buffered feedback.
-    pub fn add_search(&mut self, search: NewSearch, offset: i64, effects: &mut Vec<Effect>) {
+    pub fn add_search(&mut self, search: NewSearch, at: Position, effects: &mut Vec<Effect>) {
         let (place, reading, session) = (search.place, search.reading, search.session);
         let second = Second::of(place.ts);
         let variant = search.segment.variant;
@@ -177,15 +178,16 @@ impl Join {
         let (taken, beyond) = self
             .feedback
             .take_waiting(place.id(), |ts| belongs(ts, place.ts, window));
-        let mut oldest = None;
+        let mut oldest = Oldest::default();
         for facts in taken {
             self.add_interaction(session, place.ts, &facts, None, effects);
             // Feedback that was counted as late before the first read of this search stays late.
             if facts.reading == Reading::AlreadyCounted && reading == Reading::New {
                 continue;
             }
-            let bucket = self.buckets.get(&self.second_of(facts.ts));
-            oldest = min_some(oldest, bucket.and_then(|bucket| bucket.oldest[1]));
+            if let Some(bucket) = self.buckets.get(&self.second_of(facts.ts)) {
+                oldest.add(&bucket.oldest, Kind::Feedback);
+            }
             let added = self.add_to_search(number, facts, effects);
             let is_first = reading == Reading::New || facts.reading == Reading::New;
             if added != Added::Duplicate && is_first {
@@ -204,10 +206,8 @@ impl Join {
             });
         }
         self.change_bucket(second, |bucket| {
-            bucket.note_offset(Kind::Search, offset);
-            if let Some(oldest) = oldest {
-                bucket.note_offset(Kind::Feedback, oldest);
-            }
+            bucket.oldest.note(Kind::Search, at);
+            bucket.oldest.add(&oldest, Kind::Feedback);
             bucket.searches.push(number);
         });
     }
@@ -262,14 +262,14 @@ impl Join {
 
     /// Adds a user interaction to a session if its time is still open. An interaction that clock
     /// differences date before its search is not added, because the session is not known before the
-    /// search is read. The search itself stands for it. `offset` is that of the record, if its
+    /// search is read. The search itself stands for it. `at` is the position of the record, if its
     /// second needs it.
     fn add_interaction(
         &mut self,
         session: Number,
         searched: EventTime,
         facts: &Facts,
-        offset: Option<i64>,
+        at: Option<Position>,
         effects: &mut Vec<Effect>,
     ) {
         let Some(session) = session.some() else {
@@ -287,14 +287,14 @@ impl Join {
                 if bucket.sessions.last() != Some(&session) {
                     bucket.sessions.push(session);
                 }
-                if let Some(offset) = offset {
-                    bucket.note_offset(Kind::Feedback, offset);
+                if let Some(at) = at {
+                    bucket.oldest.note(Kind::Feedback, at);
                 }
             });
-        } else if let Some(offset) = offset
-            && let Some(bucket) = self.buckets.get_mut(&second)
+        } else if let Some(at) = at
+            && self.buckets.contains_key(&second)
         {
-            bucket.note_offset(Kind::Feedback, offset);
+            self.change_bucket(second, |bucket| bucket.oldest.note(Kind::Feedback, at));
         }
     }
 
@@ -303,7 +303,7 @@ impl Join {
     pub fn add_closed_search(
         &mut self,
         mut search: NewSearch,
-        offset: i64,
+        at: Position,
         effects: &mut Vec<Effect>,
     ) {
         let (place, reading) = (search.place, search.reading);
@@ -325,7 +325,7 @@ impl Join {
             (search.gold, search.trial) = (None, None);
             search.served = Served::default();
             let number = self.searches.insert(search, State::Closed);
-            self.note_closed(second, number, Some(offset));
+            self.note_closed(second, number, &Oldest::of(Kind::Search, at));
             // A late search is counted as late alone.
             self.enter_session(number, session, Reading::Again, effects)
         };
@@ -352,7 +352,7 @@ impl Join {
         &mut self,
         id: Id,
         feedback: &event::Feedback<'_>,
-        offset: i64,
+        at: Position,
         fresh: bool,
         effects: &mut Vec<Effect>,
     ) {
@@ -369,12 +369,12 @@ impl Join {
                 effects.extend(fresh.then_some(Effect::Duplicate));
                 return;
             }
-            self.add_interaction(session, searched, &facts, Some(offset), effects);
+            self.add_interaction(session, searched, &facts, Some(at), effects);
             if was_late {
                 return;
             }
             self.change_bucket(Second::of(searched), |bucket| {
-                bucket.note_offset(Kind::Feedback, offset);
+                bucket.oldest.note(Kind::Feedback, at);
             });
             if fresh || is_new {
                 effects.push(Effect::Joined {
@@ -389,7 +389,7 @@ impl Join {
             let was_pending = search.state != State::Closed || search.reading != Reading::New;
             let is_first = fresh || (!was_pending && facts.reading != Reading::AlreadyCounted);
             let (session, searched) = (search.session, search.place.ts);
-            self.add_interaction(session, searched, &facts, Some(offset), effects);
+            self.add_interaction(session, searched, &facts, Some(at), effects);
             effects.extend(is_first.then_some(Effect::Late(1)));
             return;
         }
@@ -397,11 +397,11 @@ impl Join {
             effects.push(Effect::Late(1));
             return;
         }
-        self.wait(id, facts, offset, effects);
+        self.wait(id, facts, at, effects);
     }
 
     /// Keeps feedback whose search has not yet arrived.
-    fn wait(&mut self, id: Id, facts: Facts, offset: i64, effects: &mut Vec<Effect>) {
+    fn wait(&mut self, id: Id, facts: Facts, at: Position, effects: &mut Vec<Effect>) {
         let limit = u32::try_from(self.limits.feedback_per_search).unwrap_or(u32::MAX);
         let second = self.second_of(facts.ts);
         match self.feedback.add_waiting(id, facts, limit) {
@@ -410,14 +410,14 @@ impl Join {
                 effects.extend(fresh.then_some(Effect::Duplicate));
             }
             Added::Kept(number) => self.change_bucket(second, |bucket| {
-                bucket.note_offset(Kind::Feedback, offset);
+                bucket.oldest.note(Kind::Feedback, at);
                 bucket.waiting.push(number);
             }),
             Added::BeyondLimit => {
                 effects.push(Effect::Exceeded(Exceeded::FeedbackPerSearch));
                 let is_first = self.feedback.count_beyond(id, second, &facts);
                 self.change_bucket(second, |bucket| {
-                    bucket.note_offset(Kind::Feedback, offset);
+                    bucket.oldest.note(Kind::Feedback, at);
                     if is_first {
                         bucket.beyond.push(id);
                     }
@@ -432,7 +432,7 @@ impl Join {
         &mut self,
         session: Id,
         feedback: &event::Feedback<'_>,
-        offset: i64,
+        at: Position,
         fresh: bool,
         effects: &mut Vec<Effect>,
     ) {
@@ -447,7 +447,7 @@ impl Join {
         };
         self.opinions += 1;
         self.change_bucket(Second::of(facts.ts), |bucket| {
-            bucket.note_offset(Kind::Feedback, offset);
+            bucket.oldest.note(Kind::Feedback, at);
             bucket.sessions.push(session);
         });
     }
@@ -484,8 +484,4 @@ fn first_counts(search: Reading, number: Repeats) -> u64 {
 fn belongs(feedback: EventTime, search: EventTime, window: Millis) -> bool {
     let distance = feedback.since(search);
     distance.max(Millis(-distance.0)) <= window
-}
-
-fn min_some(a: Option<i64>, b: Option<i64>) -> Option<i64> {
-    a.into_iter().chain(b).min()
 }

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use super::Engine;
 use super::effects::Outcome;
 use crate::engine::family::{self, Family};
-use crate::engine::input::Position;
 use crate::engine::partition::Resume;
+use crate::engine::position::Position;
 use crate::engine::registry::Label;
 use crate::event::{Kind, LossReason, Reason, RecordCounts, RecordOutcome, Rejection, SpanOutcome};
 use crate::time::EventTime;
@@ -31,7 +31,7 @@ impl Engine {
         outcome: RecordOutcome,
     ) -> (usize, bool) {
         if let Some(record) = &self.record
-            && record.kind == kind
+            && record.kind == self.settings.topics.of(kind)
             && record.at == at
         {
             let fresh = record.fresh;
@@ -40,7 +40,9 @@ impl Engine {
         self.record = None;
         let (index, fresh) = self.receive_record(kind, at);
         if fresh {
-            self.totals.events.record(kind, outcome);
+            self.totals
+                .events
+                .record(self.settings.topics.of(kind), outcome);
         }
         (index, fresh)
     }
@@ -58,6 +60,7 @@ impl Engine {
 
     pub(super) fn open_record(&mut self, kind: Kind, at: Position) {
         let (_, fresh) = self.receive_record(kind, at);
+        let kind = self.settings.topics.of(kind);
         self.record = Some(OpenRecord { kind, at, fresh });
     }
 
@@ -103,9 +106,9 @@ impl Engine {
     /// record must be counted.
     fn receive_record(&mut self, kind: Kind, at: Position) -> (usize, bool) {
         let index = self.partition_at(at.partition);
-        let (fresh, gap) = self.partitions[index].receive(kind, at.offset);
+        let (fresh, gap) = self.partitions[index].receive(kind, at);
         if gap > 0 {
-            let topic = Label::from_position(kind.index());
+            let topic = Label::from_position(self.settings.topics.of(kind).index());
             self.count(&family::OFFSETS_WITHOUT_RECORDS, [topic], gap);
         }
         (index, fresh)
@@ -117,7 +120,7 @@ impl Engine {
         let Some(index) = self.find(partition) else {
             return;
         };
-        let lost = self.partitions[index].lose(kind, before);
+        let lost = self.partitions[index].lose(kind, partition, before);
         if lost > 0 {
             let labels = [kind.index(), reason as usize].map(Label::from_position);
             self.count(&family::OFFSET_GAP_RECORDS, labels, lost);
@@ -135,7 +138,7 @@ impl Engine {
         fresh: bool,
     ) -> Option<Outcome> {
         let is_future = ts.since(self.wall.as_event_time()) > self.max_future_skew;
-        let rejections = &mut self.partitions[partition].rejected[kind.index()];
+        let rejections = self.partitions[partition].rejected(kind, at.partition)?;
         if !fresh {
             let is_rejected = is_future || rejections.contains(at.offset, ts);
             return is_rejected.then_some(Outcome::None);

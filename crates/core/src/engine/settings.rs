@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::detection::{Burst, SeriesRules, log_threshold};
 use crate::engine::join;
 use crate::engine::money::PriceTable;
+use crate::engine::position::Topics;
 use crate::event::{Limits, Search};
 use crate::measure::Measure;
 use crate::measure::direction::Direction;
@@ -19,6 +20,8 @@ use crate::ranking::Rules;
 /// inputs have equal states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
+    /// Topics of the events.
+    pub topics: Topics,
     /// Measures computed for every search, in the order of exposition, without duplicates.
     pub measures: Vec<Measure>,
     /// Names of the labels that break every score down. A label is taken from the gold query, else

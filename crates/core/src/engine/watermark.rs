@@ -1,22 +1,24 @@
 //! Watermarks: event times up to which all records are assumed to have arrived.
 //!
 //! The watermark of a topic in a partition is its newest event time minus the allowed
-//! out-of-orderness. The watermark of the partition is the lower one of its two topics. A topic
-//! that is read to its end and stays idle no longer holds its partition back. If both topics are
-//! idle, the watermark advances with the wall clock, and windows drain. A topic counts as read to
+//! out-of-orderness. The watermark of what is joined with each other, a partition of both topics or all
+//! partitions, is the lowest one of its topic partitions. A topic partition that is read to its end and
+//! stays idle no longer holds the others back. If all are idle, the watermark advances with the wall
+//! clock, and windows drain. A topic counts as read to
 //! its end only while the broker keeps confirming it: time does not advance while the broker is
 //! unavailable.
 
-use crate::event::Kind;
+use smallvec::SmallVec;
+
 use crate::time::{EventTime, Millis, WallTime};
 
 /// Validity of a broker report that no records are left to read.
 const REPORT_VALID_FOR: Millis = Millis(15_000);
 
-/// Clocks of one partition of both topics.
+/// Clocks of the topic partitions that are joined with each other.
 #[derive(Clone, Debug, Default)]
 pub struct PartitionClock {
-    topics: [TopicClock; 2],
+    topics: SmallVec<[TopicClock; 2]>,
     watermark: Option<EventTime>,
 }
 
@@ -42,69 +44,57 @@ pub struct ClockSettings {
 }
 
 impl PartitionClock {
-    /// Creates the clocks from the state of the previous owner of the partition.
-    pub fn resume(newest: [Option<EventTime>; 2]) -> Self {
-        let topics = newest.map(|newest| TopicClock {
+    /// Adds the clock of a topic partition, from the state of its previous owner.
+    pub fn add(&mut self, newest: Option<EventTime>) {
+        self.topics.push(TopicClock {
             newest,
             read_to_end: None,
         });
-        Self {
-            topics,
-            watermark: None,
+    }
+
+    /// Observes a record of topic partition `index` with event time `at`.
+    pub fn observe(&mut self, index: usize, at: EventTime) {
+        if let Some(topic) = self.topics.get_mut(index) {
+            topic.newest = topic.newest.max(Some(at));
+            topic.read_to_end = None;
         }
     }
 
-    /// Observes a record of `kind` with event time `at`.
-    pub fn observe(&mut self, kind: Kind, at: EventTime) {
-        let topic = &mut self.topics[kind.index()];
-        topic.newest = topic.newest.max(Some(at));
-        topic.read_to_end = None;
+    /// Applies a broker report that `records` of topic partition `index` are still to be read.
+    pub fn lag(&mut self, index: usize, records: u64, wall: WallTime) {
+        if let Some(topic) = self.topics.get_mut(index) {
+            topic.read_to_end = (records == 0).then(|| ReadToEnd {
+                since: topic.read_to_end.map_or(wall, |earlier| earlier.since),
+                confirmed: wall,
+            });
+        }
     }
 
-    /// Applies a broker report that `records` of the topic are still to be read.
-    pub fn lag(&mut self, kind: Kind, records: u64, wall: WallTime) {
-        let topic = &mut self.topics[kind.index()];
-        topic.read_to_end = (records == 0).then(|| ReadToEnd {
-            since: topic.read_to_end.map_or(wall, |earlier| earlier.since),
-            confirmed: wall,
-        });
-    }
-
-    /// Returns the watermark as of `wall`. It never decreases, and is `None` until each topic has a
-    /// record or is idle.
+    /// Returns the watermark as of `wall`. It never decreases, and is `None` until each topic
+    /// partition has a record or is idle.
     pub fn watermark(&mut self, settings: ClockSettings, wall: WallTime) -> Option<EventTime> {
-        let idle = self
-            .topics
-            .each_ref()
-            .map(|topic| topic.idle_for(settings, wall));
         let behind = |at: EventTime| at.minus(settings.out_of_orderness);
-        let current = if idle.iter().all(Option::is_some) {
-            // Both topics are idle: event time advances with the wall clock.
-            let paced = |(topic, silence): (&TopicClock, &Option<Millis>)| {
-                Some(behind(topic.newest?).plus((*silence)?))
-            };
-            self.topics.iter().zip(&idle).filter_map(paced).max()
+        let idle_for = |topic: &TopicClock| topic.idle_for(settings, wall);
+        let mut active = (self.topics.iter())
+            .filter(|topic| idle_for(topic).is_none())
+            .peekable();
+        let current = if active.peek().is_none() {
+            // All are idle: event time advances with the wall clock.
+            let paced = |topic: &TopicClock| Some(behind(topic.newest?).plus(idle_for(topic)?));
+            self.topics.iter().filter_map(paced).max()
         } else {
-            let active = self
-                .topics
-                .iter()
-                .zip(&idle)
-                .filter(|(_, idle)| idle.is_none());
-            active
-                .map(|(topic, _)| topic.newest.map(behind))
-                .min()
-                .flatten()
+            active.map(|topic| topic.newest.map(behind)).min().flatten()
         };
         self.watermark = self.watermark.max(current);
         self.watermark
     }
 
-    /// Returns the newest event time of one topic.
-    pub fn newest_of(&self, kind: Kind) -> Option<EventTime> {
-        self.topics[kind.index()].newest
+    /// Returns the newest event time of topic partition `index`.
+    pub fn newest_of(&self, index: usize) -> Option<EventTime> {
+        self.topics.get(index)?.newest
     }
 
-    /// Returns the newest event time of either topic.
+    /// Returns the newest event time.
     pub fn newest(&self) -> Option<EventTime> {
         self.topics.iter().filter_map(|topic| topic.newest).max()
     }

@@ -7,6 +7,7 @@ mod hostile;
 mod mapped;
 mod parser;
 mod refusals;
+mod shared;
 mod ubi;
 mod written;
 

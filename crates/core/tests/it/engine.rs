@@ -15,6 +15,7 @@ mod evidence;
 mod handover;
 mod histograms;
 mod hostile;
+mod joins;
 mod log;
 mod merging;
 mod objectives;
@@ -36,6 +37,7 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
+use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
@@ -84,6 +86,7 @@ fn settings() -> Settings {
                     ZeroResult SAT(dwell=2) Converted Reformulated(within=5) ThumbsUp Satisfied \
                     Rating SessionSuccess";
     Settings {
+        topics: Topics::default(),
         measures: Measure::parse_list(measures).expect("known measures"),
         slices: vec!["query_type".into(), "device".into()],
         judging: Rules::default(),
@@ -157,7 +160,7 @@ impl World {
         let names = Names {
             settings: Arc::clone(&self.settings),
             registry: Arc::clone(&self.registry),
-            topics: ["search.log".into(), "search.feedback".into()],
+            topics: vec!["search.log".into(), "search.feedback".into()],
         };
         let mut sink = Json::default();
         collect(snapshot, &names, WallTime(START), &mut sink);

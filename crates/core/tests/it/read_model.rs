@@ -8,6 +8,7 @@ use rankgauge_core::engine::family;
 use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
+use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, Failures, ReadModel};
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{
@@ -37,6 +38,7 @@ const CTR: usize = 2;
 
 fn settings() -> Settings {
     Settings {
+        topics: Topics::default(),
         measures: Measure::parse_list("P@1 RR CTR ZeroResult").expect("known measures"),
         slices: vec!["query_type".into(), EXPERIMENT.into()],
         judging: Rules::default(),

@@ -55,6 +55,8 @@ pub struct ReadOptions {
     pub ignore_identical_ids: bool,
     /// True to compose the ids of queries and documents (Unicode NFC).
     pub compose_ids: bool,
+    /// True if the events are those of a topic that has feedback, too. It is skipped.
+    pub has_feedback: bool,
 }
 
 impl ReadOptions {
@@ -68,6 +70,7 @@ impl ReadOptions {
             columns: None,
             ignore_identical_ids: false,
             compose_ids: false,
+            has_feedback: false,
         }
     }
 

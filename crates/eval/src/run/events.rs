@@ -25,7 +25,11 @@ pub(super) fn each_answer<'t>(
         if record.trim().is_empty() {
             continue;
         }
-        let mut search = decode(record.as_bytes(), &options.limits).map_err(|rejection| {
+        let decoded = decode(record.as_bytes(), &options.limits);
+        if options.has_feedback && decoded.is_err() && is_feedback(record, is_ubi, options) {
+            continue;
+        }
+        let mut search = decoded.map_err(|rejection| {
             RunProblem::Json(format!("not a search event: {}", rejection.detail)).at(line)
         })?;
         sort(&mut search, order).map_err(|problem| problem.at(line))?;
@@ -43,6 +47,15 @@ pub(super) fn each_answer<'t>(
         );
     }
     Ok(lines)
+}
+
+/// Returns true if a record of a topic of both kinds is feedback.
+fn is_feedback(record: &str, is_ubi: bool, options: &ReadOptions) -> bool {
+    if is_ubi {
+        record.contains("\"action_name\"")
+    } else {
+        native::feedback(record.as_bytes(), &options.limits).is_ok()
+    }
 }
 
 /// Returns true if the first event is one of User Behavior Insights: it has no `results`, and lists

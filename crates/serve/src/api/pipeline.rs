@@ -106,7 +106,7 @@ pub(crate) fn of(exposition: &Exposition) -> Pipeline {
         });
         let dead_letters = published.dead_letter_counts(kind);
         let status = KindStatus {
-            topic: exposition.names.topics[kind.index()].clone(),
+            topic: exposition.names.topic(kind).to_owned(),
             received: model.received(kind),
             outcomes,
             rejected: rejected.collect(),

@@ -177,7 +177,7 @@ fn checkpoint(view: &CheckpointView, now: WallTime) -> Checkpoint {
 fn partition(
     worker: usize,
     status: &PartitionStatus,
-    topics: &[String; 2],
+    topics: &[String],
     now: WallTime,
 ) -> PartitionPosition {
     PartitionPosition {

@@ -293,8 +293,7 @@ impl Join {
         work.spend(entry.feedback.len as usize);
         self.feedback.clear(&mut entry.feedback);
         self.searches.close(number);
-        let offset = closing.bucket.oldest[0];
-        self.note_closed(closing.second, number, offset);
+        self.note_closed(closing.second, number, &closing.bucket.oldest);
     }
 
     /// Takes the next feedback on a whole session in a second. Returns false if nothing is left.

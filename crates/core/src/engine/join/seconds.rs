@@ -1,11 +1,15 @@
 //! Seconds of the join: what each holds until it is closed, and what remains of it after that.
 
-use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use super::Join;
 use super::closing::{Closing, GROUP};
 use super::pool::Number;
-use super::{Join, min_some};
 use crate::engine::id::Id;
+use crate::engine::position::Position;
 use crate::event::Kind;
 use crate::time::EventTime;
 
@@ -20,6 +24,60 @@ impl Second {
     }
 }
 
+/// Lowest offsets of the records that something needs, by kind of event and partition.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Oldest(SmallVec<[Needed; 2]>);
+
+/// Lowest offset of one kind in one partition.
+#[derive(Clone, Copy, Debug)]
+struct Needed {
+    offset: i64,
+    partition: i32,
+    kind: Kind,
+}
+
+impl Oldest {
+    /// Offset of a single record.
+    pub(super) fn of(kind: Kind, at: Position) -> Self {
+        let mut oldest = Self::default();
+        oldest.note(kind, at);
+        oldest
+    }
+
+    /// Notes that a record is needed.
+    pub(super) fn note(&mut self, kind: Kind, at: Position) {
+        let Position { partition, offset } = at;
+        let mut known = self.0.iter_mut();
+        match known.find(|it| it.kind == kind && it.partition == partition) {
+            Some(known) => known.offset = known.offset.min(offset),
+            None => self.0.push(Needed {
+                offset,
+                partition,
+                kind,
+            }),
+        }
+    }
+
+    /// Notes that the records of a kind are needed that something else needs.
+    pub(super) fn add(&mut self, other: &Self, kind: Kind) {
+        for needed in other.0.iter().filter(|it| it.kind == kind) {
+            let Needed {
+                offset, partition, ..
+            } = *needed;
+            self.note(kind, Position { partition, offset });
+        }
+    }
+
+    /// Bytes held beside the value itself.
+    fn bytes(&self) -> usize {
+        if self.0.spilled() {
+            self.0.capacity() * size_of::<Needed>()
+        } else {
+            0
+        }
+    }
+}
+
 /// Contents of a second that is not closed.
 #[derive(Debug, Default)]
 pub(super) struct Bucket {
@@ -30,17 +88,12 @@ pub(super) struct Bucket {
     pub(super) beyond: Vec<Id>,
     /// Sessions with interactions or feedback in this second.
     pub(super) sessions: Vec<Number>,
-    /// Lowest offset, by topic, of the records that the searches, the buffered feedback and the
-    /// sessions of this second need.
-    pub(super) oldest: [Option<i64>; 2],
+    /// Lowest offsets of the records that the searches, the buffered feedback and the sessions of
+    /// this second need.
+    pub(super) oldest: Oldest,
 }
 
 impl Bucket {
-    pub(super) fn note_offset(&mut self, kind: Kind, offset: i64) {
-        let oldest = &mut self.oldest[kind.index()];
-        *oldest = Some(oldest.map_or(offset, |known| known.min(offset)));
-    }
-
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         let numbers = self.searches.capacity() + self.waiting.capacity() + self.sessions.capacity();
@@ -48,6 +101,7 @@ impl Bucket {
             + 32
             + numbers * size_of::<Number>()
             + self.beyond.capacity() * size_of::<Id>()
+            + self.oldest.bytes()
     }
 }
 
@@ -55,12 +109,19 @@ impl Bucket {
 #[derive(Debug, Default)]
 pub(super) struct ClosedSecond {
     pub(super) searches: Vec<Number>,
-    /// Lowest offset of the searches.
-    pub(super) oldest: Option<i64>,
+    /// Lowest offsets of the searches.
+    pub(super) oldest: Oldest,
 }
 
-/// Approximate bytes of a second with closed searches.
-const CLOSED_SECOND_BYTES: usize = size_of::<ClosedSecond>() + 32;
+impl ClosedSecond {
+    /// Approximate bytes held.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + 32
+            + self.searches.capacity() * size_of::<Number>()
+            + self.oldest.bytes()
+    }
+}
 
 impl Join {
     /// Changes the bucket of a second, and updates the bytes held.
@@ -82,17 +143,16 @@ impl Join {
     }
 
     /// Adds a closed search to the list of its second.
-    pub(super) fn note_closed(&mut self, second: Second, search: Number, offset: Option<i64>) {
+    pub(super) fn note_closed(&mut self, second: Second, search: Number, oldest: &Oldest) {
         let mut is_new = false;
         let closed = self.closed.entry(second).or_insert_with(|| {
             is_new = true;
             ClosedSecond::default()
         });
-        let before = closed.searches.capacity();
-        closed.oldest = min_some(closed.oldest, offset);
+        let before = if is_new { 0 } else { closed.bytes() };
+        closed.oldest.add(oldest, Kind::Search);
         closed.searches.push(search);
-        self.bytes += (closed.searches.capacity() - before) * size_of::<Number>()
-            + usize::from(is_new) * CLOSED_SECOND_BYTES;
+        self.bytes = self.bytes + closed.bytes() - before;
     }
 
     /// Declares every second before `frontier` closed. [`close_some`](Self::close_some) closes them.
@@ -125,9 +185,7 @@ impl Join {
         };
         let dropped = second.get_mut().searches.pop();
         if second.get().searches.is_empty() {
-            let capacity = second.get().searches.capacity();
-            self.bytes -= CLOSED_SECOND_BYTES + capacity * size_of::<Number>();
-            second.remove();
+            self.bytes -= second.remove().bytes();
         }
         if let Some(number) = dropped {
             let session = self
@@ -153,18 +211,16 @@ impl Join {
         self.buckets.keys().next().copied()
     }
 
-    /// Returns the lowest offset of the topic that is needed to rebuild this join; `None` if no
-    /// records are needed.
-    pub fn oldest_offset(&self, kind: Kind) -> Option<i64> {
+    /// Returns the lowest offsets that are needed to rebuild this join, by kind of event and partition.
+    pub fn needed_offsets(&self) -> BTreeMap<(Kind, i32), i64> {
         let closing = self.closing.as_ref().map(Closing::bucket);
-        let open = self.buckets.values().chain(closing);
-        let open = open.filter_map(|bucket| bucket.oldest[kind.index()]).min();
-        match kind {
-            Kind::Search => {
-                let closed = self.closed.values().filter_map(|it| it.oldest).min();
-                min_some(open, closed)
-            }
-            Kind::Feedback => open,
+        let open = self.buckets.values().chain(closing).map(|it| &it.oldest);
+        let closed = self.closed.values().map(|it| &it.oldest);
+        let mut needed = BTreeMap::new();
+        for it in open.chain(closed).flat_map(|it| &it.0) {
+            let offset = needed.entry((it.kind, it.partition)).or_insert(it.offset);
+            *offset = it.offset.min(*offset);
         }
+        needed
     }
 }

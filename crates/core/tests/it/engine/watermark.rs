@@ -25,14 +25,14 @@ struct Clock {
 
 impl Clock {
     fn new() -> Self {
-        Self {
-            clock: PartitionClock::default(),
-            wall: 0,
-        }
+        let mut clock = PartitionClock::default();
+        clock.add(None);
+        clock.add(None);
+        Self { clock, wall: 0 }
     }
 
     fn observe(&mut self, kind: Kind, seconds: i64) {
-        self.clock.observe(kind, EventTime(seconds * 1_000));
+        self.clock.observe(kind.index(), EventTime(seconds * 1_000));
     }
 
     /// Reports in each of `seconds` seconds that no records are left in `kinds`.
@@ -40,7 +40,7 @@ impl Clock {
         for _ in 0..seconds {
             self.wall += 1;
             for kind in kinds {
-                self.clock.lag(*kind, 0, WallTime(self.wall * 1_000));
+                self.clock.lag(kind.index(), 0, WallTime(self.wall * 1_000));
             }
         }
     }
@@ -90,7 +90,7 @@ fn a_silent_topic_holds_back_the_watermark_unless_reported_as_read_to_its_end() 
     assert_eq!(clock.watermark(), Some(45));
     clock
         .clock
-        .lag(Kind::Feedback, 7, WallTime(clock.wall * 1_000));
+        .lag(Kind::Feedback.index(), 7, WallTime(clock.wall * 1_000));
     clock.wall += 3_600;
     assert_eq!(clock.watermark(), Some(45), "seven records are left");
 }
@@ -132,8 +132,8 @@ proptest! {
                     clock.observe(kind, time);
                     newest = newest.max(Some(time));
                 }
-                2 => clock.clock.lag(kind, 0, WallTime(clock.wall * 1_000)),
-                _ => clock.clock.lag(kind, 5, WallTime(clock.wall * 1_000)),
+                2 => clock.clock.lag(kind.index(), 0, WallTime(clock.wall * 1_000)),
+                _ => clock.clock.lag(kind.index(), 5, WallTime(clock.wall * 1_000)),
             }
             // The wall clock can also be set back.
             clock.wall += wall;
