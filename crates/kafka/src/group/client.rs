@@ -1,20 +1,25 @@
 //! Client callbacks of librdkafka: log messages, errors, and statistics, which provide lag and
 //! connection state.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use rdkafka::client::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::statistics::Statistics;
+use rdkafka::statistics::{ConsumerGroup, Statistics};
 use tracing::{debug, info, warn};
-
-use rankgauge_core::event::Kind;
 
 use super::stall::Position;
 use super::{Member, Membership, State};
 use crate::connection::ConnectionProblem;
+use crate::settings::GroupProtocol;
 use crate::throttle::Throttle;
+
+/// Time with a coordinator after which a member without an assignment has none: three heartbeats of the
+/// group protocol of the brokers.
+const EMPTY_ASSIGNMENT_MILLIS: i64 = 15_000;
 
 impl<M: Member> ClientContext for Membership<M> {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -85,6 +90,16 @@ impl<M: Member> ClientContext for Membership<M> {
             return;
         }
         state.connection.connected(self.worker, !was_connected);
+        // The brokers do not send an empty assignment.
+        let is_member = |group: &ConsumerGroup| {
+            group.state == "up" && group.stateage >= EMPTY_ASSIGNMENT_MILLIS
+        };
+        let is_consumer = self.settings.group_protocol == GroupProtocol::Consumer;
+        let has_joined = self.changes.load(Ordering::Relaxed) > 0;
+        if is_consumer && !has_joined && statistics.cgrp.as_ref().is_some_and(is_member) {
+            self.changes.fetch_add(1, Ordering::Relaxed);
+            state.member.assign(BTreeMap::new(), &[]);
+        }
         let State {
             member,
             assigned,
@@ -95,7 +110,7 @@ impl<M: Member> ClientContext for Membership<M> {
             ..
         } = &mut *state;
         let now = Instant::now();
-        for kind in Kind::ALL {
+        for &kind in self.settings.kinds() {
             let Some(topic) = statistics.topics.get(self.settings.topic(kind)) else {
                 continue;
             };
