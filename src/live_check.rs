@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::config::Config;
 use crate::registry::Blocking;
 use rankgauge_core::decode::Encoded;
-use rankgauge_core::engine::position::FeedbackTopic;
+use rankgauge_core::engine::position::{FeedbackTopic, Join};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_kafka::Error;
@@ -91,7 +91,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
     findings.extend(receive_schemas(config, &by_kind));
     let sample = Sample::decode(config, gold, &by_kind, wall);
     findings.extend(records::check(config, &by_kind, &sample));
-    findings.extend(keys::check(config, &sample));
+    findings.extend(keys::check(config, partitions, &sample));
     findings.extend(clock::check(config, &by_kind, &sample, wall));
     findings.extend(coverage::check(config, gold, &sample));
     findings.extend(load::check(config, &sample));
@@ -144,7 +144,15 @@ fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> 
     }
     if let [Some(searches), Some(feedback)] = counts {
         let (search_topic, feedback_topic) = (&kafka.search_topic, &kafka.feedback_topic);
-        findings.push(if searches == feedback {
+        findings.push(if kafka.join == Join::All {
+            Finding::ok(
+                "topics",
+                format!(
+                    "{search_topic} has {searches} partitions and {feedback_topic} has {feedback}; the \
+                     owner reads all of them"
+                ),
+            )
+        } else if searches == feedback {
             Finding::ok(
                 "topics",
                 format!("{search_topic} and {feedback_topic} have {searches} partitions each"),
@@ -161,11 +169,13 @@ fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> 
                     "{search_topic} has {searches} partitions and {feedback_topic} has {feedback}"
                 ),
                 format!(
-                    "add partitions to {smaller}: one worker must read a search and its feedback"
+                    "add partitions to {smaller}: one worker must read a search and its feedback; or set \
+                     kafka.join: owner, with which one replica reads all partitions"
                 ),
             )
         });
     }
+    findings.extend(owner_topic(config, reader));
     if let Some(topic) = &kafka.dead_letter_topic {
         findings.push(match reader.partitions(topic) {
             Ok(_) => Finding::ok("topics", format!("{topic} exists for dead-letter records")),
@@ -173,6 +183,29 @@ fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> 
         });
     }
     counts
+}
+
+/// Finding about the topic of the owner.
+fn owner_topic(config: &Config, reader: &Reader<'_>) -> Option<Finding> {
+    if config.kafka.join != Join::All {
+        return None;
+    }
+    let topic = config.kafka.owner_topic();
+    Some(match reader.partitions(&topic) {
+        Ok(1) => Finding::ok("topics", format!("{topic} exists for the owner")),
+        Ok(count) => Finding::error(
+            "topics",
+            format!("{topic} has {count} partitions"),
+            "delete it: rankgauge creates it with 1 partition",
+        ),
+        Err(Error::NoTopic(_)) => Finding::ok(
+            "topics",
+            format!(
+                "{topic} does not exist; rankgauge creates it, which needs the permission Create"
+            ),
+        ),
+        Err(problem) => unavailable(&problem, "1 partition"),
+    })
 }
 
 fn unavailable(problem: &Error, partitions: &str) -> Finding {

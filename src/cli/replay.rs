@@ -13,6 +13,7 @@ use super::output::print_data;
 use super::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::replay;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
@@ -31,7 +32,7 @@ pub(super) struct Replay {
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     search: Vec<PathBuf>,
     /// Files of feedback events; the first belongs to the first search file, and so on. None, if one topic
-    /// has both kinds.
+    /// has both kinds; any number with `kafka.join: owner`.
     #[arg(long, value_name = "FILE", num_args = 1..)]
     feedback: Vec<PathBuf>,
     /// Finalise the searches and the feedback that are pending at the end of the files, as if every
@@ -79,7 +80,8 @@ pub(super) fn run(arguments: &Replay) -> Result<(), Failure> {
             "kafka.search_topic is the topic of both kinds: name its files with --search alone"
         )));
     }
-    if feedback > 0 && feedback != searches {
+    let is_paired = config.kafka.join == Join::Partition;
+    if is_paired && feedback > 0 && feedback != searches {
         return Err(Failure::Usage(anyhow!(
             "{searches} search files and {feedback} feedback files: each search file needs one \
              feedback file"

@@ -3,7 +3,8 @@
 //! librdkafka knows its properties; [`Settings::problems`] checks their names. Only properties that
 //! the sidecar sets itself are rejected here.
 
-use rankgauge_kafka::settings::{Properties, Settings};
+use rankgauge_core::engine::position::Join;
+use rankgauge_kafka::settings::{Properties, Settings, topic_name};
 
 use super::keys;
 use super::reader::Reader;
@@ -23,8 +24,20 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         start: reader.get(&keys::START),
         stalled_partition: reader.get(&keys::STALLED_PARTITION),
         group_protocol: reader.get(&keys::GROUP_PROTOCOL),
+        join: reader.get(&keys::JOIN),
         properties: properties(reader),
     };
+    if kafka.join == Join::All
+        && let Err(problem) = topic_name(&kafka.owner_topic())
+    {
+        reader.conflict(
+            &[&keys::JOIN.path, &keys::GROUP_ID.path],
+            format!(
+                "the topic of the owner, \"{}\", {problem}",
+                kafka.owner_topic()
+            ),
+        );
+    }
     if let Some(topic) = &kafka.dead_letter_topic
         && [&kafka.search_topic, &kafka.feedback_topic].contains(&topic)
     {

@@ -22,6 +22,7 @@ use rankgauge_core::decode::mapped::Encoding;
 use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction, Session, SpanKind};
 use rankgauge_core::decode::ubi::Meaning;
 use rankgauge_core::engine::money::Money;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::settings::{Assignment, Rolling};
 use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::measure::{Measure, Requirement};
@@ -125,6 +126,12 @@ keys! {
     /// the records of the batch as lost and continues after it.
     STALLED_PARTITION: Word<StalledPartition> = "kafka.stalled_partition",
         Word(&[("wait", StalledPartition::Wait), ("skip", StalledPartition::Skip)]), default "wait";
+    /// Partitions in which a search and its feedback can lie. partition: those of the same number, with
+    /// equal keys and partition counts; the replicas share the partitions. owner: any; one replica reads all
+    /// partitions, the others stand by. It is the owner by the only partition of the topic GROUP-owner,
+    /// which rankgauge creates.
+    JOIN: Word<Join> = "kafka.join",
+        Word(&[("partition", Join::Partition), ("owner", Join::All)]), default "partition";
     /// Protocol of the consumer group: classic, or consumer (KIP-848, brokers of Kafka 4.0 and newer). With
     /// consumer, the brokers assign the partitions (by ranges) and set the session time-out, and
     /// session.timeout.ms and heartbeat.interval.ms cannot be set below. A group changes its protocol by a

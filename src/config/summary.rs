@@ -10,6 +10,7 @@ use super::units::{format_bytes, format_duration as span};
 use rankgauge_core::decode::Format;
 use rankgauge_core::decode::mapped::Mapped;
 use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, WARM_UP_DAYS};
+use rankgauge_core::engine::position::{FeedbackTopic, Join};
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::event::Kind;
 use rankgauge_core::ranking::JudgeBy;
@@ -130,13 +131,22 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
             "{}, group {}, {}, starting at {start}",
             kafka.brokers,
             kafka.group_id,
-            if kafka.has_feedback() {
-                format!("topics {} and {}", kafka.search_topic, kafka.feedback_topic)
-            } else {
-                format!("topic {} without feedback", kafka.search_topic)
+            match kafka.topics().feedback {
+                FeedbackTopic::Own => {
+                    format!("topics {} and {}", kafka.search_topic, kafka.feedback_topic)
+                }
+                FeedbackTopic::Shared => format!("topic {} of both kinds", kafka.search_topic),
+                FeedbackTopic::None => format!("topic {} without feedback", kafka.search_topic),
             }
         ),
     ));
+    if kafka.join == Join::All {
+        let owner = format!(
+            "one owner of all partitions, by topic {}",
+            kafka.owner_topic()
+        );
+        lines.push(("join", owner));
+    }
     let formats = &config.formats;
     if [formats.search, formats.feedback].contains(&Format::Ubi) {
         lines.push((

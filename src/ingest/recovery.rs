@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::time::WallTime;
 use rankgauge_kafka::positions::Positions;
 
@@ -21,9 +22,15 @@ pub(super) struct Recovery {
 }
 
 impl Recovery {
-    /// Recovery state of `workers` workers that were restored from `checkpoints`.
-    pub(super) fn new(workers: usize, folder: Option<Folder>, checkpoints: &[Checkpoint]) -> Self {
-        let positions = Positions::new(workers);
+    /// Recovery state of `workers` workers that were restored from `checkpoints`. The positions of
+    /// partitions that are joined with each other are from the same moment.
+    pub(super) fn new(
+        workers: usize,
+        join: Join,
+        folder: Option<Folder>,
+        checkpoints: &[Checkpoint],
+    ) -> Self {
+        let positions = Positions::new(workers, join);
         let mut absorbed = vec![BTreeMap::new(); workers];
         for checkpoint in checkpoints {
             let worker = checkpoint.worker % workers;

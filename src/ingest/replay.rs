@@ -5,12 +5,15 @@
 //! the order that a live consumer without lag receives. A replay of the consumed records therefore
 //! gives the same counters.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use rankgauge_core::compression;
 use rankgauge_core::decode::{EventRef, Formats};
+use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::position::{Join, Topics};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::records;
@@ -168,6 +171,15 @@ pub(super) fn read_line(
     }
 }
 
+/// Topic partitions that end before the last event of all by the time-out, or have none.
+fn ended_before_all(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
+    let newest = sources.iter().map(|it| it.time).max();
+    let is_early =
+        |it: &&Lines| newest.is_some_and(|newest| newest.saturating_sub(it.time) >= idle_timeout.0);
+    let early = sources.iter().filter(is_early);
+    early.map(|it| (it.partition, it.kind)).collect()
+}
+
 /// Topics of partitions that a live consumer treats as idle at the end: their last event is older than the
 /// last one of the other topic by the time-out, or they have none.
 fn ended_early(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
@@ -192,8 +204,9 @@ fn ended_early(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
 }
 
 /// Replays `searches` and `feedback`, whose lines have the given `formats`, through `engine`. The
-/// files at the same index are one partition. The wall time of the engine does not advance: only
-/// the watermark does. A topic that ends `engine.idle_timeout` before the other one is idle, as in live operation.
+/// files at the same index are one partition, unless all partitions are joined with each other. The wall time
+/// of the engine does not advance: only the watermark does. A topic that ends `engine.idle_timeout` before the
+/// other one is idle, as in live operation.
 ///
 /// # Errors
 /// If a file cannot be read. Invalid lines are counted, as in live operation.
@@ -208,6 +221,17 @@ pub fn replay(
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
         for (partition, path) in (0..).zip(paths) {
             sources.push(Lines::open(kind, partition, path, engine, formats)?);
+        }
+    }
+    if engine.topics().join == Join::All {
+        // As in live operation, all of them are known before the first record.
+        let mut starts: BTreeMap<i32, Resume> = BTreeMap::new();
+        for source in &sources {
+            let start = CommitPoint::starting_at(source.partition, source.kind, 0);
+            starts.entry(source.partition).or_default().add(&start);
+        }
+        for (partition, resume) in starts {
+            engine.apply(Input::Assigned { partition, resume });
         }
     }
     while let Some(source) = sources
@@ -238,7 +262,17 @@ pub fn replay(
         source.advance(engine, formats)?;
     }
     let idle_timeout = engine.idle_timeout();
-    let ended: Vec<(i32, Kind)> = ended_early(&sources, idle_timeout);
+    let ended: Vec<(i32, Kind)> = match engine.topics() {
+        // One topic waits for no other.
+        topics if topics.kinds().len() == 1 => Vec::new(),
+        Topics {
+            join: Join::Partition,
+            ..
+        } => ended_early(&sources, idle_timeout),
+        Topics {
+            join: Join::All, ..
+        } => ended_before_all(&sources, idle_timeout),
+    };
     let tick = |engine: &mut Engine, wall| engine.apply(Input::Tick { wall, others: None });
     // The topic is idle if the broker reports its end before and after the time-out.
     let now = wall_now();

@@ -49,7 +49,12 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
         },
     ));
     let schemas = fetcher(config, &published);
-    let recovery = Arc::new(Recovery::new(config.workers, folder, &checkpoints));
+    let recovery = Arc::new(Recovery::new(
+        config.workers,
+        config.kafka.join,
+        folder,
+        &checkpoints,
+    ));
     let context = |number| WorkerContext {
         number,
         config: Arc::clone(config),

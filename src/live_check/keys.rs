@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::finding::{Finding, percent};
 use super::records::{Place, Sample, SampledFeedback};
 use crate::config::Config;
+use rankgauge_core::engine::position::Join;
 
 /// Search or session of the sample.
 struct Target<'a> {
@@ -13,7 +14,11 @@ struct Target<'a> {
 }
 
 /// Findings about the keys of both topics.
-pub(super) fn check(config: &Config, sample: &Sample) -> Vec<Finding> {
+pub(super) fn check(
+    config: &Config,
+    partitions: [Option<usize>; 2],
+    sample: &Sample,
+) -> Vec<Finding> {
     if sample.searches.is_empty() || sample.feedback.is_empty() {
         return Vec::new();
     }
@@ -44,6 +49,9 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Vec<Finding> {
             apart += 1;
             first.get_or_insert((feedback, target));
         }
+    }
+    if config.kafka.join == Join::All && pairs > 0 {
+        return vec![of_owner(apart, pairs, partitions)];
     }
     let Some((feedback, target)) = first else {
         return vec![if pairs > 0 {
@@ -81,8 +89,30 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Vec<Finding> {
     vec![Finding::error(
         "keys",
         message,
-        remedy(feedback, target, right_key),
+        format!(
+            "{}; or set kafka.join: owner, with which one replica reads all partitions",
+            remedy(feedback, target, right_key)
+        ),
     )]
+}
+
+/// Finding about the pairs of a configuration with which they can lie apart.
+fn of_owner(apart: usize, pairs: usize, [searches, feedback]: [Option<usize>; 2]) -> Finding {
+    let shared = format!(
+        "{apart} of {pairs} sampled feedback events ({}) lie in another partition than their search",
+        percent(apart, pairs)
+    );
+    let is_needed = apart > 0 || searches != feedback.or(searches);
+    Finding::ok(
+        "keys",
+        if is_needed {
+            format!("{shared}; kafka.join: owner joins them")
+        } else {
+            format!(
+                "{shared}; kafka.join: partition suffices, and lets replicas share the partitions"
+            )
+        },
+    )
 }
 
 fn remedy(feedback: &SampledFeedback, target: &Target<'_>, right_key: &str) -> String {

@@ -20,6 +20,7 @@ mod kafka_security;
 mod log;
 mod network;
 mod offline;
+mod owner;
 mod pace;
 mod page;
 mod prometheus;
@@ -172,7 +173,7 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
         .expect("a client");
     Kind::ALL.map(|kind| {
         let mut wanted = TopicPartitionList::new();
-        for partition in stream.partitions() {
+        for partition in stream.partitions_of(kind) {
             wanted.add_partition(stream.topic(kind), partition);
         }
         let committed = client

@@ -69,6 +69,7 @@ use join::Effect;
 use local_registry::LocalRegistry;
 use partition::{CommitPoint, Partition, Resume};
 pub use position::Position;
+use position::Topics;
 pub use preparation::MAX_GROUP;
 use preparation::{Preparation, Prepared};
 use receipt::OpenRecord;
@@ -296,7 +297,7 @@ impl Engine {
                 at,
             } => {
                 if let Some(index) = self.find(partition) {
-                    self.partitions[index].note_written(kind, at);
+                    self.partitions[index].note_written(kind, partition, at);
                 }
             }
             Input::Gold(gold) => {
@@ -411,6 +412,11 @@ impl Engine {
     /// Returns the assigned topic partitions, each with the kind of its topic.
     pub fn partitions(&self) -> BTreeSet<(i32, Kind)> {
         self.partitions.iter().flat_map(Partition::places).collect()
+    }
+
+    /// Topics of the events.
+    pub fn topics(&self) -> Topics {
+        self.settings.topics
     }
 
     /// Returns the next expected offset of an assigned partition; `None` if it is not known.

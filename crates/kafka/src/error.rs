@@ -43,6 +43,12 @@ pub enum Error {
         feedback_topic: String,
         feedback: usize,
     },
+    /// The topic of the owner is missing or wrong.
+    #[error(
+        "topic {topic}: {error}; with kafka.join: owner, it needs exactly 1 partition: allow Create, \
+         Describe and Read on it to the user of this process, or create it"
+    )]
+    OwnerTopic { topic: String, error: String },
     /// Records stopped to arrive before the end of a range.
     #[error("topic {topic}: no record received for {seconds} s, {left} records before the end")]
     Stalled {
@@ -78,6 +84,7 @@ impl Error {
                 | Self::NoTopic(_)
                 | Self::ForbiddenTopic(_)
                 | Self::Topic { .. }
+                | Self::OwnerTopic { .. }
         )
     }
 

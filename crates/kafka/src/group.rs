@@ -23,6 +23,7 @@ use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, error, info, warn};
 
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::event::{Kind, LossReason};
 
 use crate::connection::ConnectionLog;
@@ -38,6 +39,9 @@ pub use stall::Stall;
 /// Time-out of a topic metadata request, and interval between two checks of the topics.
 const TOPIC_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Interval between two checks of the owner of all partitions for new ones.
+const GROWTH_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Time-out of a topic metadata request while no broker is connected.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -47,7 +51,7 @@ const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Part of a worker that counts the records of its partitions. The consumer calls it inside `poll`, and
 /// the worker uses it between two polls.
 pub trait Member: Send + 'static {
-    /// Notes the number of partitions that both topics have.
+    /// Notes the number of partitions in which the records of a session can lie apart from each other.
     fn note_topics(&mut self, partitions: usize);
 
     /// Notes a new state of the connection to the brokers.
@@ -213,7 +217,8 @@ impl<M: Member> Consumer<M> {
         }
     }
 
-    /// Checks that both topics exist and have the same number of partitions.
+    /// Checks that the topics exist and have matching numbers of partitions. Creates the topic of the
+    /// owner.
     ///
     /// # Errors
     /// A [temporary](Error::is_temporary) error if a retry may succeed.
@@ -225,9 +230,16 @@ impl<M: Member> Consumer<M> {
         } else {
             CONNECT_TIMEOUT
         };
-        let count = membership.matching_partitions(&self.inner, wait)?;
+        let counts = membership.matching_partitions(&self.inner, wait)?;
+        if membership.settings.join == Join::All {
+            topic::ensure_owner(
+                self.inner.client(),
+                &membership.settings,
+                TOPIC_CHECK_INTERVAL,
+            )?;
+        }
         self.confirm_cluster();
-        membership.positions.found_partitions(count);
+        membership.positions.found_partitions(counts);
         Ok(())
     }
 
@@ -258,7 +270,9 @@ impl<M: Member> Consumer<M> {
     /// [`Error::Subscribe`].
     pub fn subscribe(&self) -> Result<(), Error> {
         let settings = &self.membership().settings;
-        let subscribed = self.inner.subscribe(&settings.subscription());
+        let topics = settings.subscription();
+        let topics: Vec<&str> = topics.iter().map(String::as_str).collect();
+        let subscribed = self.inner.subscribe(&topics);
         subscribed.map_err(|error| Error::Subscribe(settings.text_of(&error)))
     }
 
@@ -384,7 +398,8 @@ impl<M: Member> Consumer<M> {
     }
 
     /// Requests a rejoin once the partition counts of the topics match, if they differed at the
-    /// last assignment.
+    /// last assignment. The owner of all partitions rejoins for new ones: the group does not assign
+    /// them.
     fn check_topics_again(&self) {
         let now = Instant::now();
         let membership = self.membership();
@@ -392,12 +407,25 @@ impl<M: Member> Consumer<M> {
         if state.next_check.is_none_or(|at| now < at) {
             return;
         }
-        state.next_check = Some(now + TOPIC_CHECK_INTERVAL);
+        let is_owner = membership.settings.join == Join::All && !state.assigned.is_empty();
+        state.next_check = Some(now + membership.check_interval());
+        let known = state.places.len();
         drop(state);
-        if membership
-            .matching_partitions(&self.inner, TOPIC_CHECK_INTERVAL)
-            .is_ok()
-        {
+        let Ok(counts) = membership.matching_partitions(&self.inner, TOPIC_CHECK_INTERVAL) else {
+            return;
+        };
+        if is_owner {
+            let kinds = membership.settings.kinds();
+            let found: usize = kinds.iter().map(|kind| counts[kind.index()]).sum();
+            if found > known {
+                info!(
+                    worker = membership.worker,
+                    partitions = found,
+                    "partitions added to a topic; rejoining the consumer group"
+                );
+                membership.state().rejoin = true;
+            }
+        } else {
             info!(
                 worker = membership.worker,
                 "partition counts of the topics match again; rejoining the consumer group"
@@ -492,7 +520,9 @@ struct State<M> {
     connection: ConnectionLog,
     /// Rate limits of the log messages about other errors, by error code.
     error_log: Vec<(RDKafkaErrorCode, Throttle)>,
+    /// Numbers of the assigned partitions, and the topic partitions.
     assigned: BTreeSet<i32>,
+    places: BTreeSet<(i32, Kind)>,
     /// Last committed points. Unchanged points are not committed again.
     committed: BTreeMap<(i32, Kind), CommitPoint>,
     rejoin: bool,
@@ -522,6 +552,7 @@ impl<M: Member> State<M> {
             connection: ConnectionLog::default(),
             error_log: Vec::new(),
             assigned: BTreeSet::new(),
+            places: BTreeSet::new(),
             committed: BTreeMap::new(),
             rejoin: false,
             is_lost: false,
@@ -562,15 +593,28 @@ impl<M: Member> Membership<M> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the number of partitions that both topics have, and notes it.
+    /// Interval between two checks of the topics.
+    fn check_interval(&self) -> Duration {
+        match self.settings.join {
+            Join::Partition => TOPIC_CHECK_INTERVAL,
+            Join::All => GROWTH_CHECK_INTERVAL,
+        }
+    }
+
+    /// Returns the numbers of partitions of both topics, and notes them.
     fn matching_partitions(
         &self,
         consumer: &BaseConsumer<Self>,
         wait: Duration,
-    ) -> Result<usize, Error> {
-        let count = topic::matching_partitions(consumer.client(), &self.settings, wait)?;
-        self.state().member.note_topics(count);
-        Ok(count)
+    ) -> Result<[usize; 2], Error> {
+        let counts = topic::matching_partitions(consumer.client(), &self.settings, wait)?;
+        // Of all partitions, the owner reads whole sessions.
+        let apart = match self.settings.join {
+            Join::Partition => counts[0],
+            Join::All => 1,
+        };
+        self.state().member.note_topics(apart);
+        Ok(counts)
     }
 
     /// Publishes the counters and waits until they are durable.

@@ -8,13 +8,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::event::Kind;
 
 type Points = BTreeMap<(i32, Kind), CommitPoint>;
 
 /// Durable positions of one process, shared by its workers.
 #[derive(Debug)]
-pub struct Positions(Mutex<PositionTable>);
+pub struct Positions {
+    /// Partitions whose positions are from the same moment.
+    join: Join,
+    table: Mutex<PositionTable>,
+}
 
 #[derive(Debug, Default)]
 struct PositionTable {
@@ -24,23 +29,26 @@ struct PositionTable {
     left: Vec<Points>,
     /// Id of the cluster of these positions, once known.
     cluster: Option<String>,
-    /// Partition count of the topics at their first successful check.
-    partitions: Option<usize>,
+    /// Partition counts of the topics at their first successful check.
+    partitions: Option<[usize; 2]>,
 }
 
 impl Positions {
     /// Empty positions for `workers` workers.
-    pub fn new(workers: usize) -> Self {
-        Self(Mutex::new(PositionTable {
-            durable: Points::new(),
-            left: vec![Points::new(); workers],
-            cluster: None,
-            partitions: None,
-        }))
+    pub fn new(workers: usize, join: Join) -> Self {
+        Self {
+            join,
+            table: Mutex::new(PositionTable {
+                durable: Points::new(),
+                left: vec![Points::new(); workers],
+                cluster: None,
+                partitions: None,
+            }),
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, PositionTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds the points of a checkpoint of `worker` that was loaded at the start.
@@ -55,22 +63,28 @@ impl Positions {
     /// (`own`) replace the known positions. Other points do so only if they are not behind, because
     /// another worker may have counted further.
     ///
-    /// Both topics of a partition are always replaced together, so they come from one checkpoint.
+    /// The topic partitions that are joined with each other are always replaced together, so they come
+    /// from one checkpoint.
     pub fn saved(&self, points: &[CommitPoint], own: &[CommitPoint]) {
         let durable = &mut self.table().durable;
-        let partitions: BTreeSet<i32> = points.iter().map(|point| point.partition).collect();
-        for partition in partitions {
-            let of_it = || points.iter().filter(|point| point.partition == partition);
-            let is_own = own.iter().any(|point| point.partition == partition);
+        let groups: BTreeSet<Option<i32>> = points.iter().map(|it| self.group(it)).collect();
+        for group in groups {
+            let of_it = || points.iter().filter(|point| self.group(point) == group);
+            let is_own = own.iter().any(|point| self.group(point) == group);
             let is_further = of_it().all(|point| {
-                let known = durable.get(&(partition, point.kind));
+                let known = durable.get(&(point.partition, point.kind));
                 known.is_none_or(|known| known.progress() <= point.progress())
             });
             if is_own || is_further {
-                durable.retain(|(known, _), _| *known != partition);
-                durable.extend(of_it().map(|point| ((partition, point.kind), point.clone())));
+                durable.retain(|_, known| self.group(known) != group);
+                durable.extend(of_it().map(|it| ((it.partition, it.kind), it.clone())));
             }
         }
+    }
+
+    /// Partition of a point, if only equal numbers are joined with each other.
+    fn group(&self, point: &CommitPoint) -> Option<i32> {
+        (self.join == Join::Partition).then_some(point.partition)
     }
 
     /// Adds the points of partitions that `worker` no longer owns. Its later checkpoints keep these
@@ -91,14 +105,15 @@ impl Positions {
         points.into_values().collect()
     }
 
-    /// Sets the partition count of the topics, unless it is set. Partitions of higher numbers are new.
-    pub(crate) fn found_partitions(&self, count: usize) {
-        self.table().partitions.get_or_insert(count);
+    /// Sets the partition counts of the topics, unless they are set. Partitions of higher numbers are
+    /// new.
+    pub(crate) fn found_partitions(&self, counts: [usize; 2]) {
+        self.table().partitions.get_or_insert(counts);
     }
 
-    /// Partition count of the topics at their first successful check.
-    pub(crate) fn partitions(&self) -> Option<usize> {
-        self.table().partitions
+    /// Partition count of the topic of a kind at the first successful check.
+    pub(crate) fn partitions(&self, kind: Kind) -> Option<usize> {
+        Some(self.table().partitions?[kind.index()])
     }
 
     /// Durable position of a topic partition.

@@ -148,11 +148,12 @@ impl Publisher {
         let client = self.client()?;
         let answers = |name: &str| await_answers(client.client(), client.context(), name);
         let search = answers(&self.settings.search_topic)?;
-        if !self.settings.has_feedback() {
+        if self.settings.kinds().len() == 1 {
             return Ok(search);
         }
         let feedback = answers(&self.settings.feedback_topic)?;
-        self.settings.equal_partitions([search, feedback])
+        self.settings.check_partitions([search, feedback])?;
+        Ok(search.max(feedback))
     }
 
     /// Returns true if the topics have answered.

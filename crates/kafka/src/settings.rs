@@ -37,6 +37,8 @@ pub struct Settings {
     pub stalled_partition: StalledPartition,
     /// Protocol of the consumer group.
     pub group_protocol: GroupProtocol,
+    /// Partitions in which a search and its feedback can lie.
+    pub join: Join,
     /// Further librdkafka properties, without those that the sidecar sets itself.
     pub properties: Properties,
 }
@@ -253,7 +255,7 @@ impl Settings {
         };
         Topics {
             feedback,
-            join: Join::Partition,
+            join: self.join,
         }
     }
 
@@ -282,13 +284,14 @@ impl Settings {
         }
     }
 
-    /// The number of partitions of both topics.
+    /// Checks the numbers of partitions of both topics, which are equal unless all partitions are joined
+    /// with each other.
     ///
     /// # Errors
     /// [`Error::UnequalPartitions`].
-    pub fn equal_partitions(&self, [search, feedback]: [usize; 2]) -> Result<usize, Error> {
-        if search == feedback {
-            return Ok(search);
+    pub fn check_partitions(&self, [search, feedback]: [usize; 2]) -> Result<(), Error> {
+        if search == feedback || self.join == Join::All {
+            return Ok(());
         }
         Err(Error::UnequalPartitions {
             search_topic: self.search_topic.clone(),
@@ -402,7 +405,11 @@ impl Settings {
         // topics it is another member: a release must not fence another one of its group, and receive
         // its partitions.
         if let Some(instance) = client.get("group.instance.id").map(str::to_owned) {
-            let topics = hash(&self.subscription());
+            let topics = match self.join {
+                Join::Partition => Vec::new(),
+                Join::All => self.subscription(),
+            };
+            let topics = hash(&[self.names(), topics].concat());
             client.set(
                 "group.instance.id",
                 format!("{instance}-{topics:08x}-{number}"),
@@ -411,14 +418,23 @@ impl Settings {
         client
     }
 
-    /// Topics to which the members of the group subscribe.
-    pub(crate) fn subscription(&self) -> Vec<&str> {
-        self.kinds().iter().map(|kind| self.topic(*kind)).collect()
+    /// Topics to which the members of the group subscribe: that of the owner, or the topics that are
+    /// read.
+    pub(crate) fn subscription(&self) -> Vec<String> {
+        match self.join {
+            Join::Partition => self.names(),
+            Join::All => vec![self.owner_topic()],
+        }
+    }
+
+    /// Topic whose only partition belongs to the owner of all partitions.
+    pub fn owner_topic(&self) -> String {
+        format!("{}-owner", self.group_id)
     }
 }
 
 /// Hash of topics (FNV-1a), the same in every release.
-fn hash(topics: &[&str]) -> u32 {
+fn hash(topics: &[String]) -> u32 {
     let bytes = topics.iter().flat_map(|topic| topic.bytes().chain([0]));
     bytes.fold(0x811C_9DC5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)

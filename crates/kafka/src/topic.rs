@@ -1,11 +1,21 @@
 //! Topics as the brokers describe them.
 
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
 use std::time::Duration;
 
-use rdkafka::client::{Client, ClientContext};
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::{Client, ClientContext, DefaultClientContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use tracing::info;
 
 use crate::{Error, Settings};
+
+/// Number and interval of the requests for a topic that was created.
+const METADATA_ATTEMPTS: usize = 40;
+const METADATA_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Returns the number of partitions of topic `name`.
 ///
@@ -31,7 +41,8 @@ pub(crate) fn partitions<C: ClientContext>(
     }
 }
 
-/// Returns the number of partitions of both topics.
+/// Returns the numbers of partitions of the topics that are read; without a topic of feedback alone, that
+/// of the search topic twice.
 ///
 /// # Errors
 /// [`Error::UnequalPartitions`], or the reason for which a topic cannot be read yet.
@@ -39,11 +50,77 @@ pub(crate) fn matching_partitions<C: ClientContext>(
     client: &Client<C>,
     settings: &Settings,
     wait: Duration,
-) -> Result<usize, Error> {
+) -> Result<[usize; 2], Error> {
     let search = partitions(client, settings, &settings.search_topic, wait)?;
     if settings.kinds().len() == 1 {
-        return Ok(search);
+        return Ok([search; 2]);
     }
     let feedback = partitions(client, settings, &settings.feedback_topic, wait)?;
-    settings.equal_partitions([search, feedback])
+    let counts = [search, feedback];
+    settings.check_partitions(counts).map(|()| counts)
+}
+
+/// Creates the topic of the owner, unless it exists.
+///
+/// # Errors
+/// [`Error::OwnerTopic`], if it cannot be created or has more than one partition.
+pub(crate) fn ensure_owner<C: ClientContext>(
+    client: &Client<C>,
+    settings: &Settings,
+    wait: Duration,
+) -> Result<(), Error> {
+    let topic = settings.owner_topic();
+    let failed = |error: String| Error::OwnerTopic {
+        topic: topic.clone(),
+        error,
+    };
+    match partitions(client, settings, &topic, wait) {
+        Ok(1) => return Ok(()),
+        Ok(count) => return Err(failed(format!("it has {count} partitions"))),
+        Err(Error::NoTopic(_)) => {}
+        Err(problem) => return Err(problem),
+    }
+    let admin: AdminClient<DefaultClientContext> = settings
+        .client()
+        .create()
+        .map_err(|error| Error::of_configuration(&error, settings))?;
+    // The brokers choose the number of replicas.
+    let wanted = NewTopic::new(&topic, 1, TopicReplication::Fixed(-1));
+    let options = AdminOptions::new().operation_timeout(Some(wait));
+    let created = block_on(admin.create_topics([&wanted], &options));
+    let created = created.map_err(|error| failed(settings.text_of(&error)))?;
+    for result in created {
+        match result {
+            Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
+            Err((_, code)) => return Err(failed(code.to_string())),
+        }
+    }
+    info!(topic, "topic of the owner created");
+    // It is known when its leader is.
+    for _ in 0..METADATA_ATTEMPTS {
+        if partitions(client, settings, &topic, wait) == Ok(1) {
+            return Ok(());
+        }
+        thread::sleep(METADATA_INTERVAL);
+    }
+    Err(failed("it is not available yet".to_owned()))
+}
+
+/// Waits for a request on the current thread.
+fn block_on<F: Future>(request: F) -> F::Output {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut request = pin!(request);
+    loop {
+        match request.as_mut().poll(&mut context) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
 }

@@ -213,22 +213,24 @@ fn to_files(
 pub struct KafkaSink {
     producer: Producer,
     topics: [String; 2],
-    partitions: u64,
+    partitions: [u64; 2],
 }
 
 impl KafkaSink {
     /// Connects to the cluster.
     ///
     /// # Errors
-    /// If a topic is not available, or their numbers of partitions differ.
+    /// If a topic is not available, or their numbers of partitions do not match.
     pub fn connect(kafka: &Settings) -> anyhow::Result<Self> {
         let properties = [("linger.ms", "5"), ("queue.buffering.max.kbytes", "65536")];
         let topics = Kind::ALL.map(|kind| kafka.topic(kind));
         let (producer, partitions) = Producer::connect(kafka, &properties, topics)?;
+        kafka.check_partitions(partitions)?;
+        let [searches, feedback] = partitions;
         Ok(Self {
             producer,
             topics: topics.map(str::to_owned),
-            partitions: u64::try_from(kafka.equal_partitions(partitions)?)?,
+            partitions: [u64::try_from(searches)?, u64::try_from(feedback)?],
         })
     }
 
@@ -237,7 +239,8 @@ impl KafkaSink {
     /// # Errors
     /// If the partition has no valid number.
     pub fn send(&mut self, record: &Record) -> anyhow::Result<()> {
-        let partition = i32::try_from(partition_of(&record.key, self.partitions))?;
+        let partitions = self.partitions[record.kind.index()];
+        let partition = i32::try_from(partition_of(&record.key, partitions))?;
         let topic = &self.topics[record.kind.index()];
         let payload = &record.payload;
         self.producer

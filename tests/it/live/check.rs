@@ -373,3 +373,50 @@ fn options_of_the_live_check_need_it() {
         .expect("the binary runs");
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn join_that_the_sample_needs_is_recommended() {
+    let mut plant = Plant::new();
+    plant.produce(|number, _, _| (format!("user-{number}"), 0));
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "keys: ",
+            "or set kafka.join: owner, with which one replica reads all partitions",
+        ],
+    );
+    plant.settings["kafka"]["join"] = json!("owner");
+    assert_finds(
+        &plant.settings,
+        &["ok ", "keys: 5 of 10 ", "kafka.join: owner joins them"],
+    );
+    assert_finds(
+        &plant.settings,
+        &[
+            "ok ",
+            "topics: ",
+            "-owner does not exist; rankgauge creates it",
+        ],
+    );
+    let mut plant = Plant::new();
+    plant.produce(|number, _, _| beside(number));
+    plant.settings["kafka"]["join"] = json!("owner");
+    assert_finds(
+        &plant.settings,
+        &["ok ", "keys: 0 of 10 ", "kafka.join: partition suffices"],
+    );
+    // One topic of both kinds has every pair in one partition.
+    plant.feedback = plant.search.clone();
+    plant.settings["kafka"]["feedback_topic"] = json!(plant.search);
+    plant.settings["kafka"]["join"] = json!("partition");
+    plant.produce(|number, _, _| beside(number));
+    assert_finds(
+        &plant.settings,
+        &["ok ", "topics: ", "it has the feedback, too"],
+    );
+    assert_finds(
+        &plant.settings,
+        &["ok ", "keys: ", "lie in the partition of their search"],
+    );
+}

@@ -16,7 +16,7 @@ use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
 use rankgauge_serve::clock::wall_now;
 use tempfile::TempDir;
 
-use crate::harness::kafka::{Broker, Producer};
+use crate::harness::kafka::{Broker, Producer, unique_name};
 
 /// Number of gold queries in the corpus of all streams.
 const QUERIES: usize = 200;
@@ -28,7 +28,9 @@ pub(super) struct Stream {
     folder: TempDir,
     traffic: Peekable<Traffic>,
     topics: [String; 2],
-    partitions: u64,
+    partitions: [u64; 2],
+    /// True if feedback has another key than its search.
+    is_apart: bool,
     files: [Vec<BufWriter<File>>; 2],
     produced: [u64; 2],
     producer: Option<Producer>,
@@ -40,6 +42,16 @@ impl Stream {
     pub(super) fn on_new_topics(broker: &Broker, partitions: u16, rate: f64, ago: Millis) -> Self {
         let topics = broker.unique_topics("live", usize::from(partitions));
         Self::new(topics.into(), partitions, rate, ago)
+    }
+
+    /// Stream for two new topics of `broker` with these numbers of partitions, whose feedback has another
+    /// key than its search.
+    pub(super) fn apart(broker: &Broker, partitions: [u16; 2], rate: f64, ago: Millis) -> Self {
+        let topics = Kind::ALL.map(|kind| unique_name(&format!("apart-{}", kind.name())));
+        for (topic, count) in topics.iter().zip(partitions) {
+            broker.create_topic(topic, usize::from(count));
+        }
+        Self::of_apart(topics, partitions, true, QUERIES, settings(rate, ago))
     }
 
     /// Stream for two new topics of `broker` with a corpus of `queries` gold queries. Variant V5
@@ -65,6 +77,16 @@ impl Stream {
     }
 
     fn of(topics: [String; 2], partitions: u16, queries: usize, settings: TrafficSettings) -> Self {
+        Self::of_apart(topics, [partitions; 2], false, queries, settings)
+    }
+
+    fn of_apart(
+        topics: [String; 2],
+        partitions: [u16; 2],
+        is_apart: bool,
+        queries: usize,
+        settings: TrafficSettings,
+    ) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("live-")
             .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
@@ -77,7 +99,8 @@ impl Stream {
             folder,
             traffic,
             topics,
-            partitions: partitions.into(),
+            partitions: partitions.map(u64::from),
+            is_apart,
             files: [Vec::new(), Vec::new()],
             produced: [0; 2],
             producer: None,
@@ -114,7 +137,7 @@ impl Stream {
 
     /// Files with the produced records of `kind`, one per partition.
     pub(super) fn files(&self, kind: Kind) -> Vec<PathBuf> {
-        (0..self.partitions)
+        (0..self.partitions[kind.index()])
             .map(|partition| {
                 self.folder
                     .path()
@@ -128,23 +151,33 @@ impl Stream {
         self.produced
     }
 
-    /// Partitions of each topic.
-    pub(super) fn partitions(&self) -> impl Iterator<Item = i32> {
-        (0..).take(self.files[0].len())
+    /// Partitions of the topic with records of `kind`.
+    pub(super) fn partitions_of(&self, kind: Kind) -> impl Iterator<Item = i32> {
+        (0..).take(self.files[kind.index()].len())
     }
 
-    /// Partition of a key.
+    /// Partition of a key of the search topic.
     pub(super) fn partition(&self, key: &str) -> i32 {
         let mut hasher = DefaultHasher::new();
         key.hash(&mut hasher);
-        i32::try_from(hasher.finish() % self.partitions).expect("invariant: partitions are few")
+        i32::try_from(hasher.finish() % self.partitions[0]).expect("invariant: partitions are few")
+    }
+
+    /// Partition of a record.
+    fn partition_of(&self, record: &Record) -> i32 {
+        if !self.is_apart || record.kind == Kind::Search {
+            return self.partition(&record.key);
+        }
+        let mut hasher = DefaultHasher::new();
+        record.payload.hash(&mut hasher);
+        i32::try_from(hasher.finish() % self.partitions[1]).expect("invariant: partitions are few")
     }
 
     /// Sets the number of partitions of the topics. As with the producers of Kafka, keys then map
     /// to other partitions than before.
     pub(super) fn grow(&mut self, partitions: u16) {
         let before = self.files[0].len();
-        self.partitions = partitions.into();
+        self.partitions = [partitions.into(); 2];
         // A producer detects new partitions at its next metadata refresh. A new producer requests
         // metadata at once.
         self.producer = None;
@@ -187,13 +220,13 @@ impl Stream {
         for kind in Kind::ALL {
             let of_kind = || records.iter().filter(|record| record.kind == kind);
             let sent = of_kind().map(|record| {
-                let partition = Some(self.partition(&record.key));
+                let partition = Some(self.partition_of(record));
                 (&record.key, &record.payload, partition)
             });
             let count = producer.produce(&self.topics[kind.index()], sent);
             self.produced[kind.index()] += u64::try_from(count).expect("invariant: a small count");
             for record in of_kind() {
-                let partition = usize::try_from(self.partition(&record.key))
+                let partition = usize::try_from(self.partition_of(record))
                     .expect("invariant: partitions count from 0");
                 let file = &mut self.files[kind.index()][partition];
                 file.write_all(&record.payload)

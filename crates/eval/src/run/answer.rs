@@ -39,6 +39,10 @@ impl Order {
 
 /// Options of a reader of runs.
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent options of a command"
+)]
 pub struct ReadOptions {
     /// Order in which results are judged. By default events are as served and other formats by
     /// score.

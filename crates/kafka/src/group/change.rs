@@ -3,7 +3,7 @@
 //! librdkafka invokes them inside `poll`. A revocation commits and drops the state of its
 //! partitions before the callback returns, because another member owns them afterwards.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -17,6 +17,8 @@ use rdkafka::types::RDKafkaRespErr;
 use tracing::{error, info, warn};
 
 use rankgauge_core::engine::partition::Resume;
+use rankgauge_core::engine::position::Join;
+use rankgauge_core::event::Kind;
 
 use super::start::Starts;
 use super::{BROKER_REQUEST_TIMEOUT, Loss, Member, Membership, TOPIC_CHECK_INTERVAL};
@@ -49,7 +51,7 @@ impl<M: Member> Membership<M> {
             .is_err()
             .then(|| Instant::now() + TOPIC_CHECK_INTERVAL);
         drop(state);
-        if let Err(problem) = matching {
+        if let Err(problem) = &matching {
             // The two topic partitions of one number may be assigned to different members.
             error!(
                 worker = self.worker,
@@ -59,7 +61,11 @@ impl<M: Member> Membership<M> {
             Self::assign_none(consumer);
             return;
         }
-        let resolved = self.resolve(consumer, assigned);
+        let all = match (&matching, self.settings.join) {
+            (Ok(counts), Join::All) if assigned.count() > 0 => Some(self.all_partitions(*counts)),
+            _ => None,
+        };
+        let resolved = self.resolve(consumer, all.as_ref().unwrap_or(assigned));
         let Starts {
             offsets: starts,
             resumes,
@@ -77,13 +83,7 @@ impl<M: Member> Membership<M> {
                 return;
             }
         };
-        let kinds = self.settings.kinds();
-        let is_pair = |resume: &Resume| {
-            kinds
-                .iter()
-                .all(|kind| resume.rebuild[kind.index()].is_some())
-        };
-        if let Some((partition, _)) = resumes.iter().find(|(_, resume)| !is_pair(resume)) {
+        if let Some(partition) = self.alone(&resumes) {
             error!(
                 worker = self.worker,
                 partition,
@@ -104,6 +104,14 @@ impl<M: Member> Membership<M> {
         (state.deferred).retain(|(number, _), _| !numbers.contains(number));
         state.forget_stalls();
         state.assigned.extend(&numbers);
+        let places = all.as_ref().unwrap_or(assigned).elements();
+        let places = places
+            .iter()
+            .map(|it| (it.partition(), self.settings.kind_of(it.topic())));
+        state.places.extend(places);
+        if self.settings.join == Join::All && !state.places.is_empty() {
+            state.next_check = Some(Instant::now() + self.check_interval());
+        }
         // The start positions are durable: they come from a checkpoint or from Kafka.
         state.member.assign(resumes, &lost);
         drop(state);
@@ -123,14 +131,36 @@ impl<M: Member> Membership<M> {
         self.commit(consumer, CommitMode::Async);
     }
 
+    /// Number of a partition that is assigned without that of the other topic, if there is one.
+    fn alone(&self, resumes: &BTreeMap<i32, Resume>) -> Option<i32> {
+        if self.settings.join == Join::All {
+            return None;
+        }
+        let is_assigned = |resume: &Resume, kind: &Kind| resume.rebuild[kind.index()].is_some();
+        let kinds = self.settings.kinds();
+        let mut resumes = resumes.iter();
+        let found = resumes.find(|(_, it)| !kinds.iter().all(|kind| is_assigned(it, kind)));
+        found.map(|(partition, _)| *partition)
+    }
+
+    /// All partitions of the topics that are read.
+    fn all_partitions(&self, counts: [usize; 2]) -> TopicPartitionList {
+        let mut all = TopicPartitionList::new();
+        for &kind in self.settings.kinds() {
+            for partition in (0..).take(counts[kind.index()]) {
+                all.add_partition(self.settings.topic(kind), partition);
+            }
+        }
+        all
+    }
+
     /// Topic of an assignment that is not one of the subscription, if there is one.
     fn foreign(&self, assigned: &TopicPartitionList) -> Option<String> {
         let topics = self.settings.subscription();
         let elements = assigned.elements();
         let mut foreign = elements.iter().map(TopicPartitionListElem::topic);
-        foreign
-            .find(|topic| !topics.contains(topic))
-            .map(str::to_owned)
+        let is_foreign = |topic: &&str| !topics.iter().any(|known| known == topic);
+        foreign.find(is_foreign).map(str::to_owned)
     }
 
     /// Acknowledges the rebalance without an assignment. `unassign` would not acknowledge it,
@@ -160,17 +190,29 @@ impl<M: Member> Membership<M> {
             self.state().committed.clear();
             self.commit(consumer, CommitMode::Sync);
         }
-        let numbers: BTreeSet<i32> = revoked
-            .elements()
-            .iter()
-            .map(TopicPartitionListElem::partition)
-            .collect();
         let mut state = self.state();
+        let numbers: BTreeSet<i32> = match self.settings.join {
+            Join::Partition => {
+                let elements = revoked.elements();
+                elements
+                    .iter()
+                    .map(TopicPartitionListElem::partition)
+                    .collect()
+            }
+            // With the partition of the owner, all are revoked.
+            Join::All => {
+                state.next_check = None;
+                std::mem::take(&mut state.assigned)
+            }
+        };
         state.member.revoke(&numbers);
         state.forget_stalls();
         state
             .assigned
             .retain(|partition| !numbers.contains(partition));
+        state
+            .places
+            .retain(|(partition, _)| !numbers.contains(partition));
         state
             .committed
             .retain(|(partition, _), _| !numbers.contains(partition));
@@ -212,7 +254,7 @@ impl<M: Member> Membership<M> {
                 removed.add_partition(element.topic(), element.partition());
             }
         }
-        if removed.count() > revoked {
+        if removed.count() > revoked && self.settings.join == Join::Partition {
             self.state().rejoin = true;
         }
         consumer.incremental_unassign(&removed)

@@ -14,6 +14,7 @@ use super::{BROKER_REQUEST_TIMEOUT, Lost, Member, Membership};
 use crate::commit_metadata;
 use crate::settings;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::event::{Kind, LossReason};
 use rankgauge_core::time::WallTime;
 
@@ -99,11 +100,14 @@ impl<M: Member> Membership<M> {
         let mut starts: BTreeMap<i32, Vec<(&StartCandidates, Start)>> = BTreeMap::new();
         let mut lost = Vec::new();
         for topic in &known {
-            // Both topics of a partition resume from the same source. With one position from disk
-            // and one from Kafka, a search counted before the one position and its feedback read
-            // before the other would each be taken as already counted with the other.
-            let mut both = known.iter().filter(|it| it.partition == topic.partition);
-            let disk_is_further = both.all(|it| {
+            // Topic partitions that are joined with each other resume from the same source. With one
+            // position from disk and one from Kafka, a search counted before the one position and its
+            // feedback read before the other would each be taken as already counted with the other.
+            let is_joined = |it: &&StartCandidates| {
+                self.settings.join == Join::All || it.partition == topic.partition
+            };
+            let mut joined = known.iter().filter(is_joined);
+            let disk_is_further = joined.all(|it| {
                 let of_kafka = it.of_kafka.as_ref().filter(|_| !it.is_of_operator);
                 it.of_disk.as_ref().map(CommitPoint::progress)
                     >= of_kafka.map(CommitPoint::progress)
@@ -113,11 +117,14 @@ impl<M: Member> Membership<M> {
         }
         let mut offsets = TopicPartitionList::with_capacity(known.len());
         let mut resumes: BTreeMap<i32, Resume> = BTreeMap::new();
+        let mut all = starts.values().flatten();
+        let is_all_incomplete =
+            self.settings.join == Join::All && all.any(|(_, start)| start.is_incomplete);
         for (partition, mut starts) in starts {
             let resume = resumes.entry(partition).or_default();
             // Feedback without its search, or the other way round, would be counted again with another
             // outcome. A join is therefore rebuilt completely or not at all.
-            if starts.iter().any(|(_, start)| start.is_incomplete) {
+            if is_all_incomplete || starts.iter().any(|(_, start)| start.is_incomplete) {
                 for (known, Start { point, .. }) in &mut starts {
                     let pending = std::mem::take(&mut point.pending);
                     resume.lost_pending[known.kind.index()] = pending;
@@ -338,7 +345,7 @@ impl<M: Member> Membership<M> {
             return start(low, true);
         }
         // Records written to a new partition before its detection must be counted.
-        let found = self.positions.partitions();
+        let found = self.positions.partitions(known.kind);
         let number = usize::try_from(partition).unwrap_or_default();
         if found.is_some_and(|found| number >= found) {
             info!(

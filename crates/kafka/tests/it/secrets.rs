@@ -1,5 +1,6 @@
 //! Values of secret properties appear in no error.
 
+use rankgauge_core::engine::position::Join;
 use rankgauge_kafka::reader::Reader;
 use rankgauge_kafka::settings::{GroupProtocol, Properties, Settings, StalledPartition, Start};
 
@@ -39,6 +40,7 @@ fn settings(properties: &[(&str, &str)]) -> Settings {
         start: Start::Latest,
         stalled_partition: StalledPartition::Wait,
         group_protocol: GroupProtocol::Classic,
+        join: Join::Partition,
         properties: owned.collect(),
     }
 }
