@@ -2,8 +2,10 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rankgauge::checkpoint::Checkpoint;
+use rankgauge_core::decode::Formats;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, Format, Options};
 use rankgauge_core::measure::Measure;
@@ -53,7 +55,12 @@ pub(super) fn run(input: &[u8]) {
     let options = ReadOptions {
         order,
         scores: choice(input, &[true, false]),
-        has_feedback: choice(input, &[true, false]),
+        formats: choice(input, &[true, false]).then(|| {
+            Arc::new(Formats {
+                is_shared: true,
+                ..Formats::NATIVE
+            })
+        }),
         ignore_identical_ids: choice(input, &[true, false]),
         ..ReadOptions::new(limits)
     };

@@ -366,6 +366,130 @@ fn records_of_a_shop_are_counted_live_as_native_events_are() {
 }
 
 #[test]
+fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, lines: &[Value]| {
+        let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+        std::fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
+    };
+    let qrels = "zoning 0 a 2\nzoning 0 b 1\nparking 0 p 1\n";
+    std::fs::write(folder.path().join("gold.qrels"), qrels).expect("a file");
+    let at = 1_763_337_600_000_i64;
+    let (mut native, mut mapped) = (Vec::new(), vec![json!({"meta": {"type": "heartbeat"}})]);
+    for (number, (query, ids)) in (0..).zip([("zoning", ["x", "a"]), ("parking", ["p", "y"])]) {
+        let (id, ts) = (format!("s{number}"), at + number * 60_000);
+        let hits = ids.map(|id| json!({"id": id, "score": 1.5}));
+        native.push(
+            json!({"query_id": id, "ts": ts, "query": query, "variant": "control",
+            "results": hits}),
+        );
+        let hits = ids.map(|id| json!({"doc": {"id": id}, "score": 1.5}));
+        mapped.push(
+            json!({"meta": {"type": "search.executed", "event_id": id, "ts": ts * 1_000},
+            "request": {"text": query}, "response": {"hits": hits}}),
+        );
+    }
+    let clicks = [
+        json!({"event_id": "c", "ts": at + 50, "type": "click", "query_id": "s0",
+        "position": 2}),
+    ];
+    let opened = [json!({"meta": {"type": "product.opened", "event_id": "c",
+        "ts": (at + 50) * 1_000}, "search_event_id": "s0", "index": 1})];
+    write("native.jsonl", &native);
+    write("mapped.jsonl", &mapped);
+    write("clicks.jsonl", &clicks);
+    write("opened.jsonl", &opened);
+    let shop = repository("examples/mappings/shop.yaml");
+    let output = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .current_dir(folder.path())
+            .args(arguments)
+            .output()
+            .expect("the binary starts");
+        let problem = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {problem}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let shop = shop.to_str().expect("UTF-8");
+    let evaluated = |run: &str, feedback: &str, config: &[&str]| {
+        let command = [
+            "evaluate",
+            "--gold",
+            "gold.qrels",
+            "--run",
+            run,
+            "--feedback",
+        ];
+        let measures = [feedback, "--measures", "RR,CTR", "--format", "json"];
+        let report = output(&[&command[..], &measures, config].concat());
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        (
+            report["runs"][0]["means"].clone(),
+            report["behaviour"].clone(),
+        )
+    };
+    let expected = evaluated("native.jsonl", "clicks.jsonl", &[]);
+    assert_eq!(expected.0["RR"], json!(0.75));
+    let found = evaluated("mapped.jsonl", "opened.jsonl", &["--config", shop]);
+    assert_eq!(found.0, expected.0);
+    let text = |value: &Value, run: &str| value.to_string().replace(run, "run");
+    assert_eq!(text(&found.1, "mapped"), text(&expected.1, "native"));
+    // Native events are read as such under any configuration.
+    let command = [
+        "evaluate",
+        "--gold",
+        "gold.qrels",
+        "--measures",
+        "RR",
+        "--format",
+        "json",
+    ];
+    let report = output(&[&command[..], &["--run", "native.jsonl", "--config", shop]].concat());
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["runs"][0]["means"]["RR"], json!(0.75));
+
+    let tested = |run: &str, config: &[&str]| {
+        let command = [
+            "backtest",
+            "--measure",
+            "RR",
+            "--gold",
+            "gold.qrels",
+            "--search",
+            run,
+        ];
+        output(&[&command[..], &["--m", "0.5"], config].concat())
+    };
+    let expected = tested("native.jsonl", &[]);
+    assert_eq!(tested("mapped.jsonl", &["--config", shop]), expected);
+    let replayed = |search: &str, feedback: &str, config: &[&str]| {
+        let command = ["replay", "--search", search, "--feedback", feedback];
+        let shared = [
+            "--set",
+            "measures=[RR,CTR]",
+            "--set",
+            "gold.paths=[gold.qrels]",
+        ];
+        let report = output(&[&command[..], &shared, config].concat());
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let metrics = report["metrics"].as_array().expect("an array").clone();
+        let of_events = |metric: &&Value| {
+            let name = metric["name"].as_str().unwrap_or_default();
+            name.starts_with("rankgauge_score_") || name == "rankgauge_events_total"
+        };
+        metrics
+            .iter()
+            .filter(of_events)
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    let expected = replayed("native.jsonl", "clicks.jsonl", &[]);
+    assert!(!expected.is_empty());
+    let found = replayed("mapped.jsonl", "opened.jsonl", &["--config", shop]);
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn problems_of_a_mapping_name_file_and_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("own.yaml");

@@ -281,7 +281,7 @@ impl JudgingArguments {
             columns: self.columns.clone(),
             ignore_identical_ids: self.ignore_identical_ids,
             compose_ids: self.normalise_ids.is_some(),
-            has_feedback: config.formats.is_shared,
+            formats: Some(Arc::new(config.formats.of_lines())),
             ..ReadOptions::new(config.engine.record_limits)
         }
     }

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::columns::Columns;
+use rankgauge_core::decode::Formats;
 use rankgauge_core::event::{Limits, Search};
 use rankgauge_core::gold::composed;
 use rankgauge_core::ranking::Eligibility;
@@ -39,10 +41,6 @@ impl Order {
 
 /// Options of a reader of runs.
 #[derive(Clone, Debug)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "independent options of a command"
-)]
 pub struct ReadOptions {
     /// Order in which results are judged. By default events are as served and other formats by
     /// score.
@@ -59,8 +57,9 @@ pub struct ReadOptions {
     pub ignore_identical_ids: bool,
     /// True to compose the ids of queries and documents (Unicode NFC).
     pub compose_ids: bool,
-    /// True if the events are those of a topic that has feedback, too. It is skipped.
-    pub has_feedback: bool,
+    /// Formats of the lines of recorded events; `None` for native ones and those of User Behavior Insights.
+    /// Feedback of a topic of both kinds is skipped.
+    pub formats: Option<Arc<Formats>>,
 }
 
 impl ReadOptions {
@@ -74,7 +73,7 @@ impl ReadOptions {
             columns: None,
             ignore_identical_ids: false,
             compose_ids: false,
-            has_feedback: false,
+            formats: None,
         }
     }
 

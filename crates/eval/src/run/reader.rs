@@ -10,21 +10,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::answer::{Answer, Order, ReadOptions};
-use super::columns::Columns;
 use super::error::{MAX_WHOLE_BYTES, RunError, RunProblem, Wrong};
+use super::events::{self, LineFormat};
 use super::input::{self, Input, PART_BYTES, Part};
 use super::table::{self, Table};
-use super::{events, score_map, trec};
+use super::{score_map, trec};
 use rankgauge_core::text;
 
 /// Format of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Trec,
-    /// Search events; of User Behavior Insights if `is_ubi`.
-    Events {
-        is_ubi: bool,
-    },
+    /// Search events.
+    Events(LineFormat),
     /// Formats that are read as a whole.
     Whole(Whole),
 }
@@ -143,8 +141,7 @@ impl RunReader {
         let end = memchr::memrchr(b'\n', bytes).filter(|_| !is_whole);
         let lines = bytes.get(..end.unwrap_or(bytes.len())).unwrap_or_default();
         let text = text::decode(lines).map_err(|error| located(input.path(), error.into()))?;
-        let columns = options.columns.as_ref();
-        let format = recognise(text, columns).map_err(|wrong| located(input.path(), wrong))?;
+        let format = recognise(text, options).map_err(|wrong| located(input.path(), wrong))?;
         let is_trec = format == Format::Trec;
         let warning = if is_trec && options.order.is_none() {
             trec::swapped_columns(text).or_else(|| trec::disagreement(text))
@@ -190,7 +187,7 @@ impl RunReader {
         };
         let answers = match self.format {
             Format::Trec => self.in_parts(Order::Score, &state, &take),
-            Format::Events { .. } => self.in_parts(Order::Served, &state, &take),
+            Format::Events(_) => self.in_parts(Order::Served, &state, &take),
             Format::Whole(format) => self.whole(format, &state, &take),
         };
         answers.map_err(|wrong| located(&path, wrong))
@@ -229,8 +226,8 @@ impl RunReader {
                     let lines = text::decode(part.bytes())
                         .map_err(Wrong::from)
                         .and_then(|text| match format {
-                            Format::Events { is_ubi } => {
-                                events::each_answer(text, is_ubi, order, &options, begin, take)
+                            Format::Events(format) => {
+                                events::each_answer(text, format, order, &options, begin, take)
                             }
                             Format::Trec | Format::Whole(_) => {
                                 trec::each_answer(text, order, options.scores, begin, take)
@@ -443,7 +440,7 @@ impl Parts {
             let end = match self.format {
                 _ if bytes.len() < PART_BYTES => None,
                 Format::Trec => trec::last_query(bytes),
-                Format::Events { .. } | Format::Whole(_) => {
+                Format::Events(_) | Format::Whole(_) => {
                     memchr::memrchr(b'\n', bytes).map(|end| end + 1)
                 }
             };
@@ -473,8 +470,10 @@ fn located(path: &Path, wrong: Wrong) -> RunError {
 /// Number of lines by which a table is recognised.
 const EXAMINED_LINES: usize = 100;
 
-/// Recognises the format of a run by its first lines with content, or by the stated columns.
-fn recognise(text: &str, columns: Option<&Columns>) -> Result<Format, Wrong> {
+/// Recognises the format of a run by its first lines with content, by the stated columns, or by a configured
+/// mapping.
+fn recognise(text: &str, options: &ReadOptions) -> Result<Format, Wrong> {
+    let columns = options.columns.as_ref();
     let lines = (1..)
         .zip(text.lines())
         .filter(|(_, line)| !trec::is_skipped(line));
@@ -486,6 +485,9 @@ fn recognise(text: &str, columns: Option<&Columns>) -> Result<Format, Wrong> {
         return Ok(Format::Whole(Whole::Records));
     }
     if first.starts_with('{') {
+        if events::is_mapped(lines.iter().map(|(_, line)| *line), options) {
+            return Ok(Format::Events(LineFormat::Mapped));
+        }
         if table::is_record(first, columns) {
             return Ok(Format::Whole(Whole::Records));
         }
@@ -501,9 +503,7 @@ fn recognise(text: &str, columns: Option<&Columns>) -> Result<Format, Wrong> {
             {
                 Format::Whole(Whole::ScoreMap)
             }
-            _ => Format::Events {
-                is_ubi: events::is_ubi(first),
-            },
+            _ => Format::Events(events::format_of(first)),
         });
     }
     if first.contains('\0') {
