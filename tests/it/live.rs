@@ -249,6 +249,17 @@ fn series(name: &str, labels: &BTreeMap<String, String>) -> String {
 /// # Panics
 /// If the command fails. The message contains its standard error.
 fn replayed(settings: &Value, stream: &Stream, like: &Exposition) -> Counters {
+    let [searches, feedback] = Kind::ALL.map(|kind| stream.files(kind));
+    replayed_files(settings, stream, [&searches, &feedback], like)
+}
+
+/// Counters of a replay of files of both kinds, the second of which may be none.
+fn replayed_files(
+    settings: &Value,
+    stream: &Stream,
+    [searches, feedback]: [&[PathBuf]; 2],
+    like: &Exposition,
+) -> Counters {
     #[derive(Deserialize)]
     struct FinalState {
         metrics: Vec<Sample>,
@@ -261,17 +272,17 @@ fn replayed(settings: &Value, stream: &Stream, like: &Exposition) -> Counters {
     }
     let configuration = stream.folder().join("replay.yaml");
     std::fs::write(&configuration, yaml(settings)).expect("the folder can be written");
-    let files = |kind| -> Vec<PathBuf> { stream.files(kind) };
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+    command
         // The sidecar does not finalise what is pending either.
         .args(["replay", "--drain=false", "--config"])
         .arg(&configuration)
         .arg("--search")
-        .args(files(Kind::Search))
-        .arg("--feedback")
-        .args(files(Kind::Feedback))
-        .output()
-        .expect("the binary runs");
+        .args(searches);
+    if !feedback.is_empty() {
+        command.arg("--feedback").args(feedback);
+    }
+    let output = command.output().expect("the binary runs");
     assert!(
         output.status.success(),
         "replay: {}",

@@ -372,8 +372,10 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
         std::fs::write(folder.path().join(name), lines.join("\n")).expect("a file");
     };
-    let qrels = "zoning 0 a 2\nzoning 0 b 1\nparking 0 p 1\n";
-    std::fs::write(folder.path().join("gold.qrels"), qrels).expect("a file");
+    let query = |name: &str, truth: Value| json!({"query_id": name, "query_text": name, "ground_truth": truth});
+    let set = json!({"queries": [query("zoning", json!({"a": 2, "b": 1})),
+        query("parking", json!({"p": 1}))]});
+    std::fs::write(folder.path().join("gold.json"), set.to_string()).expect("a file");
     let at = 1_763_337_600_000_i64;
     let (mut native, mut mapped) = (Vec::new(), vec![json!({"meta": {"type": "heartbeat"}})]);
     for (number, (query, ids)) in (0..).zip([("zoning", ["x", "a"]), ("parking", ["p", "y"])]) {
@@ -415,7 +417,7 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
         let command = [
             "evaluate",
             "--gold",
-            "gold.qrels",
+            "gold.json",
             "--run",
             run,
             "--feedback",
@@ -438,7 +440,7 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
     let command = [
         "evaluate",
         "--gold",
-        "gold.qrels",
+        "gold.json",
         "--measures",
         "RR",
         "--format",
@@ -454,7 +456,7 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
             "--measure",
             "RR",
             "--gold",
-            "gold.qrels",
+            "gold.json",
             "--search",
             run,
         ];
@@ -464,12 +466,7 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
     assert_eq!(tested("mapped.jsonl", &["--config", shop]), expected);
     let replayed = |search: &str, feedback: &str, config: &[&str]| {
         let command = ["replay", "--search", search, "--feedback", feedback];
-        let shared = [
-            "--set",
-            "measures=[RR,CTR]",
-            "--set",
-            "gold.paths=[gold.qrels]",
-        ];
+        let shared = ["--set", "measures=RR,CTR", "--set", "gold.paths=gold.json"];
         let report = output(&[&command[..], &shared, config].concat());
         let report: Value = serde_json::from_str(&report).expect("JSON");
         let metrics = report["metrics"].as_array().expect("an array").clone();

@@ -1,21 +1,43 @@
 //! One topic with searches and feedback: replicas that are killed count what two topics would give.
 
+use std::path::PathBuf;
+
+use jiff::Timestamp;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::recovery::durable;
 use super::stream::Stream;
 use super::{
-    CONSUMED, Counters, added, assert_same, count, counters, received, replayed, settings, start,
+    CONSUMED, added, assert_same, count, counters, received, replayed_files, settings, start,
 };
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::wait_until;
 
-/// Counters without the records of topics, which have other names.
-fn of_events(mut counters: Counters) -> Counters {
-    counters.retain(|series, _| !series.starts_with("rankgauge_records_total"));
-    counters
+/// Files of the stream with the records of both kinds, one per partition, in the order of their times.
+fn mixed(stream: &Stream) -> Vec<PathBuf> {
+    let time = |line: &String| {
+        let event: Value = serde_json::from_str(line).expect("a JSON event");
+        let ts = &event["ts"];
+        ts.as_i64().unwrap_or_else(|| {
+            let text = ts.as_str().expect("a time");
+            let time: Timestamp = text.parse().expect("RFC 3339");
+            time.as_millisecond()
+        })
+    };
+    let pairs = stream.files(Kind::Search).into_iter();
+    let pairs = pairs.zip(stream.files(Kind::Feedback));
+    let files = pairs.enumerate().map(|(number, (searches, feedback))| {
+        let text = |path| std::fs::read_to_string(path).expect("a file of the stream");
+        let both = [text(searches), text(feedback)].concat();
+        let mut lines: Vec<String> = both.lines().map(str::to_owned).collect();
+        lines.sort_by_cached_key(time);
+        let path = stream.folder().join(format!("both-{number}.jsonl"));
+        std::fs::write(&path, lines.join("\n")).expect("the folder can be written");
+        path
+    });
+    files.collect()
 }
 
 /// Produces 40 s of the stream: of each 10 s, the searches and then the feedback.
@@ -31,10 +53,9 @@ fn records_of_one_topic_count_as_those_of_two_through_kills() {
     broker().create_topic(&topic, 4);
     let topics = [topic.clone(), topic.clone()];
     let mut stream = Stream::new(topics, 4, 100.0, Millis(3_600_000));
-    let mut apart = settings(broker(), &stream);
-    apart["engine"] =
+    let mut settings = settings(broker(), &stream);
+    settings["engine"] =
         json!({"out_of_orderness": "20s", "feedback_window": "1m", "idle_timeout": "24h"});
-    let mut settings = apart.clone();
     durable(&mut settings, &stream.folder().join("checkpoints"));
     for _ in 0..3 {
         produce(&mut stream);
@@ -57,13 +78,10 @@ fn records_of_one_topic_count_as_those_of_two_through_kills() {
         count(&exposition, "rankgauge_records_total", &of_topic),
         produced[0] + produced[1]
     );
-    // The same records, as those of two topics.
-    apart["kafka"]["feedback_topic"] = json!(unique_name("feedback"));
-    let expected = of_events(replayed(&apart, &stream, &exposition));
-    assert_same(
-        &added([&of_events(counters(&exposition))]),
-        &added([&expected]),
-    );
+    // The same records in files of both kinds, without an interruption.
+    let files = mixed(&stream);
+    let expected = replayed_files(&settings, &stream, [&files, &[]], &exposition);
+    assert_same(&added([&counters(&exposition)]), &added([&expected]));
     assert!(
         count(
             &exposition,
