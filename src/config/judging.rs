@@ -6,7 +6,7 @@ use super::keys;
 use super::objectives;
 use super::reader::Reader;
 use super::values::label_name;
-use rankgauge_core::measure::Measure;
+use rankgauge_core::measure::{Mean, Measure};
 use rankgauge_core::ranking::{Component, Difference, Eligibility, Rules, SearchMember, TextMatch};
 use rankgauge_serve::target::Target;
 
@@ -16,6 +16,7 @@ pub(super) fn measures(reader: &mut Reader, has_feedback: bool) -> Vec<Measure> 
     let is_possible = |measure: &Measure| match measure {
         Measure::User(measure) => has_feedback || !measure.needs_feedback(),
         Measure::Ranked(_)
+        | Measure::Retrieval(_)
         | Measure::Component(_)
         | Measure::Diversity(_)
         | Measure::Routing(_) => true,
@@ -27,6 +28,18 @@ pub(super) fn measures(reader: &mut Reader, has_feedback: bool) -> Vec<Measure> 
                 format!("{measure} needs feedback, and kafka.feedback_topic is none; remove it"),
             );
         }
+    }
+    for measure in measures
+        .iter()
+        .filter(|it| it.descriptor().mean == Mean::Geometric)
+    {
+        reader.problem(
+            &keys::COMPUTED.path,
+            format!(
+                "{measure} is a mean over all queries of a run, and no search has it; remove it, and use \
+                 it with `evaluate --measures`"
+            ),
+        );
     }
     measures.retain(is_possible);
     measures

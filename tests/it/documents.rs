@@ -47,6 +47,7 @@ impl Spelling {
                 CutoffRule::Optional => strings(["", "@k"]),
                 CutoffRule::Required => strings(["@k"]),
                 CutoffRule::RecallLevel => strings(["@r"]),
+                CutoffRule::Multiple => strings(["@x"]),
             },
         }
     }

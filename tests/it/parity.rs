@@ -7,6 +7,7 @@
 
 mod fixture;
 mod peers;
+mod published;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -134,6 +135,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= TOLERANCE
 }
 
+/// Mean of scores, or what the reports state instead.
 fn mean(values: &ByQuery, queries: usize) -> f64 {
     let count = u32::try_from(queries).expect("few queries");
     values.values().sum::<f64>() / f64::from(count)
@@ -154,6 +156,15 @@ const OF_TREC_EVAL: &[&str] = &[
     "nDCG@10",
     "Bpref",
     "Bpref(rel=2)",
+    "Rprec",
+    "infAP",
+    "IPrecAvg",
+    "binG",
+    "SetF",
+    "nDCGRel",
+    "RprecMult@1.4",
+    "RelP@10",
+    "Utility",
     "IPrec@0",
     "IPrec@0.1",
     "IPrec@1",
@@ -182,6 +193,11 @@ fn trec_run_values_with_whole_grades_equal_those_of_the_reference_tools() {
                 "Judged@10",
                 "ERR(max=4)@20",
                 "nDCG(gain=exp)@10",
+                "INST(max_rel=4)",
+                "BPM(max_rel=4)@10",
+                "SDCG(max_rel=4)@10",
+                "Compat",
+                "Accuracy",
             ],
         ),
     ]);

@@ -69,9 +69,10 @@ def trec_eval(gold, run):
         for name in names:
             head, _, tail = name.rpartition("_")
             wanted.add(f"{head}.{cuts}" if tail.isdigit() else name)
-        if any(name.startswith("iprec") for name in names):
-            wanted = {name for name in wanted if not name.startswith("iprec")}
-            wanted.add("iprec_at_recall")
+        for family in ("iprec_at_recall", "Rprec_mult", "relative_P"):
+            if any(name.startswith(f"{family}_") for name in names):
+                wanted = {name for name in wanted if not name.startswith(family)}
+                wanted.add(family)
         evaluator = pytrec_eval.RelevanceEvaluator(grades, wanted, relevance_level=rel)
         for query, scores in evaluator.evaluate(run).items():
             for name, ours in names.items():
@@ -92,14 +93,24 @@ def trec_eval(gold, run):
     plain |= {f"recall_{k}": f"R@{k}" for k in CUTOFFS}
     plain |= {f"success_{k}": f"Success@{k}" for k in CUTOFFS}
     plain |= {f"iprec_at_recall_{level:.2f}": f"IPrec@{level:g}" for level in TENTHS}
+    plain |= {"Rprec": "Rprec", "infAP": "infAP", "11pt_avg": "IPrecAvg", "binG": "binG", "utility": "Utility"}
+    plain |= {"set_P": "SetP", "set_recall": "SetR", "set_F": "SetF", "set_map": "SetAP"}
+    plain |= {"set_relative_P": "SetRelP", "num_ret": "NumRet", "num_rel": "NumRel", "num_rel_ret": "NumRelRet"}
+    plain |= {"num_nonrel_judged_ret": "NumNonrelJudgedRet"}
+    plain |= {f"relative_P_{k}": f"RelP@{k}" for k in (5, 10, 100)}
+    plain |= {f"Rprec_mult_{x:.2f}": f"RprecMult@{x:g}" for x in (0.2, 1.0, 1.4, 2.0)}
     evaluate(binary, plain)
     strict = {"map": "AP(rel=2)", "recip_rank": "RR(rel=2)", "bpref": "Bpref(rel=2)"}
     strict |= {f"P_{k}": f"P(rel=2)@{k}" for k in CUTOFFS}
     strict |= {f"recall_{k}": f"R(rel=2)@{k}" for k in CUTOFFS}
+    strict |= {"Rprec": "Rprec(rel=2)", "infAP": "infAP(rel=2)", "set_F": "SetF(rel=2)"}
     strict["iprec_at_recall_0.50"] = "IPrec(rel=2)@0.5"
     evaluate(binary, strict, rel=2)
-    gains = {"ndcg": "nDCG"} | {f"ndcg_cut_{k}": f"nDCG@{k}" for k in CUTOFFS}
+    gains = {"ndcg": "nDCG", "ndcg_rel": "nDCGRel"} | {f"ndcg_cut_{k}": f"nDCG@{k}" for k in CUTOFFS}
     evaluate(with_grades(lambda grade: int(4 * grade)), gains)
+    if all(grade == int(grade) for grades in gold.values() for grade in grades.values()):
+        # These depend on the relevance level, or on the unit of the grades.
+        evaluate(binary, {"G": "G", "Rndcg": "RnDCG"})
     return values
 
 
@@ -113,7 +124,8 @@ def ranx(gold, ranked, scale_max):
     strict = {q: {d: float(g >= 2) for d, g in grades.items()} for q, grades in judged.items()}
     # At relevance level 0 ranx keeps the gains of grades below 1.
     requested = {"map": "AP", "mrr": "RR", "ndcg-l0": "nDCG", "ndcg_burges-l0": "nDCG(gain=exp)"}
-    requested |= {"map-l2": "AP(rel=2)", "mrr-l2": "RR(rel=2)"}
+    requested |= {"map-l2": "AP(rel=2)", "mrr-l2": "RR(rel=2)", "r-precision": "Rprec"}
+    requested |= {"dcg-l0": "DCG", "dcg@10-l0": "DCG@10", "dcg_burges-l0": "DCG(gain=exp)"}
     for k in CUTOFFS:
         requested |= {
             f"precision@{k}": f"P@{k}",
@@ -170,6 +182,41 @@ def ir_measures(gold, ranked):
     grades = {grade for judged in gold.values() for grade in judged.values()}
     if all(grade == int(grade) and grade <= 4 for grade in grades):
         values |= gdeval(gold, ranked)
+        values |= user_models(tool, qrels, run, gold, answered)
+    return values
+
+
+def user_models(tool, qrels, run, gold, answered):
+    """Measures of cwl_eval, compat and accuracy, which use the grades themselves."""
+    scale = {"min_rel": 0, "max_rel": 4}
+    requested = {
+        tool.INSQ(**scale): "INSQ(max_rel=4)",
+        tool.INSQ(T=2.5, **scale): "INSQ(T=2.5,max_rel=4)",
+        tool.INST(**scale): "INST(max_rel=4)",
+        tool.INST(T=3.0, **scale): "INST(T=3,max_rel=4)",
+        tool.SDCG(**scale) @ 10: "SDCG(max_rel=4)@10",
+        tool.BPM(**scale) @ 10: "BPM(max_rel=4)@10",
+        tool.BPM(T=0.5, **scale) @ 3: "BPM(T=0.5,max_rel=4)@3",
+        tool.NERR8(**scale) @ 5: "NERR8(max_rel=4)@5",
+        tool.NERR9(**scale) @ 5: "NERR9(max_rel=4)@5",
+        tool.NERR10(**scale): "NERR10(max_rel=4)",
+        tool.NERR11(T=2.0, **scale): "NERR11(T=2,max_rel=4)",
+        tool.Compat: "Compat",
+        tool.Compat(p=0.8, normalize=False): "Compat(normalize=false,p=0.8)",
+    }
+    values = defaultdict(dict)
+    for metric in tool.iter_calc(list(requested), qrels, run):
+        if metric.query_id in answered:
+            values[requested[metric.measure]][metric.query_id] = float(metric.value)
+    # Accuracy divides by the number of results that are not relevant.
+    for measure, name in {tool.Accuracy: "Accuracy", tool.Accuracy(rel=2) @ 10: "Accuracy(rel=2)@10"}.items():
+        for query in answered & gold.keys():
+            one = [doc for doc in run if doc.query_id == query]
+            try:
+                metrics = list(tool.iter_calc([measure], [it for it in qrels if it.query_id == query], one))
+            except ZeroDivisionError:
+                continue
+            values[name] |= {metric.query_id: float(metric.value) for metric in metrics if len(metrics) == 1}
     return values
 
 

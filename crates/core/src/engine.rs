@@ -182,6 +182,7 @@ impl Engine {
             compares_queries: settings.measures.iter().any(|measure| match measure {
                 Measure::User(measure) => measure.compares_queries(),
                 Measure::Ranked(_)
+                | Measure::Retrieval(_)
                 | Measure::Component(_)
                 | Measure::Diversity(_)
                 | Measure::Routing(_) => false,

@@ -27,7 +27,9 @@ pub mod micro;
 mod parameter;
 mod ranked;
 mod requirement;
+mod retrieval;
 pub mod routing;
+mod tool;
 pub mod user;
 
 pub use bounds::ScoreBounds;
@@ -35,12 +37,13 @@ pub use catalogue::{Measure, catalogue};
 pub use component::{Aspect, ComponentMeasure};
 pub use curves::{Curves, LEVELS};
 pub use descriptor::{
-    Argument, CutoffRule, Descriptor, Parameter, ParameterDefault, Range, Source, Subject,
+    Argument, CutoffRule, Descriptor, Mean, Parameter, ParameterDefault, Range, Source, Subject,
 };
 pub use diversity::{Diversity, FacetRecall};
 pub use grammar::{MeasureError, MeasureErrors};
-pub use parameter::{Absent, Cutoff, Denominator, Fraction, Gain, Ideal, Weighting, When};
+pub use parameter::{Cutoff, Denominator, Number};
 pub use ranked::Ranked;
 pub use requirement::{Relation, Requirement, RequirementError};
 pub use routing::Routing;
+pub use tool::Compat;
 pub use user::{Click, Rating, SessionContext, UserMeasure, UserResponse};

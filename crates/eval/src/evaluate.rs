@@ -38,6 +38,8 @@ pub struct Options {
     pub complete: bool,
     /// True if only gold queries with a relevant document count.
     pub has_relevant: bool,
+    /// True to leave out results without a grade, or with a negative one (trec_eval -J).
+    pub judged_only: bool,
     /// Labels (of the gold query, else of the search) by which the means are broken down.
     pub by: Vec<String>,
     /// Target means of the measures.

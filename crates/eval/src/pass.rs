@@ -144,6 +144,7 @@ impl OtherForms {
 /// State of one thread.
 struct Thread<'a> {
     eligibility: &'a Eligibility,
+    judged_only: bool,
     answers: JudgedAnswers<'a>,
     errors: Option<AnswerErrors>,
     operations: Option<operations::Collector<'a>>,
@@ -161,6 +162,7 @@ impl<'a> Thread<'a> {
         });
         Self {
             eligibility: &options.rules.eligibility,
+            judged_only: options.judged_only,
             answers: JudgedAnswers::new(plan),
             errors,
             operations: contents.operations.map(|requested| {
@@ -185,6 +187,8 @@ impl<'a> Thread<'a> {
         };
         let query = gold.query(index);
         self.forms.add(query, answer);
+        let judged = self.judged_only.then(|| judged_results(query, answer));
+        let answer = judged.as_ref().unwrap_or(answer);
         if let Results::Search(search) = &answer.results {
             if let Some(operations) = &mut self.operations {
                 operations.add(query, search);
@@ -205,6 +209,34 @@ impl<'a> Thread<'a> {
         if let (Some(errors), Some(judged)) = (&mut self.errors, judged) {
             errors.add(query, answer, &judged.scores);
         }
+    }
+}
+
+/// Returns the answer with its judged results alone. A negative grade is that of a document that was not
+/// judged, as in trec_eval.
+fn judged_results<'t>(query: &GoldQuery, answer: &Answer<'t>) -> Answer<'t> {
+    let is_judged = |document: &str| {
+        let found = query.judgements.find(document);
+        query.by_text || found.is_some_and(|(_, grade)| grade.get() >= 0.0)
+    };
+    let (results, scores) = match &answer.results {
+        Results::Documents(documents) => {
+            let scores = documents.iter().zip(&answer.scores);
+            let scores = scores.filter(|(document, _)| is_judged(document));
+            let scores = scores.map(|(_, score)| *score).collect();
+            let kept = documents.iter().filter(|document| is_judged(document));
+            (Results::Documents(kept.cloned().collect()), scores)
+        }
+        Results::Search(search) => {
+            let mut search = search.clone();
+            search.results.retain(|hit| is_judged(&hit.id));
+            (Results::Search(search), Vec::new())
+        }
+    };
+    Answer {
+        query: answer.query.clone(),
+        results,
+        scores,
     }
 }
 

@@ -14,7 +14,7 @@ use crate::cli::output;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
 use rankgauge_core::gold::{self, GoldSet};
-use rankgauge_core::measure::Measure;
+use rankgauge_core::measure::{Compat, Measure, Number};
 use rankgauge_eval::behaviour::Behaviour;
 use rankgauge_eval::compare::{AnalysedErrors, AnswerErrors, CompareError, SearchLabel};
 use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
@@ -26,6 +26,10 @@ use rankgauge_eval::sweep::Sweep;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
 #[derive(Debug, Args)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent flags of the command line"
+)]
 pub(in crate::cli) struct JudgingArguments {
     #[command(flatten)]
     settings: SettingsArguments,
@@ -38,12 +42,25 @@ pub(in crate::cli) struct JudgingArguments {
     #[arg(long, value_name = "FILE")]
     run: Vec<PathBuf>,
     /// Measures, separated by blanks or commas: "P@5 R@10 nDCG(gain=exp)@10". Without it,
-    /// the configured ones.
-    #[arg(long, value_name = "MEASURES", value_parser = measures)]
-    measures: Vec<Measures>,
+    /// the configured ones. Names of trec_eval are read as in trec_eval (all_trec, ndcg_cut.5,10), those of
+    /// other tools with the tool (ranx:ndcg_burges@10).
+    #[arg(long, value_name = "MEASURES")]
+    measures: Vec<String>,
+    /// Version of trec_eval whose values are computed where its versions differ.
+    #[arg(long, value_name = "TOOL@VERSION", default_value = "trec_eval@9")]
+    compat: Compat,
     /// Score gold queries without an answer in the run as empty results (trec_eval -c).
     #[arg(long)]
     complete: bool,
+    /// Leave out results without a judgement (trec_eval -J).
+    #[arg(long, short = 'J')]
+    judged_docs_only: bool,
+    /// Maximum number of results of a query; later ones are left out (trec_eval -M).
+    #[arg(long, short = 'M', value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_retrieved: Option<u32>,
+    /// Number of documents of the collection, for the measure `utility` (trec_eval -N).
+    #[arg(long, short = 'N', value_name = "N")]
+    number_docs: Option<u32>,
     /// Leave out gold queries without a relevant document.
     #[arg(long)]
     has_relevant: bool,
@@ -92,15 +109,6 @@ impl From<OrderBy> for Order {
             OrderBy::Rank => Self::Rank,
         }
     }
-}
-
-/// List of measures of one argument.
-#[derive(Clone, Debug)]
-struct Measures(Vec<Measure>);
-
-fn measures(list: &str) -> Result<Measures, String> {
-    let measures = Measure::parse_list(list).map_err(|error| error.to_string())?;
-    Ok(Measures(measures))
 }
 
 /// Rejects a measure of user feedback.
@@ -181,7 +189,8 @@ impl JudgingArguments {
             None => Vec::new(),
         };
         let has_feedback = !request.feedback.is_empty();
-        let measures = self.measures(&config, &required, has_feedback)?;
+        let requested = self.requested()?;
+        let measures = self.measures(&config, &requested, &required, has_feedback)?;
         let feedback = FeedbackFiles(request.feedback);
         feedback.check(&self.run)?;
         let conditions = request
@@ -216,6 +225,7 @@ impl JudgingArguments {
             rules: config.engine.judging.clone(),
             complete: self.complete,
             has_relevant: self.has_relevant,
+            judged_only: self.judged_docs_only,
             by: request.by,
             curves: request.curves,
             bounds: request.curves,
@@ -252,8 +262,7 @@ impl JudgingArguments {
         let evaluation = Evaluation::of(&gold, &options, evaluations);
         check_labels(&evaluation, &options.by, &gold)?;
         let behaviour = if has_feedback {
-            let requested = self.measures.iter().flat_map(|list| list.0.clone());
-            let measures = feedback::measures(&requested.collect::<Vec<Measure>>(), &config)?;
+            let measures = feedback::measures(&requested, &config)?;
             let runs: Vec<(PathBuf, String)> = self.run.iter().cloned().zip(names).collect();
             feedback::behaviour(&config, &gold, &measures, &options.by, &runs, &feedback)?
         } else {
@@ -276,6 +285,8 @@ impl JudgingArguments {
     fn reading(&self, config: &Config, scores: bool) -> ReadOptions {
         ReadOptions {
             order: self.order.map(Order::from),
+            doubles: self.compat == Compat::TrecEval10,
+            max_results: self.max_retrieved.and_then(|it| usize::try_from(it).ok()),
             scores,
             eligibility: config.engine.judging.eligibility.clone(),
             columns: self.columns.clone(),
@@ -293,16 +304,36 @@ impl JudgingArguments {
         }
     }
 
-    /// Returns the measures of the arguments without duplicates, or without any the configured
+    /// Measures of the arguments, in their order.
+    fn requested(&self) -> Result<Vec<Measure>, Failure> {
+        let mut requested = Vec::new();
+        for list in &self.measures {
+            let measures = Measure::parse_list_as(list, self.compat);
+            requested.extend(measures.map_err(|error| {
+                Failure::Usage(anyhow::Error::new(error).context("--measures"))
+            })?);
+        }
+        let documents = self.number_docs.and_then(|it| Number::new(f64::from(it)));
+        Ok(match documents {
+            Some(documents) => {
+                let with_collection = |it: Measure| it.with_collection(documents);
+                requested.into_iter().map(with_collection).collect()
+            }
+            None => requested,
+        })
+    }
+
+    /// Returns the `requested` measures without duplicates, or without any the configured
     /// measures that a run has data for.
     fn measures(
         &self,
         config: &Config,
+        requested: &[Measure],
         required: &[Required],
         has_feedback: bool,
     ) -> Result<Vec<Measure>, Failure> {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
-        let requested = self.measures.iter().flat_map(|list| &list.0);
+        let requested = requested.iter();
         let requested = requested.filter(|it| !(has_feedback && it.is_user_measure()));
         let configured = config.engine.measures.iter();
         let configured = configured.filter(|measure| !measure.is_user_measure());

@@ -4,7 +4,7 @@
 use super::catalogue::{Measure, catalogue, find};
 use super::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
 use super::grammar::{MeasureError, Spelling};
-use super::parameter::{Cutoff, Fraction};
+use super::parameter::{Cutoff, Fraction, Number};
 
 /// Parses one measure.
 pub(super) fn parse(text: &str) -> Result<Measure, MeasureError> {
@@ -162,7 +162,7 @@ impl Arguments<'_> {
     }
 
     /// Returns the value of a parameter that has a fixed set of words.
-    pub(super) fn word<T: Copy>(
+    pub(super) fn word<T: Clone>(
         &self,
         parameter: &Parameter,
         words: &[(&str, T)],
@@ -170,8 +170,8 @@ impl Arguments<'_> {
         self.value(parameter, |value| {
             words
                 .iter()
-                .find(|(word, _)| *word == value)
-                .map(|(_, meaning)| *meaning)
+                .find(|(word, _)| word.eq_ignore_ascii_case(value))
+                .map(|(_, meaning)| meaning.clone())
         })
     }
 
@@ -213,6 +213,13 @@ impl Arguments<'_> {
             .ok_or_else(|| self.bad_cutoff("needs a recall level from 0 to 1 after the `@`"))
     }
 
+    pub(super) fn multiple(&self) -> Result<Number, MeasureError> {
+        self.spelling
+            .cutoff
+            .and_then(read_multiple)
+            .ok_or_else(|| self.bad_cutoff("needs a multiple of R, from 0 to 1000, after the `@`"))
+    }
+
     fn bad_cutoff(&self, fault: &'static str) -> MeasureError {
         MeasureError::BadCutoff {
             text: self.spelling.text.to_owned(),
@@ -231,6 +238,10 @@ fn read_recall(text: &str) -> Option<Fraction> {
     Fraction::new(text.parse().ok()?)
 }
 
+fn read_multiple(text: &str) -> Option<Number> {
+    Number::new(text.parse().ok()?).filter(|it| (0.0..=1000.0).contains(&it.get()))
+}
+
 /// Returns a valid spelling of a measure with `inside`, which must be valid, and with `cutoff` as
 /// far as it is valid.
 fn valid_spelling(descriptor: &Descriptor, inside: &str, cutoff: Option<&str>) -> String {
@@ -238,6 +249,9 @@ fn valid_spelling(descriptor: &Descriptor, inside: &str, cutoff: Option<&str>) -
         (CutoffRule::None, _) | (CutoffRule::Optional, None) => None,
         (CutoffRule::RecallLevel, cutoff) => {
             Some(cutoff.filter(|c| read_recall(c).is_some()).unwrap_or("0.1"))
+        }
+        (CutoffRule::Multiple, cutoff) => {
+            Some(cutoff.filter(|c| read_multiple(c).is_some()).unwrap_or("1"))
         }
         (_, Some("0")) => Some("1"),
         (_, cutoff) => Some(cutoff.filter(|c| read_cutoff(c).is_some()).unwrap_or("10")),

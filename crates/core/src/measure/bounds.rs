@@ -72,7 +72,7 @@ impl Measure {
             Rule::Recall { rel, .. } | Rule::F1 { rel, .. } | Rule::Precisions { rel, .. } => rel,
             Rule::Gains { gain, .. } => match gain {
                 Gain::Binary { rel } => rel,
-                Gain::Linear | Gain::Exponential => None,
+                Gain::Linear | Gain::Exponential | Gain::Table(_) => None,
             },
         };
         let score = measure.of(&list).min(1.0);
@@ -143,7 +143,11 @@ impl Ranked {
                 judged_only: true, ..
             }
             | Self::Ndcg {
-                ideal: Ideal::Retrieved,
+                ideal: Ideal::Retrieved | Ideal::Shown,
+                ..
+            }
+            | Self::Ndcg {
+                gain: Gain::Table(_),
                 ..
             }
             | Self::Judged { .. }
@@ -170,7 +174,12 @@ impl Ranked {
             Self::AllHit { cutoff, rel } => Rule::AllHit { cutoff, rel },
             Self::FalseNegatives { cutoff, .. } => Rule::Misses { cutoff },
             Self::AveragePrecision { cutoff, rel, .. } => Rule::Precisions { cutoff, rel },
-            Self::Ndcg { cutoff, gain, .. } => Rule::Gains { cutoff, gain },
+            Self::Ndcg {
+                cutoff, ref gain, ..
+            } => Rule::Gains {
+                cutoff,
+                gain: gain.clone(),
+            },
         })
     }
 
@@ -246,7 +255,7 @@ impl Ranked {
                 }
             }
             Rule::Precisions { cutoff, rel } => precisions(list, cutoff, rel),
-            Rule::Gains { cutoff, gain } => Gains::of(list, cutoff, gain).bounds(),
+            Rule::Gains { cutoff, gain } => Gains::of(list, cutoff, &gain).bounds(),
         })
     }
 
@@ -365,17 +374,13 @@ struct Step {
 }
 
 impl Gains {
-    fn of(list: &List<'_>, cutoff: Option<Cutoff>, gain: Gain) -> Self {
+    fn of(list: &List<'_>, cutoff: Option<Cutoff>, gain: &Gain) -> Self {
         let level = |rel: Option<Grade>| rel.unwrap_or(list.judgements.level());
         let top = match gain {
-            Gain::Binary { rel } => list.judgements.top_grade().max(level(rel)),
-            Gain::Linear | Gain::Exponential => list.judgements.top_grade(),
+            Gain::Binary { rel } => list.judgements.top_grade().max(level(*rel)),
+            Gain::Linear | Gain::Exponential | Gain::Table(_) => list.judgements.top_grade(),
         };
-        let gain_of = |grade: Grade| match gain {
-            Gain::Linear => grade.get().max(0.0),
-            Gain::Exponential => grade.get().max(0.0).exp2() - 1.0,
-            Gain::Binary { rel } => indicator(grade.is_relevant_at(level(rel))),
-        };
+        let gain_of = |grade: Grade| list.gain(gain, grade);
         let cutoff = cutoff.map_or(usize::MAX, Cutoff::length);
         let judged = list.ranking.judged().iter();
         let within = judged.clone().filter(|(rank, _)| *rank <= cutoff);
@@ -530,7 +535,7 @@ const MAX_ROUNDS: usize = 50;
 
 /// Grades at which the terms of a step can change, ascending: the integers around the judged grades, and
 /// the highest grade.
-fn values(judgements: &Judgements, top: Grade, gain: Gain) -> Vec<Grade> {
+fn values(judgements: &Judgements, top: Grade, gain: &Gain) -> Vec<Grade> {
     if matches!(gain, Gain::Binary { .. }) {
         return vec![top];
     }

@@ -6,17 +6,22 @@ use super::arguments;
 use super::component::{Aspect, ComponentMeasure};
 use super::descriptor::{Descriptor, Named, Subject};
 use super::diversity::Diversity;
-use super::grammar::{self, MeasureError, MeasureErrors};
+use super::grammar::{MeasureError, MeasureErrors};
 use super::ranked::Ranked;
+use super::retrieval::Retrieval;
 use super::routing::Routing;
+use super::tool::{self, Compat};
 use super::user::UserMeasure;
-use crate::ranking::Judged;
+use crate::gold::Judgements;
+use crate::ranking::{Judged, Ranking};
 
 /// Measure with all its parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
     /// Quality of the ranking according to the judgements. Available as soon as the search is.
     Ranked(Ranked),
+    /// Further measure of the ranking according to the judgements.
+    Retrieval(Retrieval),
     /// Contribution of one component to the ranking.
     Component(ComponentMeasure),
     /// Coverage and diversity of the list, in addition to its relevance.
@@ -28,16 +33,25 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Parses measures separated by white space or by commas (outside parentheses), in order.
+    /// Parses measures separated by white space or by commas (outside parentheses), in order. A name of
+    /// trec_eval may stand for several: `all_trec`, `P`, `ndcg_cut.5,10`.
     ///
     /// # Errors
     /// All spellings that are not measures, each with the nearest valid one.
     pub fn parse_list(list: &str) -> Result<Vec<Self>, MeasureErrors> {
+        Self::parse_list_as(list, Compat::default())
+    }
+
+    /// Does what [`Measure::parse_list`] does, with the definitions of a version of trec_eval.
+    ///
+    /// # Errors
+    /// As [`Measure::parse_list`].
+    pub fn parse_list_as(list: &str, compat: Compat) -> Result<Vec<Self>, MeasureErrors> {
         let mut measures = Vec::new();
         let mut errors = Vec::new();
-        for parsed in grammar::split(list).map(str::parse) {
-            match parsed {
-                Ok(measure) => measures.push(measure),
+        for text in tool::split(list) {
+            match tool::parse(&text, compat) {
+                Ok(parsed) => measures.extend(parsed),
                 Err(error) => errors.push(error),
             }
         }
@@ -53,6 +67,7 @@ impl Measure {
     pub fn score(&self, judged: &Judged<'_>) -> Option<f64> {
         match self {
             Self::Ranked(measure) => measure.score(judged.ranking, &judged.query.judgements),
+            Self::Retrieval(measure) => measure.score(judged.ranking, &judged.query.judgements),
             Self::Component(measure) => measure.score(judged),
             Self::Diversity(measure) => measure.score(judged),
             Self::Routing(measure) => measure.score(judged),
@@ -60,10 +75,29 @@ impl Measure {
         }
     }
 
+    /// Returns the score of a list by its grades alone. `None` if the list has no data for the measure, or if
+    /// the measure needs more than the grades.
+    pub fn score_of_grades(&self, ranking: &Ranking, judgements: &Judgements) -> Option<f64> {
+        match self {
+            Self::Ranked(measure) => measure.score(ranking, judgements),
+            Self::Retrieval(measure) => measure.score(ranking, judgements),
+            Self::Component(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => None,
+        }
+    }
+
+    /// Returns true if the score depends on the grades of the results alone.
+    pub fn needs_only_grades(&self) -> bool {
+        match self {
+            Self::Ranked(_) | Self::Retrieval(_) => true,
+            Self::Component(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => false,
+        }
+    }
+
     /// Returns the facts about the measure.
     pub fn descriptor(&self) -> &'static Descriptor {
         match self {
             Self::Ranked(measure) => measure.descriptor(),
+            Self::Retrieval(measure) => measure.descriptor(),
             Self::Component(measure) => measure.descriptor(),
             Self::Diversity(measure) => measure.descriptor(),
             Self::Routing(measure) => measure.descriptor(),
@@ -90,7 +124,11 @@ impl Measure {
     pub fn component(&self) -> Option<&str> {
         match self {
             Self::Component(measure) => Some(&measure.component),
-            Self::Ranked(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => None,
+            Self::Ranked(_)
+            | Self::Retrieval(_)
+            | Self::Diversity(_)
+            | Self::Routing(_)
+            | Self::User(_) => None,
         }
     }
 }
@@ -99,7 +137,21 @@ impl std::str::FromStr for Measure {
     type Err = MeasureError;
 
     fn from_str(text: &str) -> Result<Self, MeasureError> {
-        arguments::parse(text)
+        // The error of a family of measures states the missing cutoff.
+        let parsed = tool::parse(text, Compat::default())?;
+        match <[Self; 1]>::try_from(parsed) {
+            Ok([measure]) => Ok(measure),
+            Err(several) => match arguments::parse(text) {
+                Err(MeasureError::UnknownName { text, .. }) => Err(MeasureError::Several {
+                    text,
+                    count: several.len(),
+                    first: several
+                        .first()
+                        .map_or_else(String::new, ToString::to_string),
+                }),
+                parsed => parsed,
+            },
+        }
     }
 }
 
@@ -107,6 +159,7 @@ impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Ranked(measure) => measure.canonical().fmt(f),
+            Self::Retrieval(measure) => measure.canonical().fmt(f),
             Self::Component(measure) => measure.fmt(f),
             Self::Diversity(measure) => measure.canonical().fmt(f),
             Self::Routing(measure) => measure.canonical().fmt(f),
@@ -116,8 +169,9 @@ impl fmt::Display for Measure {
 }
 
 /// Tables of all families.
-static FAMILIES: [&[Descriptor]; 5] = [
+static FAMILIES: [&[Descriptor]; 6] = [
     Ranked::TABLE,
+    Retrieval::TABLE,
     Aspect::TABLE,
     Diversity::TABLE,
     Routing::TABLE,

@@ -94,7 +94,7 @@ measures! {
     "nDCGGain" [] NdcgGain { cutoff: Option<Cutoff> = AT_OPTIONAL_K } with [WHEN]
         : DIFFERENCE, Up, Source::Rankgauge,
         "nDCG, minus the nDCG of the ranking without the component's own results"
-        => Some(found.gain(|list| list.ndcg(*cutoff, Gain::Linear, Ideal::Judged)));
+        => Some(found.gain(|list| list.ndcg(*cutoff, &Gain::Linear, Ideal::Judged)));
 
     "Share" [] Share { cutoff: Cutoff = AT_K } with [WHEN]
         : UNIT, Neither, Source::Rankgauge,

@@ -26,6 +26,8 @@ pub struct Descriptor {
     pub range: Range,
     /// Direction in which the measure improves.
     pub direction: Direction,
+    /// Combination of the scores of several queries.
+    pub mean: Mean,
     /// Measured object.
     pub subject: Subject,
     /// Origin of the definition.
@@ -60,6 +62,27 @@ pub enum CutoffRule {
     Required,
     /// Required recall level from 0 to 1.
     RecallLevel,
+    /// Required multiple of the number of relevant documents.
+    Multiple,
+}
+
+/// Combination of the scores of the queries of a run into one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// Arithmetic mean.
+    Arithmetic,
+    /// Geometric mean. No score is 0.
+    Geometric,
+    /// Sum, for counts.
+    Sum,
+}
+
+/// Mean of a measure: the arithmetic mean unless another is stated.
+pub(super) const fn mean_of(stated: &[Mean]) -> Mean {
+    match stated {
+        [mean, ..] => *mean,
+        [] => Mean::Arithmetic,
+    }
 }
 
 /// Named parameter of a measure.
@@ -109,6 +132,8 @@ pub enum Source {
     TrecEval(&'static str),
     /// ir_measures, under this name.
     IrMeasures(&'static str),
+    /// Another tool, with its name of the measure.
+    Tool(&'static str),
     /// Publication: authors and year.
     Paper(&'static str),
     /// rankgauge itself.
@@ -133,6 +158,7 @@ impl Descriptor {
             CutoffRule::Optional => "[@k]",
             CutoffRule::Required => "@k",
             CutoffRule::RecallLevel => "@r",
+            CutoffRule::Multiple => "@x",
         };
         format!("{}{argument}{cutoff}", self.name)
     }
@@ -251,7 +277,7 @@ impl fmt::Display for Source {
         match self {
             Self::TrecEval(name) => write!(f, "trec_eval, {name}"),
             Self::IrMeasures(name) => write!(f, "ir_measures, {name}"),
-            Self::Paper(title) => f.write_str(title),
+            Self::Paper(title) | Self::Tool(title) => f.write_str(title),
             Self::Rankgauge => f.write_str("rankgauge"),
         }
     }

@@ -11,7 +11,8 @@
 ///     => formula;
 /// ```
 ///
-/// `with` lists parameters that another field reads, or that all measures of the family share. A
+/// `with` lists parameters that another field reads, or that all measures of the family share.
+/// `mean Geometric` or `mean Sum` after it states how the scores of several queries are combined. A
 /// cutoff is the last field: the spelling that an error about it proposes contains the parameters.
 macro_rules! measures {
     (
@@ -27,6 +28,7 @@ macro_rules! measures {
             $name:literal [$($alias:literal),*] $variant:ident
             $({ $($field:ident: $Type:ty = $spec:ident),* $(,)? })?
             $(with [$($shared:ident),*])?
+            $(mean $mean:ident)?
             : $range:ident, $direction:ident, $source:expr, $description:literal
             => $formula:expr;
         )*
@@ -56,6 +58,9 @@ macro_rules! measures {
                     cutoff: $crate::measure::field::cutoff_of(&[$($($spec.cutoff),*)?]),
                     range: $crate::measure::descriptor::Range::$range,
                     direction: $crate::measure::direction::Direction::$direction,
+                    mean: $crate::measure::descriptor::mean_of(&[$(
+                        $crate::measure::descriptor::Mean::$mean
+                    )?]),
                     subject: $crate::measure::descriptor::Subject::$subject,
                     source: $source,
                     description: $description,

@@ -5,7 +5,9 @@ use std::fmt;
 use super::arguments::Arguments;
 use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault};
 use super::grammar::{Canonical, MeasureError};
-use super::parameter::{Absent, Cutoff, Denominator, Fraction, Gain, Ideal, Weighting, When};
+use super::parameter::{
+    Absent, Cutoff, Denominator, Fraction, Gain, Gains, Ideal, Number, Rounding, Weighting, When,
+};
 use super::user::{REFORMULATION, SATISFYING_DWELL};
 use crate::gold::Grade;
 
@@ -72,6 +74,15 @@ pub(super) const AT_RECALL: Field<Fraction> = Field {
     cutoff: CutoffRule::RecallLevel,
     read: |arguments, _| arguments.recall(),
     write: |recall, canonical, _| canonical.cutoff(Some(recall)),
+};
+
+/// Multiple of the number of relevant documents.
+pub(super) const AT_MULTIPLE: Field<Number> = Field {
+    argument: Argument::None,
+    parameters: &[],
+    cutoff: CutoffRule::Multiple,
+    read: |arguments, _| arguments.multiple(),
+    write: |multiple, canonical, _| canonical.cutoff(Some(multiple)),
 };
 
 /// Name of a facet.
@@ -206,11 +217,18 @@ pub(super) const DENOMINATOR: Field<Denominator> = parameter(
 
 /// Gain of a grade in nDCG, with the relevance level of a binary gain.
 pub(super) const GAIN: Field<Gain> = parameter(
-    &[Parameter {
-        name: "gain",
-        values: "`linear` (the default), `exp` or `binary`",
-        default: ParameterDefault::Value("linear"),
-    }],
+    &[
+        Parameter {
+            name: "gain",
+            values: "`linear` (the default), `exp` or `binary`",
+            default: ParameterDefault::Value("linear"),
+        },
+        Parameter {
+            name: "gains",
+            values: "gains by grade, such as `1:3;2:9`, none of which is negative",
+            default: ParameterDefault::None,
+        },
+    ],
     |arguments, parameters| {
         let rel = (REL.read)(arguments, REL.parameters)?;
         let words = [
@@ -219,6 +237,17 @@ pub(super) const GAIN: Field<Gain> = parameter(
             ("binary", Gain::Binary { rel }),
         ];
         let gain = arguments.word(&parameters[0], &words)?;
+        if let Some(gains) = arguments.value(&parameters[1], Gains::read)? {
+            if gain.is_some_and(|gain| gain != Gain::Linear) {
+                let reason = "gains= states the gain of each grade";
+                return Err(arguments.meaningless(&parameters[0], reason));
+            }
+            if rel.is_some() {
+                let reason = "gains= states the gain of each grade";
+                return Err(arguments.meaningless(&REL.parameters[0], reason));
+            }
+            return Ok(Gain::Table(gains));
+        }
         let gain = gain.unwrap_or(Gain::Linear);
         if rel.is_some() && !matches!(gain, Gain::Binary { .. }) {
             let reason = "only gain=binary uses a relevance level";
@@ -231,20 +260,27 @@ pub(super) const GAIN: Field<Gain> = parameter(
             Gain::Linear => (None, &None),
             Gain::Exponential => (Some(&"exp"), &None),
             Gain::Binary { rel } => (Some(&"binary"), rel),
+            Gain::Table(gains) => {
+                canonical.parameter(parameters[1].name, Some(gains));
+                (None, &None)
+            }
         };
         canonical.parameter(parameters[0].name, word);
         (REL.write)(rel, canonical, REL.parameters);
     },
 );
 
-const IDEAL_WORDS: [(&str, Ideal); 2] =
-    [("judged", Ideal::Judged), ("retrieved", Ideal::Retrieved)];
+const IDEAL_WORDS: [(&str, Ideal); 3] = [
+    ("judged", Ideal::Judged),
+    ("retrieved", Ideal::Retrieved),
+    ("shown", Ideal::Shown),
+];
 
 /// Ideal ranking of nDCG.
 pub(super) const IDEAL: Field<Ideal> = parameter(
     &[Parameter {
         name: "ideal",
-        values: "`judged` (the default) or `retrieved`",
+        values: "`judged` (the default), `retrieved` or `shown`",
         default: ParameterDefault::Value("judged"),
     }],
     |arguments, parameters| {
@@ -258,7 +294,7 @@ pub(super) const IDEAL: Field<Ideal> = parameter(
 pub(super) const GRADED: Field<Weighting> = parameter(
     &[Parameter {
         name: "graded",
-        values: "`false` (the default) or `true`",
+        values: "`false` (the default), `true` or `query`",
         default: ParameterDefault::Value("false"),
     }],
     |arguments, parameters| {
@@ -266,11 +302,12 @@ pub(super) const GRADED: Field<Weighting> = parameter(
         let words = [
             ("false", Weighting::Binary { rel }),
             ("true", Weighting::Graded),
+            ("query", Weighting::OfQuery),
         ];
         let weighting = arguments.word(&parameters[0], &words)?;
         let weighting = weighting.unwrap_or(Weighting::Binary { rel });
-        if rel.is_some() && matches!(weighting, Weighting::Graded) {
-            let reason = "graded=true uses the grade itself";
+        if rel.is_some() && !matches!(weighting, Weighting::Binary { .. }) {
+            let reason = "graded gains use the grade itself";
             return Err(arguments.meaningless(&REL.parameters[0], reason));
         }
         Ok(weighting)
@@ -278,6 +315,7 @@ pub(super) const GRADED: Field<Weighting> = parameter(
     |weighting, canonical, parameters| match weighting {
         Weighting::Binary { rel } => (REL.write)(rel, canonical, REL.parameters),
         Weighting::Graded => canonical.parameter(parameters[0].name, Some(&"true")),
+        Weighting::OfQuery => canonical.parameter(parameters[0].name, Some(&"query")),
     },
 );
 
@@ -318,6 +356,111 @@ pub(super) const PERSISTENCE: Field<Fraction> = parameter(
     },
     |persistence, canonical, parameters| {
         write_unless(&Fraction::PERSISTENCE, persistence, canonical, parameters);
+    },
+);
+
+const ROUNDING_WORDS: [(&str, Rounding); 2] =
+    [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
+
+/// Rounding of the number of documents that a level of recall requires.
+pub(super) const ROUNDING: Field<Rounding> = parameter(
+    &[Parameter {
+        name: "rounding",
+        values: "`up` (the default) or `nearest`",
+        default: ParameterDefault::Value("up"),
+    }],
+    |arguments, parameters| {
+        let rounding = arguments.word(&parameters[0], &ROUNDING_WORDS)?;
+        Ok(rounding.unwrap_or(Rounding::Up))
+    },
+    |rounding, canonical, parameters| {
+        write_word(&ROUNDING_WORDS, rounding, canonical, parameters);
+    },
+);
+
+/// Defines fields with a number: its name, the default as it is documented and as a number, and the
+/// valid values.
+macro_rules! numbers {
+    ($(
+        $(#[$about:meta])*
+        $field:ident: $name:literal = $text:literal $default:literal, $values:literal, $is_valid:expr;
+    )*) => {$(
+        $(#[$about])*
+        pub(super) const $field: Field<Number> = parameter(
+            &[Parameter {
+                name: $name,
+                values: $values,
+                default: ParameterDefault::Value($text),
+            }],
+            |arguments, parameters| {
+                let number = arguments.value(&parameters[0], |text| {
+                    let is_valid: fn(&f64) -> bool = $is_valid;
+                    Number::new(text.parse().ok().filter(is_valid)?)
+                })?;
+                Ok(number.unwrap_or(Number::constant($default)))
+            },
+            |number, canonical, parameters| {
+                write_unless(&Number::constant($default), number, canonical, parameters);
+            },
+        );
+    )*};
+}
+
+numbers! {
+    /// Weight of recall against precision.
+    BETA: "beta" = "1" 1.0, "a number from 0 to 1000", |it| (0.0..=1000.0).contains(it);
+    /// Persistence of trec_eval 10 and of NERR10.
+    PERSISTENCE_90: "p" = "0.9" 0.9, "a number from 0 to 1, below 1", |it| (0.0..1.0).contains(it);
+    /// Persistence of Compat.
+    PERSISTENCE_95: "p" = "0.95" 0.95, "a number from 0 to 1, below 1", |it| (0.0..1.0).contains(it);
+    /// Desired gain of a user.
+    GOAL: "T" = "1" 1.0, "a number above 0, up to 1000", |it| *it > 0.0 && *it <= 1000.0;
+    /// Grade without gain.
+    MIN_REL: "min_rel" = "0" 0.0, "a grade from -1000 to 1000", |it| (-1000.0..=1000.0).contains(it);
+    /// Weight of a relevant result.
+    UTILITY_A: "a" = "1" 1.0, "a number from -1000 to 1000", |it| (-1000.0..=1000.0).contains(it);
+    /// Weight of a result that is not relevant.
+    UTILITY_B: "b" = "-1" -1.0, "a number from -1000 to 1000", |it| (-1000.0..=1000.0).contains(it);
+    /// Weight of a relevant document that was not retrieved.
+    UTILITY_C: "c" = "0" 0.0, "a number from -1000 to 1000", |it| (-1000.0..=1000.0).contains(it);
+    /// Weight of a document that is neither relevant nor retrieved.
+    UTILITY_D: "d" = "0" 0.0, "a number from -1000 to 1000", |it| (-1000.0..=1000.0).contains(it);
+    /// Number of documents of the collection.
+    DOCUMENTS: "docs" = "0" 0.0, "a number of documents, up to 1e12",
+        |it| (0.0..=1e12).contains(it) && it.fract() <= 0.0;
+}
+
+/// Grade with the highest gain.
+pub(super) const MAX_REL: Field<Option<Grade>> = parameter(
+    &[Parameter {
+        name: "max_rel",
+        values: "a grade from -1000 to 1000, above min_rel",
+        default: ParameterDefault::GoldSet("highest grade of the scale"),
+    }],
+    |arguments, parameters| {
+        let min = (MIN_REL.read)(arguments, MIN_REL.parameters)?;
+        arguments.value(&parameters[0], |value| {
+            Grade::new(value.parse().ok()?).filter(|grade| grade.get() > min.get())
+        })
+    },
+    |max, canonical, parameters| canonical.parameter(parameters[0].name, max.as_ref()),
+);
+
+const NORMALISED_WORDS: [(&str, bool); 2] = [("true", true), ("false", false)];
+
+/// Division by the best possible score.
+pub(super) const NORMALIZE: Field<bool> = parameter(
+    &[Parameter {
+        name: "normalize",
+        values: "`true` (the default) or `false`",
+        default: ParameterDefault::Value("true"),
+    }],
+    |arguments, parameters| {
+        let normalised = arguments.word(&parameters[0], &NORMALISED_WORDS)?;
+        Ok(normalised.unwrap_or(true))
+    },
+    |normalised, canonical, parameters| {
+        write_word(&NORMALISED_WORDS, normalised, canonical, parameters);
     },
 );
 

@@ -31,6 +31,38 @@ pub enum MeasureError {
         /// Nearest valid spelling.
         nearest: String,
     },
+    /// No tool has this name.
+    #[error("no tool is called `{tool}` (in `{text}`); the names of these tools are read: {known}")]
+    UnknownTool {
+        /// Given text.
+        text: String,
+        /// Unknown tool.
+        tool: String,
+        /// Known tools.
+        known: String,
+    },
+    /// A tool has no measure with this name.
+    #[error("`{text}` names no measure of {tool} that is read; they are {known}")]
+    UnknownForeign {
+        /// Given text.
+        text: String,
+        /// Name of the tool.
+        tool: String,
+        /// Measures of the tool.
+        known: String,
+    },
+    /// The spelling stands for several measures where one is needed.
+    #[error(
+        "`{text}` stands for {count} measures, and one is needed here; name one of them: `{first}`"
+    )]
+    Several {
+        /// Given text.
+        text: String,
+        /// Number of measures.
+        count: usize,
+        /// First of the measures.
+        first: String,
+    },
     /// The measure has no such parameter.
     #[error("{measure} has no parameter `{parameter}` (in `{text}`); {advice}")]
     UnknownParameter {
@@ -150,7 +182,7 @@ impl<'a> Spelling<'a> {
         let mut argument = None;
         let mut parameters = Vec::new();
         if !inside.is_empty() {
-            for (position, piece) in inside.split(',').enumerate() {
+            for (position, piece) in split_outside(inside, |c| c == ',').enumerate() {
                 match piece.split_once('=') {
                     Some((name, value)) => parameters.push((name.trim(), value.trim())),
                     None if position == 0 && !piece.trim().is_empty() => {
@@ -173,16 +205,25 @@ impl<'a> Spelling<'a> {
 
 /// Splits a list of measures at white space and commas outside parentheses.
 pub(super) fn split(list: &str) -> impl Iterator<Item = &str> {
+    split_outside(list, |c| c == ',' || c.is_whitespace()).filter(|piece| !piece.is_empty())
+}
+
+/// Splits a list of measures at white space outside parentheses.
+pub(super) fn split_at_blanks(list: &str) -> impl Iterator<Item = &str> {
+    split_outside(list, char::is_whitespace).filter(|piece| !piece.is_empty())
+}
+
+/// Splits a text at separators outside parentheses and braces.
+fn split_outside(text: &str, is_separator: fn(char) -> bool) -> impl Iterator<Item = &str> {
     let mut depth = 0_usize;
-    list.split(move |c: char| {
+    text.split(move |c: char| {
         match c {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
+            '(' | '{' => depth += 1,
+            ')' | '}' => depth = depth.saturating_sub(1),
             _ => {}
         }
-        depth == 0 && (c == ',' || c.is_whitespace())
+        depth == 0 && is_separator(c)
     })
-    .filter(|piece| !piece.is_empty())
 }
 
 /// Measure in its canonical form: parameters in alphabetical order, without defaults.

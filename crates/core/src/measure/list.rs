@@ -1,8 +1,11 @@
 //! Formulas of ranked retrieval, over a judged list.
 
+pub(super) mod cumulated;
+pub(super) mod user_model;
+
 use std::sync::LazyLock;
 
-use super::parameter::{Cutoff, Denominator, Fraction, Gain, Ideal, Weighting};
+use super::parameter::{Cutoff, Denominator, Fraction, Gain, Ideal, Rounding, Weighting};
 use crate::gold::{Grade, Judgements};
 use crate::number::{indicator, real_length};
 use crate::ranking::Ranking;
@@ -124,40 +127,79 @@ impl<'a> List<'a> {
             .map_or(0.0, |rank| 1.0 / real_length(rank))
     }
 
-    pub(super) fn average_precision(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
-        let sum: f64 = (1..)
-            .zip(self.relevant_ranks(cutoff, rel))
+    /// Sum of the precision at the ranks of the relevant results.
+    pub(super) fn precision_sum(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
+        let ranks = (1..).zip(self.relevant_ranks(cutoff, rel));
+        ranks
             .map(|(found, rank): (usize, usize)| real_length(found) / real_length(rank))
-            .sum();
-        ratio(sum, real_length(self.judgements.relevant(rel)))
+            .sum()
     }
 
-    pub(super) fn ndcg(&self, cutoff: Option<Cutoff>, gain: Gain, ideal: Ideal) -> f64 {
-        let gain = |grade: Grade| match gain {
+    pub(super) fn average_precision(&self, cutoff: Option<Cutoff>, rel: Option<Grade>) -> f64 {
+        ratio(
+            self.precision_sum(cutoff, rel),
+            real_length(self.judgements.relevant(rel)),
+        )
+    }
+
+    /// Gain of a grade.
+    pub(super) fn gain(&self, gain: &Gain, grade: Grade) -> f64 {
+        match gain {
             Gain::Linear => grade.get().max(0.0),
             Gain::Exponential => grade.get().max(0.0).exp2() - 1.0,
-            Gain::Binary { rel } => indicator(grade.is_relevant_at(self.level(rel))),
-        };
-        // An unjudged document has no gain.
+            Gain::Binary { rel } => indicator(grade.is_relevant_at(self.level(*rel))),
+            Gain::Table(gains) => gains.of(grade),
+        }
+    }
+
+    /// Gains of the judged results, with their indices from 0. An unjudged document has no gain.
+    pub(super) fn gains<'g>(
+        &'g self,
+        cutoff: Option<Cutoff>,
+        gain: &'g Gain,
+    ) -> impl Iterator<Item = (usize, f64)> + 'g {
         let served = self.judged(cutoff);
-        let served = served.map(|(rank, grade)| (rank - 1, gain(grade)));
+        served.map(|(rank, grade)| (rank - 1, self.gain(gain, grade)))
+    }
+
+    pub(super) fn dcg(&self, cutoff: Option<Cutoff>, gain: &Gain) -> f64 {
+        discounted(self.gains(cutoff, gain)) + 0.0
+    }
+
+    pub(super) fn ideal_dcg(&self, cutoff: Option<Cutoff>, gain: &Gain, ideal: Ideal) -> f64 {
         let length = cutoff.map_or(usize::MAX, Cutoff::length);
-        let best = match ideal {
-            Ideal::Judged => {
-                let gains = self.judgements.descending().iter().copied().map(gain);
+        let length = match ideal {
+            Ideal::Judged | Ideal::Retrieved => length,
+            Ideal::Shown => length.min(self.ranking.len()),
+        };
+        let sorted = |mut gains: Vec<f64>| {
+            gains.sort_unstable_by(|a, b| b.total_cmp(a));
+            discounted(gains.into_iter().take(length).enumerate())
+        };
+        match (ideal, gain) {
+            (Ideal::Retrieved, _) => sorted(self.gains(None, gain).map(|(_, gain)| gain).collect()),
+            // Gains that are stated by grade may have another order than the grades.
+            (Ideal::Judged | Ideal::Shown, Gain::Table(_)) => {
+                let grades = self.judgements.descending().iter();
+                sorted(grades.map(|grade| self.gain(gain, *grade)).collect())
+            }
+            (Ideal::Judged | Ideal::Shown, _) => {
+                let grades = self.judgements.descending().iter();
+                let gains = grades.map(|grade| self.gain(gain, *grade));
                 let gains = gains.take(length).take_while(|gain| *gain > 0.0);
                 discounted(gains.enumerate())
             }
-            Ideal::Retrieved => {
-                let served = self.judged(None);
-                let mut gains: Vec<f64> = served.map(|(_, grade)| gain(grade)).collect();
-                gains.sort_unstable_by(|a, b| b.total_cmp(a));
-                discounted(gains.into_iter().take(length).enumerate())
-            }
-        };
+        }
+    }
+
+    pub(super) fn ndcg(&self, cutoff: Option<Cutoff>, gain: &Gain, ideal: Ideal) -> f64 {
         // With grades that differ only in their last bits, rounding can give slightly more than the
         // ideal.
-        ratio(discounted(served), best).min(1.0)
+        ratio(
+            discounted(self.gains(cutoff, gain)),
+            self.ideal_dcg(cutoff, gain, ideal),
+        )
+        .min(1.0)
     }
 
     pub(super) fn bpref(&self, rel: Option<Grade>) -> f64 {
@@ -186,10 +228,16 @@ impl<'a> List<'a> {
     }
 
     pub(super) fn rank_biased_precision(&self, persistence: Fraction, weighting: Weighting) -> f64 {
-        let scale = self.judgements.scale_max().get();
+        let scale = match weighting {
+            Weighting::Binary { .. } | Weighting::Graded => self.judgements.scale_max().get(),
+            Weighting::OfQuery => {
+                let highest = self.judgements.descending().first();
+                highest.map_or(1.0, |grade| grade.get().max(1.0))
+            }
+        };
         let gain = |grade: Grade| match weighting {
             Weighting::Binary { rel } => indicator(grade.is_relevant_at(self.level(rel))),
-            Weighting::Graded => ratio(grade.get().max(0.0), scale).min(1.0),
+            Weighting::Graded | Weighting::OfQuery => ratio(grade.get().max(0.0), scale).min(1.0),
         };
         let mut reached = 1.0;
         let mut sum = 0.0;
@@ -213,8 +261,17 @@ impl<'a> List<'a> {
         sum
     }
 
-    pub(super) fn interpolated_precision(&self, recall: Fraction, rel: Option<Grade>) -> f64 {
-        let needed = (recall.get() * real_length(self.judgements.relevant(rel)) + 0.9).floor();
+    pub(super) fn interpolated_precision(
+        &self,
+        recall: Fraction,
+        rel: Option<Grade>,
+        rounding: Rounding,
+    ) -> f64 {
+        let relevant = real_length(self.judgements.relevant(rel));
+        let needed = match rounding {
+            Rounding::Up => (recall.get() * relevant + 0.9).floor(),
+            Rounding::Nearest => (recall.get() * relevant).round(),
+        };
         (1..)
             .zip(self.relevant_ranks(None, rel))
             .filter(|(found, _)| real_length(*found) >= needed)
@@ -236,7 +293,7 @@ static DISCOUNTS: LazyLock<[f64; 1024]> =
 /// Returns the discounted cumulative gain, Σ gain / log2(rank + 1), of results with their indices. It
 /// divides instead of multiplying by a reciprocal, so that the result equals trec_eval's to the last
 /// bit.
-fn discounted(gains: impl Iterator<Item = (usize, f64)>) -> f64 {
+pub(super) fn discounted(gains: impl Iterator<Item = (usize, f64)>) -> f64 {
     gains.map(|(index, gain)| gain / discount(index)).sum()
 }
 

@@ -96,6 +96,7 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
                 | Ranked::FalseNegatives { cutoff, rel: None },
             ) => Some(*cutoff),
             Measure::Ranked(_)
+            | Measure::Retrieval(_)
             | Measure::Component(_)
             | Measure::Diversity(_)
             | Measure::Routing(_)

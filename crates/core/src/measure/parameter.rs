@@ -47,6 +47,8 @@ pub struct Fraction(f64);
 impl Fraction {
     /// Default persistence of RBP (ir_measures).
     pub const PERSISTENCE: Self = Self(0.8);
+    /// Default persistence of RBP in trec_eval 10.
+    pub(super) const PERSISTENCE_10: Self = Self(0.9);
 
     /// Returns `value` as a fraction; `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
@@ -83,8 +85,101 @@ pub enum Denominator {
     Retrieved,
 }
 
-/// Gain of a grade in nDCG. The gain of a negative grade is 0.
+/// Finite number: a goal of gain, a weight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Number(f64);
+
+impl Number {
+    /// Returns `value` as a number; `None` unless it is finite.
+    pub fn new(value: f64) -> Option<Self> {
+        // Adding zero turns -0.0 into 0.0, because equal numbers must have equal bits.
+        value.is_finite().then_some(Self(value + 0.0))
+    }
+
+    /// Number that is known to be finite.
+    pub(super) const fn constant(value: f64) -> Self {
+        Self(value)
+    }
+
+    /// Value of the number.
+    pub fn get(self) -> f64 {
+        self.0
+    }
+}
+
+impl Eq for Number {}
+
+impl Hash for Number {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Rounding of the number of documents that a level of recall requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rounding {
+    /// floor(r · R + 0.9), as in trec_eval 9.
+    Up,
+    /// The nearest whole number, as in trec_eval 10.
+    Nearest,
+}
+
+/// Gains of single grades. The gain of any other grade is the grade.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Gains(Box<[(Grade, Number)]>);
+
+impl Gains {
+    /// Maximum number of grades with a gain of their own.
+    const MAX: usize = 64;
+
+    /// Reads `grade:gain` pairs, separated by `;`, or by `,` in braces. A gain is not negative.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let braced = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
+        let pairs = braced.unwrap_or(text).split([';', ',']);
+        let mut gains = Vec::new();
+        for pair in pairs {
+            let (grade, gain) = pair.split_once([':', '='])?;
+            let grade = Grade::new(grade.trim().parse().ok()?)?;
+            let gain = Number::new(gain.trim().parse().ok()?)?;
+            let is_known = gains.iter().any(|(known, _)| *known == grade);
+            if grade.get() < 0.0 || gain.get() < 0.0 || gain.get() > MAX_GAIN || is_known {
+                return None;
+            }
+            gains.push((grade, gain));
+        }
+        gains.sort_unstable_by_key(|(grade, _)| *grade);
+        (!gains.is_empty() && gains.len() <= Self::MAX).then(|| Self(gains.into()))
+    }
+
+    /// Gain of a grade.
+    pub(super) fn of(&self, grade: Grade) -> f64 {
+        let known = self.0.iter().find(|(known, _)| *known == grade);
+        known.map_or_else(|| grade.get().max(0.0), |(_, gain)| gain.get())
+    }
+}
+
+/// Highest gain of a grade: sums over millions of documents stay finite.
+const MAX_GAIN: f64 = 1e100;
+
+impl fmt::Display for Gains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, (grade, gain)) in self.0.iter().enumerate() {
+            let separator = if position == 0 { "" } else { ";" };
+            write!(f, "{separator}{grade}:{gain}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Gain of a grade in nDCG. The gain of a negative grade is 0.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Gain {
     /// Grade itself (trec_eval; Järvelin and Kekäläinen 2002).
     Linear,
@@ -95,6 +190,8 @@ pub enum Gain {
         /// Relevance level; by default that of the gold set.
         rel: Option<Grade>,
     },
+    /// Stated for single grades (trec_eval, ir_measures).
+    Table(Gains),
 }
 
 /// Ideal ranking that nDCG divides by.
@@ -105,6 +202,8 @@ pub enum Ideal {
     /// Only the retrieved documents, best first, as some tools do without stating it. The score
     /// then shows how well they were ordered, not whether the right documents were found.
     Retrieved,
+    /// All judged documents, best first, but no more than there are results (Elasticsearch).
+    Shown,
 }
 
 /// Gain of a document in RBP.
@@ -117,6 +216,8 @@ pub enum Weighting {
     },
     /// Grade / highest grade of the scale.
     Graded,
+    /// Grade / highest grade of the query, if that is above 1 (trec_eval 10).
+    OfQuery,
 }
 
 /// Condition on a search, by which searches without it have no score.

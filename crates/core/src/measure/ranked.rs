@@ -10,10 +10,10 @@ use super::descriptor::Source;
 use super::family::measures;
 use super::field::{
     AT_K, AT_OPTIONAL_K, AT_RECALL, DENOMINATOR, GAIN, GRADED, IDEAL, JUDGED_ONLY, MAX,
-    PERSISTENCE, REL,
+    PERSISTENCE, REL, ROUNDING,
 };
 use super::list::{List, ratio};
-use super::parameter::{Cutoff, Denominator, Fraction, Gain, Ideal, Weighting};
+use super::parameter::{Cutoff, Denominator, Fraction, Gain, Ideal, Rounding, Weighting};
 use crate::gold::{Grade, Judgements};
 use crate::number::{indicator, real_length};
 use crate::ranking::Ranking;
@@ -99,7 +99,7 @@ measures! {
     } with [REL]
         : UNIT, Up, Source::TrecEval("ndcg"),
         "Discounted cumulative gain, divided by that of the ideal ranking"
-        => list.condensed_if(*judged_only, |list| list.ndcg(*cutoff, *gain, *ideal));
+        => list.condensed_if(*judged_only, |list| list.ndcg(*cutoff, gain, *ideal));
 
     "Judged" [] Judged { cutoff: Cutoff = AT_K }
         : UNIT, Neither, Source::IrMeasures("Judged"),
@@ -139,14 +139,15 @@ measures! {
         => list.condensed_if(*judged_only, |list| list.expected_reciprocal_rank(*cutoff, *max));
 
     /// As in trec_eval 9, recall r requires floor(r · R + 0.9) relevant documents. Version 10 rounds
-    /// instead, and then r = 0.1 of 4 documents requires none.
+    /// to the nearest number, and then r = 0.1 of 4 documents requires none.
     "IPrec" ["iprec_at_recall_r"] InterpolatedPrecision {
         rel: Option<Grade> = REL,
+        rounding: Rounding = ROUNDING,
         recall: Fraction = AT_RECALL,
     }
         : UNIT, Up, Source::TrecEval("iprec_at_recall"),
         "Interpolated precision: highest precision at any rank with at least recall r"
-        => list.interpolated_precision(*recall, *rel);
+        => list.interpolated_precision(*recall, *rel, *rounding);
 
     "TP" [] TruePositives { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
         : NON_NEGATIVE, Up, Source::Rankgauge, "Number of relevant results among the first k"

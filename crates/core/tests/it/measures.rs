@@ -325,7 +325,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "ndcg_cut",
-        "no measure is called `ndcg_cut` (in `ndcg_cut`); did you mean `nDCG`?",
+        "`ndcg_cut` stands for 9 measures, and one is needed here; name one of them: `nDCG@5`",
     ),
     (
         "recall_20@10",
@@ -391,7 +391,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "RBP(graded=true,rel=1)",
-        "`rel` has no meaning in `RBP(graded=true,rel=1)`: graded=true uses the grade itself",
+        "`rel` has no meaning in `RBP(graded=true,rel=1)`: graded gains use the grade itself",
     ),
     (
         "P(rel)@5",

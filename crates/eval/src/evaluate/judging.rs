@@ -8,7 +8,7 @@ use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
-use rankgauge_core::measure::{Curves, Cutoff, Measure, Ranked, routing};
+use rankgauge_core::measure::{Curves, Cutoff, Measure, routing};
 use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
 /// Cutoffs of nDCG by cutoff.
@@ -23,16 +23,15 @@ pub(crate) struct Plan<'o> {
     pub(super) cutoffs: Vec<Cutoff>,
     /// Cutoffs of nDCG by cutoff; `None` without curves.
     pub(super) curves: Option<Vec<Cutoff>>,
-    /// Ranked measures with a target, by position; the others are `None`.
-    pub(super) perfect: Vec<Option<&'o Ranked>>,
+    /// Measures of grades with a target, by position; the others are `None`.
+    pub(super) perfect: Vec<Option<&'o Measure>>,
 }
 
 impl<'o> Plan<'o> {
     pub(crate) fn new(options: &'o Options) -> Self {
-        let is_ranked = |measure: &Measure| matches!(measure, Measure::Ranked(_));
         Self {
             options,
-            whole_searches: !options.measures.iter().all(is_ranked),
+            whole_searches: !options.measures.iter().all(Measure::needs_only_grades),
             cutoffs: micro::cutoffs(&options.measures),
             curves: options
                 .curves
@@ -42,21 +41,16 @@ impl<'o> Plan<'o> {
     }
 }
 
-fn measures_with_targets(options: &Options) -> Vec<Option<&Ranked>> {
+fn measures_with_targets(options: &Options) -> Vec<Option<&Measure>> {
     if options.targets.is_empty() {
         return Vec::new();
     }
     let measures = options.measures.iter().enumerate();
-    let ranked = measures.map(|(at, measure)| match measure {
-        Measure::Ranked(ranked) => {
-            let has_target = options.targets.iter().any(|target| target.measure == at);
-            has_target.then_some(ranked)
-        }
-        Measure::Component(_) | Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
-            None
-        }
+    let of_grades = measures.map(|(at, measure)| {
+        let has_target = options.targets.iter().any(|target| target.measure == at);
+        (has_target && measure.needs_only_grades()).then_some(measure)
     });
-    ranked.collect()
+    of_grades.collect()
 }
 
 /// Data computed for one query.
@@ -123,8 +117,8 @@ impl<'p> Judging<'p> {
         let ids = documents.into_iter().map(|(id, _)| id);
         self.ranking.judge(ids, &query.judgements);
         let measures = self.plan.perfect.iter();
-        let scores =
-            measures.map(|it| it.and_then(|it| it.score(&self.ranking, &query.judgements)));
+        let scores = measures
+            .map(|it| it.and_then(|it| it.score_of_grades(&self.ranking, &query.judgements)));
         scores.collect()
     }
 
@@ -134,13 +128,8 @@ impl<'p> Judging<'p> {
                 let texts = documents.iter().map(|document| &**document);
                 self.ranking.judge(texts, &query.judgements);
                 let measures = self.plan.options.measures.iter();
-                let scores = measures.map(|measure| match measure {
-                    Measure::Ranked(measure) => measure.score(&self.ranking, &query.judgements),
-                    Measure::Component(_)
-                    | Measure::Diversity(_)
-                    | Measure::Routing(_)
-                    | Measure::User(_) => None,
-                });
+                let judgements = &query.judgements;
+                let scores = measures.map(|it| it.score_of_grades(&self.ranking, judgements));
                 let scores = scores.collect();
                 let ids = || documents.iter().map(ToString::to_string).collect();
                 let ids = self.plan.options.documents.then(ids);

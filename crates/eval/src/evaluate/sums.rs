@@ -1,20 +1,43 @@
 //! Totals over the judged queries of a run.
 
 use std::collections::BTreeMap;
+use std::iter;
 
 use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
 use super::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
 use rankgauge_core::measure::micro::Documents;
-use rankgauge_core::measure::{LEVELS, ScoreBounds};
+use rankgauge_core::measure::{LEVELS, Mean, Measure, ScoreBounds};
+
+/// Sum and number of the scores of a measure.
+#[derive(Clone, Copy)]
+struct Total {
+    mean: Mean,
+    /// Sum of the scores, or of their logarithms for a geometric mean.
+    sum: f64,
+    count: u32,
+}
 
 /// Sum and number of scores, by measure.
 #[derive(Clone)]
-struct Means(Vec<(f64, u32)>);
+struct Means(Vec<Total>);
 
 impl Means {
-    fn new(measures: usize) -> Self {
-        Self(vec![(0.0, 0); measures])
+    fn new(means: impl IntoIterator<Item = Mean>) -> Self {
+        let total = |mean| Total {
+            mean,
+            sum: 0.0,
+            count: 0,
+        };
+        Self(means.into_iter().map(total).collect())
+    }
+
+    fn arithmetic(values: usize) -> Self {
+        Self::new(iter::repeat_n(Mean::Arithmetic, values))
+    }
+
+    fn of(measures: &[Measure]) -> Self {
+        Self::new(measures.iter().map(|measure| measure.descriptor().mean))
     }
 
     fn add(&mut self, scores: &[Option<f64>]) {
@@ -22,16 +45,26 @@ impl Means {
     }
 
     fn add_each(&mut self, scores: impl Iterator<Item = Option<f64>>) {
-        for ((sum, count), score) in self.0.iter_mut().zip(scores) {
+        for (total, score) in self.0.iter_mut().zip(scores) {
             if let Some(score) = score {
-                *sum += score;
-                *count += 1;
+                total.sum += match total.mean {
+                    Mean::Arithmetic | Mean::Sum => score,
+                    Mean::Geometric => score.ln(),
+                };
+                total.count += 1;
             }
         }
     }
 
     fn finish(&self) -> Vec<Option<f64>> {
-        let mean = |&(sum, count): &(f64, u32)| (count > 0).then(|| sum / f64::from(count));
+        let mean = |total: &Total| {
+            let count = f64::from(total.count);
+            (total.count > 0).then(|| match total.mean {
+                Mean::Arithmetic => total.sum / count,
+                Mean::Geometric => (total.sum / count).exp(),
+                Mean::Sum => total.sum,
+            })
+        };
         self.0.iter().map(mean).collect()
     }
 
@@ -39,7 +72,7 @@ impl Means {
     fn counts(&self) -> Vec<usize> {
         let counts = self.0.iter();
         counts
-            .map(|(_, count)| usize::try_from(*count).unwrap_or(usize::MAX))
+            .map(|total| usize::try_from(total.count).unwrap_or(usize::MAX))
             .collect()
     }
 }
@@ -108,15 +141,18 @@ impl<'p> Sums<'p> {
             relevant: 0,
             relevant_retrieved: 0,
             longest: 0,
-            means: Means::new(plan.options.measures.len()),
-            bounds: [0, 1].map(|_| Means::new(plan.options.measures.len())),
+            means: Means::of(&plan.options.measures),
+            bounds: [0, 1].map(|_| Means::arithmetic(plan.options.measures.len())),
             counts: Counts {
                 documents: vec![Documents::default(); plan.cutoffs.len()],
                 plane: Plane::default(),
             },
             by: vec![BTreeMap::new(); plan.options.by.len()],
-            curve_means: Means::new(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
-            perfect: Means::new(plan.perfect.len()),
+            curve_means: Means::arithmetic(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
+            perfect: match plan.perfect.len() {
+                0 => Means::arithmetic(0),
+                _ => Means::of(&plan.options.measures),
+            },
             components: components
                 .map(|component| ComponentFacts {
                     name: component.name.clone(),
@@ -144,7 +180,7 @@ impl<'p> Sums<'p> {
         self.perfect.add(&outcome.perfect);
         for (value, values) in outcome.labels.drain(..).zip(&mut self.by) {
             if let Some(value) = value {
-                let new = || (0, Means::new(query.scores.len()));
+                let new = || (0, Means::of(&self.plan.options.measures));
                 let (queries, means) = values.entry(value).or_insert_with(new);
                 *queries += 1;
                 means.add(&query.scores);

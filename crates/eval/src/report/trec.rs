@@ -2,8 +2,7 @@
 //!
 //! The layout follows `meas_print_single.c` and `meas_print_final.c`, the order of measures
 //! `measures.c`. Queries are in the byte order of their keys, as trec_eval sorts them. A measure
-//! that trec_eval lacks or defines differently (RBP, whose gains it takes from the grades) keeps
-//! its rankgauge name and follows trec_eval's measures.
+//! that trec_eval lacks keeps its rankgauge name and follows trec_eval's measures.
 
 use std::fmt::Write as _;
 
@@ -20,9 +19,23 @@ struct Known {
     name: String,
 }
 
+/// Counts of every output, which trec_eval prints before its measures.
+const COUNTS: [&str; 4] = ["NumQ", "NumRet", "NumRel", "NumRelRet"];
+
+/// Measures that trec_eval prints in the summary only.
+const SUMMARY_ONLY: [&str; 2] = ["gm_map", "gm_bpref"];
+
+/// Count that trec_eval prints with its measures.
+const COUNT: &str = "num_nonrel_judged_ret";
+
 /// Writes all runs in sequence.
 pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     let columns = columns(&evaluation.measures);
+    let of_query: Vec<(usize, String)> = columns
+        .iter()
+        .filter(|(_, name)| !SUMMARY_ONLY.contains(&name.as_str()))
+        .cloned()
+        .collect();
     let mut out = String::new();
     for run in &evaluation.runs {
         if per_query {
@@ -33,7 +46,7 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
                 count(&mut out, "num_ret", &key, query.retrieved);
                 count(&mut out, "num_rel", &key, query.relevant);
                 count(&mut out, "num_rel_ret", &key, query.relevant_retrieved);
-                scores(&mut out, &columns, &key, &query.scores);
+                scores(&mut out, &of_query, &key, &query.scores);
             }
         }
         summary(&mut out, &columns, run);
@@ -55,7 +68,12 @@ fn summary(out: &mut String, columns: &[(usize, String)], run: &RunEvaluation) {
 fn scores(out: &mut String, columns: &[(usize, String)], key: &str, scores: &[Option<f64>]) {
     for (measure, name) in columns {
         if let Some(score) = scores.get(*measure).copied().flatten() {
-            line(out, name, key, &format!("{score:6.4}"));
+            let score = if name == COUNT {
+                format!("{score:.0}")
+            } else {
+                format!("{score:6.4}")
+            };
+            line(out, name, key, &score);
         }
     }
 }
@@ -73,7 +91,8 @@ fn line(out: &mut String, name: &str, key: &str, value: &str) {
 fn columns(measures: &[String]) -> Vec<(usize, String)> {
     let mut known = Vec::new();
     let mut others = Vec::new();
-    for (position, measure) in measures.iter().enumerate() {
+    let measures = measures.iter().enumerate();
+    for (position, measure) in measures.filter(|(_, it)| !COUNTS.contains(&it.as_str())) {
         match Known::of(measure) {
             Some(name) => known.push((position, name)),
             None => others.push((position, measure.clone())),
@@ -87,6 +106,47 @@ fn columns(measures: &[String]) -> Vec<(usize, String)> {
     known.chain(others).collect()
 }
 
+/// Measures of trec_eval in its order: the name in rankgauge without a cutoff, whether it has a cutoff,
+/// and the name in trec_eval.
+const NAMES: &[(&str, bool, &str)] = &[
+    ("AP", false, "map"),
+    ("GMAP", false, "gm_map"),
+    ("Rprec", false, "Rprec"),
+    ("Bpref", false, "bpref"),
+    ("RR", false, "recip_rank"),
+    ("IPrec", true, "iprec_at_recall"),
+    ("IPrec(rounding=nearest)", true, "iprec_at_recall"),
+    ("P", true, "P"),
+    ("R", true, "recall"),
+    ("infAP", false, "infAP"),
+    ("GMBpref", false, "gm_bpref"),
+    ("RprecMult", true, "Rprec_mult"),
+    ("Utility", false, "utility"),
+    ("IPrecAvg", false, "11pt_avg"),
+    ("IPrecAvg(rounding=nearest)", false, "11pt_avg"),
+    ("binG", false, "binG"),
+    ("G", false, "G"),
+    ("DCG", false, "dcg"),
+    ("IDCG", false, "ideal_dcg"),
+    ("nDCG", false, "ndcg"),
+    ("nDCGRel", false, "ndcg_rel"),
+    ("RnDCG", false, "Rndcg"),
+    ("nDCG", true, "ndcg_cut"),
+    ("AP", true, "map_cut"),
+    ("RelP", true, "relative_P"),
+    ("Success", true, "success"),
+    ("SetP", false, "set_P"),
+    ("SetRelP", false, "set_relative_P"),
+    ("SetR", false, "set_recall"),
+    ("SetAP", false, "set_map"),
+    ("SetF", false, "set_F"),
+    ("NumNonrelJudgedRet", false, COUNT),
+    ("yaap", false, "yaap"),
+    ("RBP(graded=query,p=0.9)", false, "rbp"),
+    ("RBPResid", false, "rbp_resid"),
+    ("Unjudged", true, "unj"),
+];
+
 impl Known {
     fn of(measure: &str) -> Option<Self> {
         let (name, cutoff) = match measure.split_once('@') {
@@ -94,21 +154,13 @@ impl Known {
             None => (measure, None),
         };
         // A written parameter differs from its default, and trec_eval defines only the default.
-        let (family, stem) = match (name, cutoff.is_some()) {
-            ("AP", false) => (0, "map"),
-            ("Bpref", false) => (1, "bpref"),
-            ("RR", false) => (2, "recip_rank"),
-            ("IPrec", true) => (3, "iprec_at_recall"),
-            ("P", true) => (4, "P"),
-            ("R", true) => (5, "recall"),
-            ("nDCG", false) => (6, "ndcg"),
-            ("nDCG", true) => (7, "ndcg_cut"),
-            ("AP", true) => (8, "map_cut"),
-            ("Success", true) => (9, "success"),
-            _ => return None,
+        let is_named = |(known, has_cutoff, _): &&(&str, bool, &str)| {
+            *known == name && *has_cutoff == cutoff.is_some()
         };
+        let family = NAMES.iter().position(|it| is_named(&it))?;
+        let (_, _, stem) = NAMES.get(family)?;
         let Some(text) = cutoff else {
-            let (cutoff, name) = (0.0, stem.to_owned());
+            let (cutoff, name) = (0.0, (*stem).to_owned());
             return Some(Self {
                 family,
                 cutoff,
@@ -116,7 +168,7 @@ impl Known {
             });
         };
         let cutoff: f64 = text.parse().ok()?;
-        let name = if stem == "iprec_at_recall" {
+        let name = if matches!(*stem, "iprec_at_recall" | "Rprec_mult") {
             format!("{stem}_{cutoff:.2}")
         } else {
             format!("{stem}_{text}")

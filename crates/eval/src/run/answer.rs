@@ -22,6 +22,8 @@ pub enum Order {
     /// Order of trec_eval: by score, compared as a 32-bit float, descending; equal scores by
     /// document id, compared by bytes, descending.
     Score,
+    /// Order of trec_eval 10: as [`Order::Score`], with scores compared as 64-bit floats.
+    Score64,
     /// Score ascending, as for distances; equal scores as in [`Order::Score`].
     Ascending,
     /// Stated rank, ascending.
@@ -29,22 +31,48 @@ pub enum Order {
 }
 
 impl Order {
-    /// Score whose descending order is this order.
-    pub(super) fn signed(self, score: f64) -> f64 {
-        if self == Self::Ascending {
-            -score
-        } else {
-            score
+    /// Number whose descending order is this order, for a score.
+    pub(super) fn key(self, score: f64) -> f64 {
+        match self {
+            // -0 is equal to 0.
+            Self::Score64 => score + 0.0,
+            Self::Ascending => f64::from(as_compared(-score)),
+            Self::Served | Self::Score | Self::Rank => f64::from(as_compared(score)),
+        }
+    }
+}
+
+/// Choice of an order by the user.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Chosen {
+    order: Option<Order>,
+    doubles: bool,
+}
+
+impl Chosen {
+    /// Returns the chosen order, else that of the format.
+    pub(super) fn or(self, of_format: Order) -> Order {
+        match self.order.unwrap_or(of_format) {
+            Order::Score if self.doubles => Order::Score64,
+            order => order,
         }
     }
 }
 
 /// Options of a reader of runs.
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent choices of the user, each named at its place"
+)]
 pub struct ReadOptions {
     /// Order in which results are judged. By default events are as served and other formats by
     /// score.
     pub order: Option<Order>,
+    /// True to compare scores as 64-bit floats, as trec_eval 10 does.
+    pub doubles: bool,
+    /// Maximum number of results of a query; later ones are left out (trec_eval -M).
+    pub max_results: Option<usize>,
     /// Limits of search events.
     pub limits: Limits,
     /// True to keep the scores of documents.
@@ -67,6 +95,8 @@ impl ReadOptions {
     pub fn new(limits: Limits) -> Self {
         Self {
             order: None,
+            doubles: false,
+            max_results: None,
             limits,
             scores: false,
             eligibility: Eligibility::default(),
@@ -77,9 +107,17 @@ impl ReadOptions {
         }
     }
 
+    /// Choice of the order.
+    pub(super) fn chosen(&self) -> Chosen {
+        Chosen {
+            order: self.order,
+            doubles: self.doubles,
+        }
+    }
+
     /// Returns the answer with the changes that the options demand; `None` without one.
     pub(super) fn changed<'t>(&self, answer: &Answer<'t>) -> Option<Answer<'t>> {
-        if !self.ignore_identical_ids && !self.compose_ids {
+        if !self.ignore_identical_ids && !self.compose_ids && self.max_results.is_none() {
             return None;
         }
         let id = |id: &Cow<'t, str>| {
@@ -89,6 +127,7 @@ impl ReadOptions {
                 id.clone()
             }
         };
+        let max = self.max_results.unwrap_or(usize::MAX);
         let query = id(&answer.query);
         let is_kept = |document: &str| !self.ignore_identical_ids || *document != *query;
         let (results, scores) = match &answer.results {
@@ -97,8 +136,11 @@ impl ReadOptions {
                 let scores = documents.iter().zip(&answer.scores);
                 let scores = scores.filter(|(document, _)| is_kept(document));
                 let scores = scores.map(|(_, score)| *score).collect();
+                let mut scores: Vec<f64> = scores;
                 let mut kept = documents;
                 kept.retain(|document| is_kept(document));
+                kept.truncate(max);
+                scores.truncate(max);
                 (Results::Documents(kept), scores)
             }
             Results::Search(search) => {
@@ -110,6 +152,7 @@ impl ReadOptions {
                     hit.id.0 = id(&hit.id.0);
                 }
                 search.results.retain(|hit| is_kept(&hit.id));
+                search.results.truncate(max);
                 (Results::Search(search), Vec::new())
             }
         };
@@ -152,7 +195,7 @@ pub fn name_of(path: &Path) -> String {
 }
 
 /// Compares two results in trec_eval's order.
-pub(super) fn by_score(a: (f32, &str), b: (f32, &str)) -> Ordering {
+pub(super) fn by_score(a: (f64, &str), b: (f64, &str)) -> Ordering {
     b.0.total_cmp(&a.0)
         .then_with(|| b.1.as_bytes().cmp(a.1.as_bytes()))
 }

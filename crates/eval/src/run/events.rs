@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use super::answer::{Answer, Order, ReadOptions, Results, as_compared, by_score};
+use super::answer::{Answer, Order, ReadOptions, Results, by_score};
 use super::error::{RunProblem, Wrong};
 use rankgauge_core::decode::{EventRef, Format, native, ubi};
 use rankgauge_core::event::{Acceptance, Hit, Kind, Rejection, Search};
@@ -160,14 +160,14 @@ fn name<'t>(search: &Search<'t>) -> Cow<'t, str> {
 fn sort(search: &mut Search<'_>, order: Order) -> Result<(), RunProblem> {
     match order {
         Order::Served => {}
-        Order::Score | Order::Ascending => {
+        Order::Score | Order::Score64 | Order::Ascending => {
             if search.results.iter().any(|hit| hit.score.is_none()) {
                 return Err(RunProblem::NoOrder { what: "score" });
             }
             search.results.sort_by(|a, b| {
                 let score = |hit: &Hit<'_>| {
                     let score = hit.score.map(|score| score.get());
-                    as_compared(order.signed(score.unwrap_or_default()))
+                    order.key(score.unwrap_or_default())
                 };
                 by_score((score(a), &a.id), (score(b), &b.id))
             });

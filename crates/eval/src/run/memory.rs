@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::answer::{Answer, Order, Results, as_compared, by_score};
+use super::answer::{Answer, Order, Results, by_score};
 use super::error::RunProblem;
 
 /// Results for one query, in the order in which they are judged.
@@ -36,8 +36,8 @@ impl RankedQuery {
         }
         match order {
             Some(Order::Served) => {}
-            None | Some(Order::Score | Order::Ascending) => {
-                let key = |score| as_compared(order.unwrap_or(Order::Score).signed(score));
+            None | Some(Order::Score | Order::Score64 | Order::Ascending) => {
+                let key = |score| order.unwrap_or(Order::Score).key(score);
                 results.sort_by(|(one, a), (other, b)| by_score((key(*one), a), (key(*other), b)));
             }
             Some(Order::Rank) => return Err(RunProblem::NoOrder { what: "rank" }),

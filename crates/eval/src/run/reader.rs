@@ -201,7 +201,7 @@ impl RunReader {
         take: &(impl Fn(&mut S, Place, &Answer<'_>) + Sync),
     ) -> Result<ReadRun<S>, Wrong> {
         let (format, options) = (self.format, self.options.clone());
-        let order = options.order.unwrap_or(default);
+        let order = options.chosen().or(default);
         let parts = Parts {
             rest: self.head,
             input: self.input,
@@ -306,16 +306,16 @@ impl RunReader {
             return Err(RunProblem::TooLarge.into());
         }
         let text = text::decode(&bytes)?;
-        let (order, scores) = (self.options.order, self.options.scores);
+        let (chosen, scores) = (self.options.chosen(), self.options.scores);
         let columns = self.options.columns.as_ref();
         let answers = match format {
-            Whole::ScoreMap => score_map::parse(text, order, scores, columns),
+            Whole::ScoreMap => score_map::parse(text, chosen, scores, columns),
             Whole::Records => {
                 let (rows, implied) = table::records(text, columns)?;
-                table::answers(rows, order.unwrap_or(implied), scores)
+                table::answers(rows, chosen.or(implied), scores)
             }
             Whole::Table(table) => {
-                table::answers(table.rows(text)?, order.unwrap_or(table.order()), scores)
+                table::answers(table.rows(text)?, chosen.or(table.order()), scores)
             }
         };
         let answers: Vec<(usize, (usize, Answer<'_>))> = answers?.into_iter().enumerate().collect();

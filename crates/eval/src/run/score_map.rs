@@ -9,7 +9,7 @@ use rustc_hash::FxHashSet;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, Order};
+use super::answer::{Answer, Chosen, Order};
 use super::columns::Columns;
 use super::error::{RunProblem, Wrong};
 use super::table::{Row, answer, record_row};
@@ -95,7 +95,7 @@ impl<'t, 'de: 't> Deserialize<'de> for Documents<'t> {
 /// score, and lists in their order.
 pub(super) fn parse<'t>(
     text: &'t str,
-    order: Option<Order>,
+    chosen: Chosen,
     keeps_scores: bool,
     stated: Option<&Columns>,
 ) -> Result<Vec<(usize, Answer<'t>)>, Wrong> {
@@ -148,10 +148,7 @@ pub(super) fn parse<'t>(
                 (rows, implied.unwrap_or(Order::Served))
             }
         };
-        Ok((
-            1,
-            answer(query, rows, order.unwrap_or(implied), keeps_scores)?,
-        ))
+        Ok((1, answer(query, rows, chosen.or(implied), keeps_scores)?))
     });
     answers.collect()
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
-use super::answer::{Answer, Order, Results, as_compared, by_score};
+use super::answer::{Answer, Order, Results, by_score};
 use super::columns::{Columns, Positions, missing};
 use super::error::{RunProblem, Wrong};
 use super::trec::is_skipped;
@@ -361,7 +361,7 @@ pub(super) fn answer<'t>(
         _ => rows.iter().find(|row| row.score.is_none()),
     };
     let what = match order {
-        Order::Score | Order::Ascending => "score",
+        Order::Score | Order::Score64 | Order::Ascending => "score",
         Order::Rank => "rank",
         Order::Served => "",
     };
@@ -371,8 +371,8 @@ pub(super) fn answer<'t>(
     match order {
         Order::Served => {}
         Order::Rank => rows.sort_by_key(|row| row.rank),
-        Order::Score | Order::Ascending => {
-            let key = |row: &Row<'_>| as_compared(order.signed(row.score.unwrap_or_default()));
+        Order::Score | Order::Score64 | Order::Ascending => {
+            let key = |row: &Row<'_>| order.key(row.score.unwrap_or_default());
             rows.sort_by(|a, b| by_score((key(a), &a.document), (key(b), &b.document)));
         }
     }

@@ -34,7 +34,7 @@ struct Line<'t> {
 #[derive(Clone, Copy)]
 enum Key {
     /// Score as trec_eval compares it.
-    Score(f32),
+    Score(f64),
     Rank(i64),
     Place,
 }
@@ -403,7 +403,7 @@ fn read_line<'t>(columns: &Columns<'t>, order: Order) -> Result<Line<'t>, RunPro
         .filter(|score: &f64| !score.is_nan())
         .ok_or_else(|| not_a_number("score", score))?;
     let key = match order {
-        Order::Score | Order::Ascending => Key::Score(as_compared(order.signed(parsed))),
+        Order::Score | Order::Score64 | Order::Ascending => Key::Score(order.key(parsed)),
         Order::Rank => Key::Rank(rank.parse().map_err(|_| not_a_number("rank", rank))?),
         Order::Served => Key::Place,
     };

@@ -28,11 +28,10 @@ fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
         .collect();
     let mut ranking = Ranking::new();
     ranking.judge(served.iter().map(String::as_str), judgements);
-    let score = |measure: &Measure| match measure {
-        Measure::Ranked(measure) => measure.score(&ranking, judgements).map(Nano::from_f64),
-        Measure::Component(_) | Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
-            None
-        }
+    let score = |measure: &Measure| {
+        measure
+            .score_of_grades(&ranking, judgements)
+            .map(Nano::from_f64)
     };
     world.settings.measures.iter().map(score).collect()
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::{
-    Argument, CutoffRule, Descriptor, Measure, MeasureError, ParameterDefault, Range, Subject,
-    catalogue,
+    Argument, Compat, CutoffRule, Descriptor, Measure, MeasureError, ParameterDefault, Range,
+    Subject, catalogue,
 };
 
 /// Spelling of a measure, with `inside` as its named parameters.
@@ -30,6 +30,7 @@ fn cutoff(descriptor: &Descriptor) -> &'static str {
         CutoffRule::None | CutoffRule::Optional => "",
         CutoffRule::Required => "@5",
         CutoffRule::RecallLevel => "@0.5",
+        CutoffRule::Multiple => "@1",
     }
 }
 
@@ -135,6 +136,96 @@ fn common_spellings_of_other_tools_are_read_and_printed_canonically() {
     ] {
         assert_eq!(parsed(written).to_string(), canonical);
     }
+}
+
+#[test]
+fn names_with_a_tool_are_read_as_in_the_tool() {
+    for (written, canonical) in [
+        ("ranx:ndcg_burges@10", "nDCG(gain=exp)@10"),
+        ("ranx:ndcg_burges", "nDCG(gain=exp)"),
+        ("ranx:hits@5", "TP@5"),
+        ("ranx:hits", "NumRelRet"),
+        ("ranx:r-precision", "Rprec"),
+        ("ranx:rbp.95", "RBP(p=0.95)"),
+        ("ranx:precision@5-l2", "P(rel=2)@5"),
+        ("elasticsearch:precision@10", "P(denominator=retrieved)@10"),
+        ("elasticsearch:recall", "R@10"),
+        (
+            "elasticsearch:dcg(k=5,normalize=true)",
+            "nDCG(gain=exp,ideal=shown)@5",
+        ),
+        (
+            "elasticsearch:expected_reciprocal_rank(maximum_relevance=4)@20",
+            "ERR(max=4)@20",
+        ),
+        ("opensearch:mean_reciprocal_rank@3", "RR@3"),
+        ("quepid:NDCG@10", "nDCG@10"),
+        ("Quepid:ERR@10", "ERR(max=3)@10"),
+        ("torchmetrics:RetrievalFallOut(top_k=7)", "Fallout@7"),
+        ("torchmetrics:retrieval_average_precision", "AP"),
+        ("trec_eval:map_cut.5", "AP@5"),
+        ("pytrec_eval:set_F", "SetF"),
+        ("ir_measures:nDCG(dcg='exp-log2')@10", "nDCG(gain=exp)@10"),
+        (
+            "nDCG(gains={0:0, 1:2, 2:5})@10",
+            "nDCG(gains=0:0;1:2;2:5)@10",
+        ),
+        ("SetP(relative=True)", "SetRelP"),
+        ("gm_map", "GMAP"),
+        ("11pt_avg", "IPrecAvg"),
+        ("unj_5", "Unjudged@5"),
+        ("Rprec_mult_0.20", "RprecMult@0.2"),
+    ] {
+        assert_eq!(parsed(written).to_string(), canonical, "{written}");
+    }
+    for (written, message) in [
+        (
+            "ranx:gmap@5",
+            "`ranx:gmap@5` names no measure of ranx that is read; they are hits[@k]",
+        ),
+        ("lucene:map", "no tool is called `lucene` (in `lucene:map`)"),
+        ("all_trec", "stands for"),
+    ] {
+        let error = written.parse::<Measure>().expect_err(written).to_string();
+        assert!(error.contains(message), "{error}");
+    }
+}
+
+#[test]
+fn families_of_trec_eval_stand_for_their_cutoffs_and_versions_for_their_definitions() {
+    let names = |list: &str, compat: Compat| -> Vec<String> {
+        let measures = Measure::parse_list_as(list, compat).expect("known measures");
+        measures.iter().map(ToString::to_string).collect()
+    };
+    let list = "P.5,7 success, ndcg.1=3,2=9,AP iprec_at_recall.0.25";
+    assert_eq!(
+        names(list, Compat::TrecEval9),
+        [
+            "P@5",
+            "P@7",
+            "Success@1",
+            "Success@5",
+            "Success@10",
+            "nDCG(gains=1:3;2:9)",
+            "AP",
+            "IPrec@0.25"
+        ]
+    );
+    let list = "IPrec@0.1 11pt_avg RBP rbp RBP(p=0.5) trec_eval:rbp ir_measures:RBP";
+    assert_eq!(
+        names(list, Compat::TrecEval10),
+        [
+            "IPrec(rounding=nearest)@0.1",
+            "IPrecAvg(rounding=nearest)",
+            "RBP(graded=query,p=0.9)",
+            "RBP(graded=query,p=0.9)",
+            "RBP(p=0.5)",
+            "RBP(graded=query,p=0.9)",
+            "RBP"
+        ]
+    );
+    assert_eq!(names("all_trec", Compat::TrecEval9).len(), 93);
+    assert_eq!(names("all_trec", Compat::TrecEval10).len(), 98);
 }
 
 #[test]
