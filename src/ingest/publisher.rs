@@ -150,6 +150,12 @@ impl Publisher {
     /// Publishes a snapshot of `engine` as soon as its state is durable. If an earlier state waits
     /// for its dead-letter records, publishes the snapshot only.
     pub(super) fn publish(&mut self, engine: &Engine) {
+        let started = Instant::now();
+        self.copy(engine);
+        self.view.latencies.published(started.elapsed());
+    }
+
+    fn copy(&mut self, engine: &Engine) {
         // A late publication does not delay the following ones.
         let (now, next) = (Instant::now(), self.due + self.publish_interval);
         self.due = if next > now {

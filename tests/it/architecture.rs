@@ -239,7 +239,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "serve::live",
-        &["serve::clock"],
+        &["serve::clock", "serve::latencies"],
         "workers publish snapshots and do not depend on their readers",
     ),
     (

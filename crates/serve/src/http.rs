@@ -24,7 +24,7 @@ use super::server::{
 };
 use super::shared::Shared;
 use super::text::{self, Text};
-use crate::clock::wall_now;
+use crate::clock::{monotonic_now, wall_now};
 use crate::live::{Control, Published, StalledPartition};
 use rankgauge_core::engine::family;
 use rankgauge_core::time::WallTime;
@@ -56,7 +56,7 @@ impl Exposition {
     /// # Errors
     /// When the `prometheus` crate rejects one of its families.
     pub fn metrics(&self) -> Result<String, super::process::Error> {
-        let now = wall_now();
+        let (now, started) = (wall_now(), monotonic_now());
         // A text that grows from nothing is copied several times.
         let last = self.last_length.load(Ordering::Relaxed);
         let mut sink = Text::with_capacity(last + last / 16);
@@ -65,6 +65,7 @@ impl Exposition {
         let topics = &self.names.topics;
         text.push_str(&self.process.encode(&self.published, topics, now)?);
         self.last_length.store(text.len(), Ordering::Relaxed);
+        self.published.latencies.scraped(started.elapsed());
         Ok(text)
     }
 

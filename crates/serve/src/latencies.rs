@@ -13,7 +13,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType, Quantile, Summary};
 
 use crate::process::opts;
-use rankgauge_core::engine::family::{Family, QUANTILES};
+use rankgauge_core::engine::family::{self, Family, QUANTILES};
 use rankgauge_core::number::real;
 
 /// Time after which the older half of the durations is dropped.
@@ -24,6 +24,49 @@ const MAX_MICROS: u64 = 3_600_000_000;
 
 /// Significant decimal digits of a recorded duration.
 const DIGITS: u8 = 2;
+
+/// Durations of the sidecar's own work.
+#[derive(Clone, Debug)]
+pub struct WorkLatencies {
+    scrape: Latencies,
+    publish: Latencies,
+    checkpoint: Option<Latencies>,
+}
+
+impl WorkLatencies {
+    pub(crate) fn new(has_checkpoints: bool) -> Self {
+        Self {
+            scrape: Latencies::of_process(&family::SCRAPE_DURATION),
+            publish: Latencies::of_process(&family::PUBLISH_DURATION),
+            checkpoint: has_checkpoints
+                .then(|| Latencies::of_process(&family::CHECKPOINT_WRITE_DURATION)),
+        }
+    }
+
+    pub(crate) fn scraped(&self, duration: Duration) {
+        self.scrape.record("", duration);
+    }
+
+    /// Records a publication of a worker.
+    pub fn published(&self, duration: Duration) {
+        self.publish.record("", duration);
+    }
+
+    pub(crate) fn checkpoint_written(&self, duration: Duration) {
+        if let Some(checkpoint) = &self.checkpoint {
+            checkpoint.record("", duration);
+        }
+    }
+
+    pub(crate) fn families(&self) -> impl Iterator<Item = MetricFamily> {
+        let all = [
+            Some(&self.scrape),
+            Some(&self.publish),
+            self.checkpoint.as_ref(),
+        ];
+        all.into_iter().flatten().flat_map(Latencies::collect)
+    }
+}
 
 /// Summary of durations for each value of at most one label beside the quantile.
 #[derive(Clone)]
@@ -129,6 +172,17 @@ impl Latencies {
             desc: Some(desc),
             series: Arc::default(),
         })
+    }
+
+    /// A summary with a single series, whose owner passes it to the exposition.
+    fn of_process(family: &'static Family) -> Self {
+        let latencies = Self {
+            family,
+            desc: None,
+            series: Arc::default(),
+        };
+        latencies.expose("");
+        latencies
     }
 
     /// Exposes the series with this label value from now on.

@@ -30,7 +30,7 @@ mod guard;
 pub mod history;
 pub mod http;
 pub mod json;
-mod latencies;
+pub mod latencies;
 pub mod live;
 pub mod log_level;
 mod openapi;

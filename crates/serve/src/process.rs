@@ -444,7 +444,9 @@ impl ProcessMetrics {
         let split = published.sessions.split();
         self.sessions_split
             .inc_by(split.saturating_sub(self.sessions_split.get()));
-        self.base.gather()
+        let mut families = self.base.gather();
+        families.extend(published.latencies.families());
+        families
     }
 }
 

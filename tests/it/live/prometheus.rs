@@ -55,7 +55,10 @@ fn observed() -> (Replicas, Observer) {
     });
     settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
-    settings["gateway"] = json!({"listen": "127.0.0.1:0"});
+    let tokens = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus-tokens.yaml");
+    let file = "applications: [{name: shop, tokens: [a-token-of-the-shop]}]\n";
+    std::fs::write(&tokens, file).expect("a file");
+    settings["gateway"] = json!({"listen": "127.0.0.1:0", "tokens_file": tokens});
     // Time advances when the traffic pauses, so every search is soon finalised.
     settings["engine"] = json!({
         "out_of_orderness": "1s",
@@ -391,7 +394,7 @@ fn what_is_exposed_is_the_catalogue(replicas: &[Exposition; 2]) {
                 .map(|suffix| format!("{name}{suffix}"))
                 .collect(),
             // Summaries of the process have a sum and a count, those of windows have none.
-            Type::Summary if family.name.starts_with("gateway_") => ["", "_sum", "_count"]
+            Type::Summary if !family.label_names().contains(&"window") => ["", "_sum", "_count"]
                 .iter()
                 .map(|suffix| format!("{name}{suffix}"))
                 .collect(),

@@ -10,6 +10,7 @@ use super::regressions::Regressions;
 use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
 use super::view::{StalledPartition, WorkerView};
+use crate::latencies::WorkLatencies;
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -28,6 +29,8 @@ pub struct Published {
     dead_letter_counts: Option<Vec<Arc<DeadLetterCounts>>>,
     /// View of the schema registry; `None` without one.
     pub registry: Option<Arc<RegistryView>>,
+    /// Durations of the process's own work.
+    pub latencies: WorkLatencies,
     /// Detected regressions.
     pub regressions: Regressions,
     /// Last rejected records.
@@ -61,7 +64,8 @@ impl Published {
         let max_bytes = MAX_BYTES / workers.max(1);
         let trend = settings.primary_measure().map(column_of);
         let query_stats = || Arc::new(QueryStats::new(Arc::clone(&empty), max_bytes, trend));
-        let view = || Arc::new(WorkerView::new(enabled.checkpoints));
+        let latencies = WorkLatencies::new(enabled.checkpoints);
+        let view = || Arc::new(WorkerView::new(enabled.checkpoints, latencies.clone()));
         Self {
             views: (0..workers).map(|_| view()).collect(),
             query_stats: enabled
@@ -71,6 +75,7 @@ impl Published {
                 .dead_letters
                 .then(|| (0..workers).map(|_| Arc::default()).collect()),
             registry: enabled.registry.then(Arc::default),
+            latencies,
             regressions: Regressions::default(),
             rejections: Rejections::default(),
             sessions: SessionPartitions::new(workers, MAX_SESSIONS),

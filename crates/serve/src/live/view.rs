@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use crate::clock::monotonic_now;
+use crate::latencies::WorkLatencies;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::WallTime;
@@ -14,6 +15,8 @@ use rankgauge_core::time::WallTime;
 /// View of a worker for other threads.
 #[derive(Debug)]
 pub struct WorkerView {
+    /// Durations of the work of all workers.
+    pub latencies: WorkLatencies,
     pub(super) snapshot: ArcSwap<Snapshot>,
     /// Time of the last heartbeat since `created`, in milliseconds.
     heartbeat: AtomicU64,
@@ -100,8 +103,9 @@ impl CheckpointView {
 
 impl WorkerView {
     /// View of a worker that has not published yet.
-    pub fn new(has_checkpoints: bool) -> Self {
+    pub fn new(has_checkpoints: bool, latencies: WorkLatencies) -> Self {
         Self {
+            latencies,
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             heartbeat: AtomicU64::new(0),
             created: monotonic_now(),
@@ -189,6 +193,7 @@ impl WorkerView {
     pub fn checkpoint_saved(&self, written: WallTime, bytes: u64, took: Duration) {
         if let Some(checkpoint) = &self.checkpoint {
             checkpoint.saved(written, bytes, took);
+            self.latencies.checkpoint_written(took);
         }
     }
 

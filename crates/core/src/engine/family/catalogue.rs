@@ -662,6 +662,23 @@ families! {
         &[exposed("worker")],
         "Time taken to write and sync the last checkpoint, in seconds.",
     );
+    CHECKPOINT_WRITE_DURATION = summary(
+        "checkpoint_write_duration_seconds",
+        &[QUANTILE],
+        "Time taken to write and sync a checkpoint over the last 5 to 10 minutes, in seconds, of all workers.",
+    );
+    PUBLISH_DURATION = summary(
+        "publish_duration_seconds",
+        &[QUANTILE],
+        "Time in which a worker copies its state for a snapshot and for a checkpoint, and counts nothing, over \
+         the last 5 to 10 minutes, in seconds, of all workers.",
+    );
+    SCRAPE_DURATION = summary(
+        "scrape_duration_seconds",
+        &[QUANTILE],
+        "Time taken to merge and to write the metrics for a scrape over the last 5 to 10 minutes, in seconds, \
+         without their transfer.",
+    );
     CHECKPOINTS = counter(
         "checkpoints_total",
         &[exposed("worker"), exposed("result")],
