@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 runs=${1:?number of inputs}
 shift
-[ $# -gt 0 ] || set -- native ubi otlp_proto otlp_json mapping avro protobuf registry gold run checkpoint config measure http
+[ $# -gt 0 ] || set -- native ubi otlp_proto otlp_json mapping avro protobuf registry gold run checkpoint config measure http gateway
 
 target=${CARGO_TARGET_DIR:-target}
 triple=$(rustc -vV | sed -n 's/^host: //p')
@@ -22,7 +22,7 @@ fuzzer=$target/$triple/fuzz/rankgauge-fuzz
 part() {
     case $1 in
         gold | checkpoint | run | otlp_json) echo 4 ;;
-        mapping | avro | protobuf | registry) echo 4 ;;
+        gateway | mapping | avro | protobuf | registry) echo 4 ;;
         measure) echo 20 ;;
         http | config) echo 100 ;;
         *) echo 1 ;;

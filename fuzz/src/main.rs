@@ -5,6 +5,7 @@
 #![no_main]
 
 mod files;
+mod gateway;
 mod listeners;
 mod mappings;
 mod records;
@@ -17,7 +18,7 @@ use libfuzzer_sys::fuzz_target;
 type Target = fn(&[u8]);
 
 /// Targets by name.
-const TARGETS: [(&str, Target); 14] = [
+const TARGETS: [(&str, Target); 15] = [
     ("native", records::native),
     ("ubi", records::ubi),
     ("otlp_proto", records::otlp_proto),
@@ -32,6 +33,7 @@ const TARGETS: [(&str, Target); 14] = [
     ("config", files::config),
     ("measure", files::measure),
     ("http", listeners::request),
+    ("gateway", gateway::body),
 ];
 
 /// The target that the environment selects.

@@ -292,6 +292,8 @@ pub(crate) enum Refusal {
     TooLarge { limit: usize, key: &'static str },
     /// The request has more events than `gateway.max_events`.
     TooManyEvents(usize),
+    /// The JSON objects of the body need more than `gateway.memory`.
+    TooManyObjects,
     /// The content is of another type.
     Unsupported(&'static str),
     /// The body did not arrive in time.
@@ -319,7 +321,9 @@ impl Refusal {
             Self::Unauthorised => StatusCode::UNAUTHORIZED,
             Self::Limited(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Invalid(_) | Self::BrokenBody => StatusCode::BAD_REQUEST,
-            Self::TooLarge { .. } | Self::TooManyEvents(_) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::TooLarge { .. } | Self::TooManyEvents(_) | Self::TooManyObjects => {
+                StatusCode::PAYLOAD_TOO_LARGE
+            }
             Self::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody(_) => StatusCode::REQUEST_TIMEOUT,
             Self::Full | Self::Unconfirmed => StatusCode::SERVICE_UNAVAILABLE,
@@ -344,6 +348,9 @@ impl Refusal {
                 format!(
                     "the request has more than {limit} events (gateway.max_events); send less at once"
                 )
+            }
+            Self::TooManyObjects => {
+                "the body has more JSON objects than gateway.memory can hold; send less at once, or Protocol Buffers".to_owned()
             }
             Self::SlowBody(limit) => {
                 format!("the body did not arrive within {} s", limit.as_secs())

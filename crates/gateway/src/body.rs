@@ -60,9 +60,39 @@ impl Body {
         let reading = raw(request.body_mut(), settings.max_body, memory);
         let read = tokio::time::timeout(BODY_TIMEOUT, reading).await;
         let body = read.map_err(|_| Refusal::SlowBody(BODY_TIMEOUT))??;
+        body.decoded(encoding, settings, memory)
+    }
+
+    /// Body that was read already.
+    pub(crate) fn of_bytes(
+        bytes: Vec<u8>,
+        headers: &HeaderMap,
+        settings: &Settings,
+        memory: &Memory,
+    ) -> Result<Self, Refusal> {
+        let encoding = Encoding::of(headers)?;
+        if bytes.len() > settings.max_body {
+            return Err(Refusal::TooLarge {
+                limit: settings.max_body,
+                key: "gateway.max_body",
+            });
+        }
+        let body = Self {
+            bytes,
+            _reservation: memory.reservation(),
+        };
+        body.decoded(encoding, settings, memory)
+    }
+
+    fn decoded(
+        self,
+        encoding: Encoding,
+        settings: &Settings,
+        memory: &Memory,
+    ) -> Result<Self, Refusal> {
         match encoding {
-            Encoding::Identity => Ok(body),
-            Encoding::Gzip => inflated(&body.bytes, settings.max_decompressed, memory),
+            Encoding::Identity => Ok(self),
+            Encoding::Gzip => inflated(&self.bytes, settings.max_decompressed, memory),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use memchr::{memchr, memchr2};
+use memchr::{memchr, memchr_iter, memchr2};
 use rankgauge_core::decode::otlp::MAX_SPANS;
 use rankgauge_core::decode::{EventRef, Format, Formats};
 use rankgauge_core::event::{
@@ -13,7 +13,13 @@ use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::answer::{Refusal, RejectedEvent};
-use crate::settings::KeyBy;
+use crate::memory::Memory;
+use crate::routes::Reading;
+use crate::settings::{KeyBy, Settings};
+use rankgauge_serve::gateway::Route;
+
+/// Memory of a JSON object of OpenTelemetry while its message is read, at most. An object can have two bytes.
+const OBJECT_BYTES: usize = 256;
 
 /// Record of an event.
 pub(crate) struct Record<'a> {
@@ -191,6 +197,38 @@ impl<'r, S: Sink> Reader<'r, S> {
     }
 }
 
+/// Reads the events of a body.
+pub(crate) fn read_body<S: Sink>(
+    reader: &mut Reader<'_, S>,
+    (route, reading): (Route, Reading<'_>),
+    is_lines: bool,
+    body: &[u8],
+    (settings, memory): (&Settings, &Memory),
+) -> Result<(), Refusal> {
+    match reading {
+        Reading::Values(kind, formats) => {
+            let elements = elements(body, is_lines, settings.max_events)?;
+            for (index, element) in elements.into_iter().enumerate() {
+                reader.read(index, kind, formats, element)?;
+            }
+            Ok(())
+        }
+        Reading::Otlp(formats) => {
+            let mut parsed = memory.reservation();
+            if formats.search == Format::OtlpJson {
+                let objects = memchr_iter(b'{', body).count();
+                let bytes = objects.saturating_mul(OBJECT_BYTES);
+                if bytes > settings.memory {
+                    return Err(Refusal::TooManyObjects);
+                }
+                parsed.grow(bytes)?;
+            }
+            let limit = settings.max_decompressed.max(settings.max_body);
+            reader.read_otlp(formats, route == Route::Traces, body, limit)
+        }
+    }
+}
+
 fn whole(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
@@ -225,7 +263,7 @@ fn one_line(json: &[u8]) -> Cow<'_, [u8]> {
 }
 
 /// Elements of a JSON body: the elements of an array, the lines of NDJSON, or the body itself.
-pub(crate) fn elements(body: &[u8], is_lines: bool, limit: usize) -> Result<Vec<&[u8]>, Refusal> {
+fn elements(body: &[u8], is_lines: bool, limit: usize) -> Result<Vec<&[u8]>, Refusal> {
     let body = body.trim_ascii();
     if body.is_empty() {
         return Ok(Vec::new());

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use crate::answer::{Answer, Refusal, RejectedEvent, error};
 use crate::body::Body;
 use crate::cors::{Origin, Origins};
-use crate::events::{Reader, Record, Sink, elements};
+use crate::events::{Reader, Record, Sink, read_body};
 use crate::memory::{Memory, Reservation};
 use crate::routes::{KnownFormats, Reading, form, is_lines, reading, route};
 use crate::settings::Settings;
@@ -115,20 +115,8 @@ impl Events {
         self.count_limited(client.as_deref(), check())?;
         let settings = &self.settings;
         let answer = self.publish(route, client.as_deref(), body, |reader, body| {
-            match reading {
-                Reading::Values(kind, formats) => {
-                    let elements = elements(&body.bytes, is_lines, settings.max_events)?;
-                    for (index, element) in elements.into_iter().enumerate() {
-                        reader.read(index, kind, formats, element)?;
-                    }
-                }
-                Reading::Otlp(formats) => {
-                    let limit = settings.max_decompressed.max(settings.max_body);
-                    let has_traces = route == Route::Traces;
-                    reader.read_otlp(formats, has_traces, &body.bytes, limit)?;
-                }
-            }
-            Ok(())
+            let limits = (settings, &self.memory);
+            read_body(reader, (route, reading), is_lines, &body.bytes, limits)
         });
         let answer = answer.await?;
         Ok(Answer {

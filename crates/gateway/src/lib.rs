@@ -14,6 +14,7 @@ mod cors;
 mod events;
 mod handler;
 pub mod memory;
+pub mod offline;
 mod routes;
 mod server;
 mod settings;

@@ -122,6 +122,132 @@ fn a_body_that_does_not_end_is_refused_and_makes_room() {
     assert!(memory.is_some_and(|bytes| bytes < 100_000.0), "{memory:?}");
 }
 
+/// Route, media type, body without compression, and expected statuses.
+type Hostile = (&'static str, &'static str, Vec<u8>, &'static [u16]);
+
+fn hostile_bodies() -> Vec<Hostile> {
+    const PROTO: &str = "application/x-protobuf";
+    let field = |number: u8, content: &[u8]| {
+        let mut bytes = vec![number << 3 | 2];
+        let mut length = content.len();
+        while length > 127 {
+            bytes.push(u8::try_from(length & 127).expect("seven bits") | 128);
+            length >>= 7;
+        }
+        bytes.push(u8::try_from(length).expect("seven bits"));
+        bytes.extend(content);
+        bytes
+    };
+    // resource_spans {scope_spans {span}}, whose only attribute has this value.
+    let span = |key: &str, value: &[u8]| {
+        let attribute = [field(1, key.as_bytes()), field(2, value)].concat();
+        let kind = [
+            field(1, b"openinference.span.kind"),
+            field(2, &field(1, b"RETRIEVER")),
+        ];
+        let kind = kind.concat();
+        let span = [
+            field(1, &[1; 16]),
+            field(2, &[1; 8]),
+            field(9, &kind),
+            field(9, &attribute),
+        ];
+        field(1, &field(2, &field(2, &span.concat())))
+    };
+    let mut deep = field(1, b"x");
+    while deep.len() < 1 << 20 {
+        // An array of one value, in itself.
+        deep = field(5, &field(1, &deep));
+    }
+    let objects = |list: &str, end: &str| format!("{list}{}{{}}{end}", "{},".repeat(5 << 20));
+    vec![
+        (
+            "/v1/searches",
+            "application/json",
+            vec![b' '; 200 << 20],
+            &[413],
+        ),
+        (
+            "/v1/searches",
+            "application/x-ndjson",
+            vec![b'\n'; 15 << 20],
+            &[400],
+        ),
+        (
+            "/v1/searches",
+            "application/json",
+            vec![b'['; 15 << 20],
+            &[400],
+        ),
+        (
+            "/v1/traces",
+            "application/json",
+            objects(
+                "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[",
+                "]}]}]}",
+            )
+            .into_bytes(),
+            &[413],
+        ),
+        (
+            "/v1/logs",
+            "application/json",
+            objects("{\"resourceLogs\":[", "]}").into_bytes(),
+            &[413],
+        ),
+        ("/v1/traces", PROTO, span("input.value", &deep), &[200, 400]),
+        (
+            "/v1/traces",
+            PROTO,
+            field(1, b"").repeat(7 << 20),
+            &[200, 400, 413],
+        ),
+    ]
+}
+
+#[test]
+fn hostile_bodies_leave_the_memory_flat() {
+    let gateway = Gateway::start("");
+    let resident = || {
+        let metrics = gateway.process.metrics();
+        metrics.value("process_resident_memory_bytes", &[])
+    };
+    let post = |path: &str, content_type: &str, body: &[u8]| {
+        let headers = [("Content-Type", content_type), ("Content-Encoding", "gzip")];
+        gateway.request(&format!("POST {path}"), &headers, &gzip(body))
+    };
+    let bodies = hostile_bodies();
+    assert_eq!(gateway.post("/v1/searches", &search(1)).status, 200);
+    let before = resident().expect("a metric");
+    for round in 0..2 {
+        for (path, content_type, body, statuses) in &bodies {
+            let answer = post(path, content_type, body);
+            assert!(
+                statuses.contains(&answer.status),
+                "{path} {round}: {answer:?}"
+            );
+            let now = resident().expect("a metric");
+            assert!(
+                now - before < 160e6,
+                "{path}: {before} bytes before, {now} after"
+            );
+        }
+    }
+    let memory = gateway.process.metrics();
+    assert_eq!(
+        memory.value("rankgauge_gateway_memory_bytes", &[]),
+        Some(0.0)
+    );
+    assert_eq!(gateway.post("/v1/searches", &search(2)).status, 200);
+    assert_eq!(Gateway::records(&gateway.search).len(), 2);
+    // The peak of the process, which the samples between requests do not show.
+    assert!(
+        gateway.process.peak_memory() < 400e6,
+        "{} bytes",
+        gateway.process.peak_memory()
+    );
+}
+
 #[test]
 fn a_body_of_another_length_than_stated_is_refused() {
     let gateway = Gateway::start("");

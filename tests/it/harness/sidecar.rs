@@ -148,6 +148,16 @@ impl Sidecar {
         ticks.sum::<f64>() / 100.0
     }
 
+    /// Highest resident memory of the process so far in bytes, as Linux counts it.
+    pub(crate) fn peak_memory(&self) -> f64 {
+        let path = format!("/proc/{}/status", self.program.id());
+        let status =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = peak.and_then(|it| it.trim().strip_suffix(" kB")?.parse::<f64>().ok());
+        kibibytes.expect("a number of kibibytes") * 1024.0
+    }
+
     /// Pauses the sidecar: it sends no responses and no heartbeats.
     pub(crate) fn pause(&self) {
         self.program.pause();
