@@ -1,6 +1,7 @@
 //! OpenTelemetry traces as searches: spans of real instrumentation packages through the commands and
 //! a real Kafka.
 
+mod acceptance;
 mod beside;
 #[path = "../../crates/core/tests/it/otel/fixtures.rs"]
 mod fixtures;
