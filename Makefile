@@ -135,7 +135,7 @@ docs: ## Build the documentation as a searchable site in target/site, and check 
 	@tests/setup.sh build docs
 	docs/site/build.sh
 
-test-connect: ## Run the programs of docs/connect in five languages against a real Kafka
+test-connect: ## Run the programs of docs/connect in five languages against a real Kafka and a gateway
 	@tests/setup.sh build kafka connect
 	cargo test --test it -- --include-ignored connect::
 

@@ -85,6 +85,7 @@ requirements() {
         bench-peers) echo benches/python/requirements.txt ;;
         python) echo crates/python/requirements.txt ;;
         connect/python) echo examples/connect/requirements.txt ;;
+        connect/http) echo examples/http/requirements.txt ;;
         *) echo "tests/$1/requirements.txt" ;;
     esac
 }
@@ -344,6 +345,7 @@ fetch() {
             npm_fetched examples/connect ||
                 (cd examples/connect && npm ci --no-audit --no-fund --loglevel=error >&2)
             venv connect/python
+            venv connect/http
             if ! kafka_connect_fetched; then
                 mvn --quiet --batch-mode --file tests/connect/pom.xml dependency:copy-dependencies \
                     "-DoutputDirectory=$folder/kafka-connect/libs" >&2
