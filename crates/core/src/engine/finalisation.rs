@@ -1,6 +1,8 @@
 //! Counting of the effects of the join, above all of the feedback on searches whose feedback window
 //! has passed.
 
+use std::cmp::Ordering;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -12,26 +14,27 @@ use crate::engine::fixed::Nano;
 use crate::engine::join::{
     Effect, Exceeded, FeedbackSummary, Finished, GoldReference, Parts, SessionFeedback,
 };
-use crate::engine::registry::{Label, TIE};
+use crate::engine::registry::{Dimension, Label, TIE};
 use crate::engine::scores::column_of;
 use crate::engine::segment::Segment;
 use crate::engine::settings::Observed;
+use crate::engine::units::{Credits, OpenSession, credits};
 use crate::gold::{GoldQuery, hash_document};
 use crate::measure::Measure;
 use crate::measure::user::{UserMeasure, UserResponse};
-use crate::time::EventTime;
+use crate::time::{EventTime, Millis};
 
 impl Engine {
-    /// Counts the effects in the buffer. `watermark` is that of the partition.
-    pub(super) fn count_effects(&mut self, watermark: Option<EventTime>) {
+    /// Counts the effects in the buffer. `watermark` is that of `partition`.
+    pub(super) fn count_effects(&mut self, partition: i32, watermark: Option<EventTime>) {
         let mut effects = std::mem::take(&mut self.scratch.effects);
         for effect in effects.drain(..) {
-            self.count_effect(effect, watermark.unwrap_or(EventTime(i64::MIN)));
+            self.count_effect(effect, partition, watermark.unwrap_or(EventTime(i64::MIN)));
         }
         self.scratch.effects = effects;
     }
 
-    fn count_effect(&mut self, effect: Effect, watermark: EventTime) {
+    fn count_effect(&mut self, effect: Effect, partition: i32, watermark: EventTime) {
         // User behaviour is known when the feedback window has passed, and is recorded at that
         // time. A one-minute window would otherwise never contain any.
         let window = self.feedback_window;
@@ -56,11 +59,12 @@ impl Engine {
                 // No user sees the results of a synthetic search.
                 if segment.is_eligible && !segment.is_synthetic {
                     let at = known_at(search.parts.ts);
-                    self.count_feedback(&search, at);
+                    self.count_feedback(&search, partition, at);
                 }
                 self.preparation
                     .recycle(std::mem::take(&mut search.parts.served));
             }
+            Effect::SessionEnded(session) => self.end_session((partition, session)),
             Effect::Session(feedback) => {
                 let at = known_at(feedback.ts);
                 self.count_session_feedback(&feedback, at);
@@ -84,7 +88,7 @@ impl Engine {
         self.count(&family::FEEDBACK, [action_label(action), variant], number);
     }
 
-    fn count_feedback(&mut self, search: &Finished, at: EventTime) {
+    fn count_feedback(&mut self, search: &Finished, partition: i32, at: EventTime) {
         let settings = std::sync::Arc::clone(&self.settings);
         let Finished { parts, summary } = search;
         let segment = &*parts.segment;
@@ -117,7 +121,7 @@ impl Engine {
             correlation.record(at, parts.served.levels(), satisfaction);
         }
         self.count_clicks(parts, summary, &response);
-        self.count_teams(parts, &response);
+        self.count_teams(parts, partition, &response);
         self.count_judgements(parts, summary);
     }
 
@@ -181,37 +185,98 @@ impl Engine {
         }
     }
 
-    /// Counts the winning team of an interleaved search: the team with more clicks.
-    fn count_teams(&mut self, search: &Parts, response: &UserResponse<'_>) {
-        let teams = search.trial.as_ref().and_then(|it| it.teams.as_ref());
-        let Some(teams) = teams else { return };
-        let mut present: Vec<Label> = teams.of_results.to_vec();
-        present.sort_unstable();
-        present.dedup();
-        present.retain(|team| *team != Label::EMPTY);
-        let team_at = |position: u32| {
-            let index = usize::try_from(position).ok()?.checked_sub(1)?;
-            teams.of_results.get(index).copied()
-        };
-        let clicks = |team: &Label| {
-            let clicked = response.clicks.iter();
-            clicked
-                .filter(|it| team_at(it.position) == Some(*team))
-                .count()
-        };
-        let max_clicks = present.iter().map(clicks).max().unwrap_or(0);
-        let mut best = present
+    /// Adds the credit of an interleaved search to its session. A search without a session is one.
+    fn count_teams(&mut self, search: &Parts, partition: i32, response: &UserResponse<'_>) {
+        let Some(trial) = &search.trial else { return };
+        let Some(teams) = &trial.teams else { return };
+        let documents = search.served.documents();
+        let results = documents
             .iter()
-            .filter(|team| max_clicks > 0 && clicks(team) == max_clicks);
+            .copied()
+            .zip(teams.of_results.iter().copied());
+        let document_at = |position: u32| {
+            let index = usize::try_from(position).ok()?.checked_sub(1)?;
+            documents.get(index).copied()
+        };
+        let clicked = response
+            .clicks
+            .iter()
+            .filter_map(|it| document_at(it.position));
+        let credits = credits(results, clicked);
+        let experiment = teams.experiment;
+        let session = trial.session.filter(|_| response.session.is_some());
+        let Some(session) = session.map(|id| (partition, id)) else {
+            return self.count_credits(experiment, &credits);
+        };
+        let before = search.ts.minus(self.session_age());
+        let sessions = &mut self.totals.open_sessions;
+        if sessions.add(session, experiment, search.ts, &credits) {
+            return;
+        }
+        let expired = sessions.expire(before, |_| true);
+        if !sessions.add(session, experiment, search.ts, &credits) {
+            self.count_credits(experiment, &credits);
+        }
+        for (experiment, credits) in expired {
+            self.count_credits(experiment, &credits);
+        }
+    }
+
+    /// Time after which a session without a further search has ended.
+    fn session_age(&self) -> Millis {
+        Millis(self.feedback_window.0.saturating_mul(4))
+    }
+
+    /// Counts the sessions that began here and continue in another worker, which has their partition now.
+    pub(super) fn end_lost_sessions(&mut self, watermark: Option<EventTime>) {
+        let Some(watermark) = watermark else { return };
+        let before = watermark.minus(self.session_age());
+        let partitions = &self.partitions;
+        let is_lost = |partition: i32| partitions.iter().all(|it| it.number != partition);
+        let expired = self.totals.open_sessions.expire(before, is_lost);
+        for (experiment, credits) in expired {
+            self.count_credits(experiment, &credits);
+        }
+    }
+
+    /// Counts the interleaved rankings of a session that has ended.
+    fn end_session(&mut self, session: OpenSession) {
+        for (experiment, credits) in self.totals.open_sessions.end(session) {
+            self.count_credits(experiment, &credits);
+        }
+    }
+
+    /// Counts a session with interleaved rankings: its winning team, which has more credit than any other,
+    /// and each pair of teams.
+    fn count_credits(&mut self, experiment: Label, credits: &Credits) {
+        let most = credits.iter().map(|(_, number)| *number).max().unwrap_or(0);
+        let mut best = credits
+            .iter()
+            .filter(|(_, number)| most > 0 && *number == most);
         let winner = match (best.next(), best.next()) {
-            (Some(winner), None) => *winner,
+            (Some((winner, _)), None) => *winner,
             _ => TIE,
         };
         // A team that never wins is exposed with 0.
-        for team in present {
-            self.count(&family::INTERLEAVING_WINS, [teams.experiment, team], 0);
+        for (team, _) in credits {
+            self.count(&family::INTERLEAVING_WINS, [experiment, *team], 0);
         }
-        self.count(&family::INTERLEAVING_WINS, [teams.experiment, winner], 1);
+        self.count(&family::INTERLEAVING_WINS, [experiment, winner], 1);
+        // Names are in the same order in every process, so that replicas count the same pairs.
+        let registry = self.names.shared();
+        let mut named: Vec<(Label, u64)> = credits.clone();
+        named.sort_by(|(one, _), (other, _)| registry.compare(Dimension::Team, *one, *other));
+        for (place, (team, credit)) in named.iter().enumerate() {
+            for (against, other) in named.iter().skip(place + 1) {
+                let outcome = Label::from_position(match credit.cmp(other) {
+                    Ordering::Greater => 0,
+                    Ordering::Less => 1,
+                    Ordering::Equal => 2,
+                });
+                let labels = [experiment, *team, *against, outcome];
+                self.count(&family::INTERLEAVING_PAIRS, labels, 1);
+            }
+        }
     }
 
     /// Counts grades given in production against the grades of the gold set.

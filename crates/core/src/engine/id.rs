@@ -4,12 +4,13 @@
 //! 128 bits an accidental collision is negligible. A deliberate one gives its author nothing that
 //! sending the same id twice would not.
 
+use serde::{Deserialize, Serialize};
 use twox_hash::{XxHash3_64, XxHash3_128};
 
 use crate::event::{Feedback, Search};
 
 /// Hash of the id of a search or of a session.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Id([u64; 2]);
 
 impl Id {

@@ -53,7 +53,7 @@ impl Engine {
         };
         let state = &self.partitions[index];
         self.joined = self.joined + state.join.bytes() - before;
-        self.count_effects(state.watermark);
+        self.count_effects(partition, state.watermark);
         self.advance(index, Work::AFTER_RECORD);
         self.enforce_memory_limit();
     }
@@ -76,6 +76,7 @@ impl Engine {
         };
         self.windows_at = Some((progress, wall));
         self.retire_idle_variants(progress, wall);
+        self.end_lost_sessions(progress.watermark);
         self.totals.advance_to(progress);
         self.counted = self.totals.bytes();
     }
@@ -126,8 +127,8 @@ impl Engine {
         let effects = &mut self.scratch.effects;
         partition.join.close_some(&mut work, effects);
         self.joined = self.joined + partition.join.bytes() - before;
-        let watermark = partition.watermark;
-        self.count_effects(watermark);
+        let (number, watermark) = (partition.number, partition.watermark);
+        self.count_effects(number, watermark);
     }
 
     /// Memory that is left for the joins. At least half of the budget, because the limits on series

@@ -19,5 +19,5 @@ pub use model::{ALL_SEARCHES, ReadModel};
 pub use objectives::Failures;
 pub use operations::{QueryCost, StageLatency};
 pub use score_series::ScoreSeries;
-pub use users::SatisfactionCorrelation;
+pub use users::{SatisfactionCorrelation, TeamPair};
 pub use watched::WatchedSeries;

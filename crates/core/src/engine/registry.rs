@@ -4,6 +4,7 @@
 //! are looked up only at exposition. The registry also limits cardinality: beyond the limits a
 //! value becomes `__other__`. Text from events becomes a metric label only through this module.
 
+use std::cmp;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError, RwLock};
 
@@ -31,6 +32,8 @@ impl Label {
     pub const OTHER: Self = Self(0);
     /// Number of the empty value, in every dimension.
     pub const EMPTY: Self = Self(1);
+    /// Lowest and highest number, for ranges of keys.
+    pub(super) const RANGE: [Self; 2] = [Self(0), Self(u32::MAX)];
 
     /// Converts a position in a list that the reader of the label also has (for example the slices
     /// of the settings) to a label.
@@ -108,8 +111,8 @@ pub fn key<const N: usize>(labels: [Label; N]) -> Labels {
     key
 }
 
-/// Team of a tie: no team has more clicks than all others.
-pub const TIE: Label = Label::EMPTY;
+/// Team of a tie: no team has more credit than all others.
+pub(super) const TIE: Label = Label::EMPTY;
 
 /// Number of a series within its [`Table`].
 #[derive(
@@ -381,6 +384,14 @@ impl Registry {
                 }
             }
         }
+    }
+
+    /// Order of two label values by their texts. It is the same in every process, unlike that of their
+    /// numbers.
+    pub(super) fn compare(&self, dimension: Dimension, one: Label, other: Label) -> cmp::Ordering {
+        let keys = self.labels[dimension as usize].keys.read();
+        let keys = keys.unwrap_or_else(PoisonError::into_inner);
+        keys.get(one.index()).cmp(&keys.get(other.index()))
     }
 
     /// Values of `dimension`, by number.

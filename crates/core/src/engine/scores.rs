@@ -29,7 +29,7 @@ use recent::Recent;
 pub const SEARCHES: usize = 0;
 
 /// Column that counts searches that are not eligible. Others have no score in it.
-pub const NOT_ELIGIBLE: usize = 1;
+pub(crate) const NOT_ELIGIBLE: usize = 1;
 
 /// Returns the column of measure `index` of the settings.
 pub fn column_of(index: usize) -> usize {

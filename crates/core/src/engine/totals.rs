@@ -19,7 +19,7 @@ use crate::engine::retirement::Retired;
 use crate::engine::scores::Scores;
 use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::engine::table;
-use crate::engine::units::Units;
+use crate::engine::units::{OpenSessions, Units};
 use crate::engine::window::Progress;
 
 /// Everything that an engine counts. Additive over workers.
@@ -47,6 +47,8 @@ pub struct Totals {
     pub means: Means,
     /// Units of experiments.
     pub units: Units,
+    /// Sessions with interleaved rankings that are not finished.
+    pub(super) open_sessions: OpenSessions,
 }
 
 impl Totals {
@@ -64,6 +66,7 @@ impl Totals {
             evidence: Evidence::default(),
             means: Means::default(),
             units: Units::new(settings),
+            open_sessions: OpenSessions::default(),
         }
     }
 
@@ -81,6 +84,7 @@ impl Totals {
             evidence,
             means,
             units,
+            open_sessions,
         } = other;
         self.events.merge(events);
         self.counters.merge(counters);
@@ -93,6 +97,7 @@ impl Totals {
         self.evidence.merge(evidence);
         self.means.merge(means);
         self.units.merge(units);
+        self.open_sessions.merge(open_sessions);
     }
 
     /// Returns saved totals with the numbers of this process. Names that no longer exist are
@@ -120,6 +125,7 @@ impl Totals {
             evidence: self.evidence.remap(ids),
             means: self.means.remap(ids),
             units: self.units.remap(ids),
+            open_sessions: self.open_sessions.remap(ids),
         }
     }
 
@@ -138,6 +144,7 @@ impl Totals {
             evidence: self.evidence.summed(),
             means: self.means.clone(),
             units: self.units.summed(),
+            open_sessions: OpenSessions::default(),
         }
     }
 
@@ -160,6 +167,7 @@ impl Totals {
             + self.evidence.bytes()
             + self.means.bytes()
             + self.units.bytes()
+            + self.open_sessions.bytes()
     }
 
     /// Drops what was counted of a retired variant.

@@ -1,4 +1,5 @@
-//! Units of experiments: users or sessions, which the search service assigns to arms at random.
+//! Units of experiments: users or sessions, which the search service assigns to arms at random, and
+//! sessions with interleaved rankings.
 //!
 //! Searches of one unit depend on each other, so the observations are buckets of units (X) and units
 //! (S); see [`crate::detection`]. Ids of units are hashed when they are read. The state of a worker
@@ -6,6 +7,9 @@
 //!
 //! Buckets of workers add exactly. Counts of units do not, because the searches of a unit may be spread
 //! over workers: the counts of the workers stay side by side, and their e-values are averaged.
+//!
+//! A team of an interleaved ranking gets credit for each distinct clicked result that it placed. A session
+//! sums the credit over its searches, and is one observation when its last search is final.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +17,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::{BucketArm, HourlyLimit, Unit, UnitBitmap, averaged, split_log_evidence};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::id::Id;
+use crate::engine::registry::{Dimension, Label};
 use crate::engine::remap::IdRemap;
 use crate::engine::settings::{Assignment, Experiment, Settings};
 use crate::event::Search;
+use crate::time::EventTime;
 
 /// Milliseconds per hour.
 const HOUR: i64 = 3_600_000;
@@ -286,5 +293,131 @@ impl Units {
         Self {
             experiments: experiments.collect(),
         }
+    }
+}
+
+/// Maximum number of sessions that are not finished.
+const MAX_OPEN: usize = 65_536;
+
+/// Credit of the teams, in the order of their labels.
+pub(super) type Credits = Vec<(Label, u64)>;
+
+/// Session of a partition, by its hash. A session is processed by partition.
+pub(super) type OpenSession = (i32, Id);
+
+/// Sessions that are not finished, by experiment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct OpenSessions(BTreeMap<(OpenSession, Label), (EventTime, Credits)>);
+
+/// Credit of the teams that placed results: the number of their distinct clicked results. `results` has
+/// the served documents with their teams; of a document that was served twice, the last team applies.
+pub(super) fn credits(
+    results: impl Iterator<Item = (u64, Label)>,
+    clicked: impl Iterator<Item = u64>,
+) -> Credits {
+    let mut placed: BTreeMap<u64, Label> = BTreeMap::new();
+    let mut credits: BTreeMap<Label, u64> = BTreeMap::new();
+    for (document, team) in results {
+        placed.insert(document, team);
+        if team != Label::EMPTY {
+            credits.entry(team).or_default();
+        }
+    }
+    for document in clicked {
+        let team = placed.remove(&document);
+        if let Some(credit) = team.and_then(|team| credits.get_mut(&team)) {
+            *credit += 1;
+        }
+    }
+    credits.into_iter().collect()
+}
+
+fn add(credits: &mut Credits, more: &Credits) {
+    for (team, number) in more {
+        match credits.binary_search_by_key(team, |(team, _)| *team) {
+            Ok(place) => credits[place].1 = credits[place].1.saturating_add(*number),
+            Err(place) => credits.insert(place, (*team, *number)),
+        }
+    }
+}
+
+impl OpenSessions {
+    /// Adds the credit of a search to its session. Returns false if there are too many sessions.
+    pub(super) fn add(
+        &mut self,
+        session: OpenSession,
+        experiment: Label,
+        ts: EventTime,
+        credits: &Credits,
+    ) -> bool {
+        if self.0.len() >= MAX_OPEN && !self.0.contains_key(&(session, experiment)) {
+            return false;
+        }
+        let open = self.0.entry((session, experiment));
+        let (last, sum) = open.or_insert((ts, Vec::new()));
+        *last = ts.max(*last);
+        add(sum, credits);
+        true
+    }
+
+    /// Removes a session. Returns its credit by experiment.
+    pub(super) fn end(&mut self, session: OpenSession) -> Vec<(Label, Credits)> {
+        if self.0.is_empty() {
+            return Vec::new();
+        }
+        let [first, last] = Label::RANGE.map(|experiment| (session, experiment));
+        let ended: Vec<Label> = self
+            .0
+            .range(first..=last)
+            .map(|((_, label), _)| *label)
+            .collect();
+        let ended = ended.into_iter().filter_map(|experiment| {
+            let (_, credits) = self.0.remove(&(session, experiment))?;
+            Some((experiment, credits))
+        });
+        ended.collect()
+    }
+
+    /// Removes the sessions without a search since `before` for whose partition `is_expired` returns true.
+    /// Returns their credit by experiment.
+    pub(super) fn expire(
+        &mut self,
+        before: EventTime,
+        is_expired: impl Fn(i32) -> bool,
+    ) -> Vec<(Label, Credits)> {
+        let expired = self.0.extract_if(.., |((partition, _), _), (last, _)| {
+            *last < before && is_expired(*partition)
+        });
+        expired
+            .map(|((_, experiment), (_, credits))| (experiment, credits))
+            .collect()
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.len() * 128
+    }
+
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (key, (ts, credits)) in &other.0 {
+            let (last, sum) = self.0.entry(*key).or_insert((*ts, Vec::new()));
+            *last = (*last).max(*ts);
+            add(sum, credits);
+        }
+    }
+
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let mut now = Self::default();
+        for ((session, experiment), (ts, credits)) in &self.0 {
+            let experiment = ids.label(Dimension::Experiment, *experiment);
+            let teams = credits.iter();
+            let teams = teams.map(|(team, number)| (ids.label(Dimension::Team, *team), *number));
+            let mut sum = Vec::new();
+            for team in teams {
+                add(&mut sum, &vec![team]);
+            }
+            now.0.insert((*session, experiment), (*ts, sum));
+        }
+        now
     }
 }

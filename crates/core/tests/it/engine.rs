@@ -15,6 +15,7 @@ mod evidence;
 mod handover;
 mod histograms;
 mod hostile;
+mod interleaving;
 mod joins;
 mod log;
 mod merging;

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::systems::Difference;
 use crate::http::Exposition;
+use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
 use rankgauge_core::engine::read_model::{ArmReading, MeasuredDifference};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::number::real;
@@ -13,6 +14,27 @@ use rankgauge_core::number::real;
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Experiments {
     pub(crate) experiments: Vec<ExperimentStatus>,
+    /// Pairs of teams of interleaved rankings.
+    pub(crate) interleaving: Vec<Interleaving>,
+}
+
+/// Two teams of interleaved rankings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Interleaving {
+    /// Id of the experiment; empty without one.
+    pub(crate) experiment: String,
+    pub(crate) team: String,
+    pub(crate) against: String,
+    /// Sessions in which more distinct results of `team` were clicked.
+    pub(crate) wins: u64,
+    pub(crate) losses: u64,
+    pub(crate) ties: u64,
+    /// (wins + ties / 2) / sessions - 1/2.
+    pub(crate) delta: f64,
+    /// Evidence (natural log e-value) that users prefer one of the teams, of this replica.
+    pub(crate) log_evidence: f64,
+    /// Evidence from which a team counts as preferred.
+    pub(crate) threshold: f64,
 }
 
 /// One experiment.
@@ -137,8 +159,25 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             arms: statuses,
         }
     });
+    let replicas = real(settings.detection.replicas.max(1));
+    let pairs = model.team_pairs();
+    let interleaving = pairs.iter().map(|it| {
+        let [team, against] = it.teams;
+        Interleaving {
+            experiment: it.experiment.to_owned(),
+            team: team.to_owned(),
+            against: against.to_owned(),
+            wins: it.preference.wins,
+            losses: it.preference.losses,
+            ties: it.preference.ties,
+            delta: it.preference.delta(),
+            log_evidence: it.preference.log_evidence(),
+            threshold: log_threshold(SPLIT_ALPHA) + replicas.ln(),
+        }
+    });
     Experiments {
         experiments: experiments.collect(),
+        interleaving: interleaving.collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 //! and experiments.
 
 use super::{Labels, Sink, Value, View, decimal, write_family};
+use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::read_model::WatchedSeries;
@@ -12,10 +13,12 @@ impl View<'_> {
         let detection = &self.settings.detection;
         let is_on = !detection.measures.is_empty() || !detection.means.is_empty();
         let has_experiments = !self.settings.experiments.is_empty();
+        let has_teams = !self.model.team_pairs().is_empty();
         let thresholds = [
             (Test::Target.name(), detection.target_threshold, is_on),
             (Test::Drop.name(), detection.drop_threshold, is_on),
             ("split", detection.split_threshold, has_experiments),
+            ("interleaving", log_threshold(SPLIT_ALPHA), has_teams),
         ];
         let thresholds = thresholds.into_iter().filter(|(_, _, is_used)| *is_used);
         let thresholds = thresholds.map(|(test, threshold, _)| ([test], threshold));

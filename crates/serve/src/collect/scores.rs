@@ -168,6 +168,12 @@ impl View<'_> {
         for (number, preference) in self.model.preferences() {
             sink.write("", &[&teams[number]], preference.into());
         }
+        let pairs = self.model.team_pairs();
+        let evidence = pairs.iter().map(|it| {
+            let [team, against] = it.teams;
+            ([it.experiment, team, against], it.preference.log_evidence())
+        });
+        write_family(&family::INTERLEAVING_LOG_EVIDENCE, evidence, sink);
         let agreement = self.model.production_agreement();
         let agreement = agreement.map(|kappa| ([], kappa));
         write_family(&family::PRODUCTION_AGREEMENT, agreement, sink);

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::chart;
 use super::format::{count, encoded, estimate, quantity, share, signed_text, text};
 use super::screen::{Screen, empty, ratio};
-use crate::api::experiments::{ArmStatus, ExperimentStatus};
+use crate::api::experiments::{ArmStatus, ExperimentStatus, Interleaving};
 use crate::api::systems::Difference;
 use crate::api::{AdminApi, experiments};
 
@@ -13,10 +13,11 @@ pub(super) fn screen(admin: &AdminApi) -> Screen {
     let found = experiments::of(&admin.exposition);
     let content = html! {
         h1 { "Experiments" }
-        @if found.experiments.is_empty() {
+        @if found.experiments.is_empty() && found.interleaving.is_empty() {
             (empty("No experiment is configured", &html! { "Declare the arms and the control under " code { "experiments" } " in the configuration. Each arm is then compared with the control, with intervals that stay valid however often they are read." }))
         }
         @for experiment in &found.experiments { (section(experiment)) }
+        @if !found.interleaving.is_empty() { (interleaving(&found.interleaving)) }
     };
     Screen {
         title: "Experiments".to_owned(),
@@ -59,6 +60,25 @@ fn section(experiment: &ExperimentStatus) -> Markup {
             @if experiment.measures.is_empty() {
                 (empty("Too few searches for a comparison", &html! { "An arm is compared with the control from about 100 " (experiment.assignment) "s in both." }))
             } @else { (differences(experiment)) }
+        }
+    }
+}
+
+fn interleaving(pairs: &[Interleaving]) -> Markup {
+    html! {
+        section aria-labelledby="interleaving" {
+            h2 #interleaving { "Interleaved rankings" }
+            div.scroll tabindex="0" role="group" aria-label="Pairs of teams" { table {
+                thead { tr { th scope="col" { "Teams" } th scope="col" { "Sessions won" } th scope="col" { "Lost" } th scope="col" { "Ties" } th scope="col" { "Preference" } th scope="col" { "Evidence" } } }
+                tbody { @for it in pairs { tr {
+                    th scope="row" { (text(&it.team)) " against " (text(&it.against)) @if !it.experiment.is_empty() { " " span.name { (text(&it.experiment)) } } }
+                    td data-label="Sessions won" { (count(it.wins)) }
+                    td data-label="Lost" { (count(it.losses)) }
+                    td data-label="Ties" { (count(it.ties)) }
+                    td data-label="Preference" { (signed_text(it.delta)) @if it.log_evidence >= it.threshold { " " strong { "users prefer " (text(if it.delta > 0.0 { &it.team } else { &it.against })) } } }
+                    td data-label="Evidence" { (quantity(it.log_evidence)) span.name { " of " (quantity(it.threshold)) } }
+                } } }
+            } }
         }
     }
 }

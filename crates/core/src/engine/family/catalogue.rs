@@ -27,6 +27,14 @@ const TEAM: LabelName = LabelName {
     ..event("team", Dimension::Team)
 };
 
+const AGAINST: LabelName = LabelName {
+    name: "against",
+    ..event("team", Dimension::Team)
+};
+
+/// Outcomes of a session for the first of two teams.
+const OUTCOMES: &[&str] = &["win", "loss", "tie"];
+
 /// Values of a flag, by [`usize::from`].
 const BOOLEAN: &[&str] = &["false", "true"];
 
@@ -260,15 +268,27 @@ families! {
     INTERLEAVING_WINS = counter(
         "interleaving_wins_total",
         &[event("experiment", Dimension::Experiment), TEAM],
-        "Interleaved searches by the team with more clicks than any other. team=\"__tie__\" \
-         if no team has.",
+        "Sessions with interleaved rankings by the team with more distinct clicked results than any \
+         other. team=\"__tie__\" if no team has. A search without a session is one.",
     ).recorded().exposed_at_zero();
     INTERLEAVING_DELTA = gauge(
         "interleaving_delta",
         &[event("experiment", Dimension::Experiment), TEAM],
         "Preference for the team since the start, of this replica: (wins + ties / 2) / \
-         interleaved searches - 1/2. Above 0 if users prefer the team.",
+         interleaved sessions - 1/2. Above 0 if users prefer the team.",
     ).series_of(&INTERLEAVING_WINS, Samples::One);
+    INTERLEAVING_PAIRS = counter(
+        "interleaving_pair_sessions_total",
+        &[event("experiment", Dimension::Experiment), TEAM, AGAINST, one_of("outcome", OUTCOMES)],
+        "Sessions with results of both teams, by outcome for the first team: win if more of its \
+         distinct results were clicked, loss if fewer, tie if as many.",
+    ).recorded();
+    INTERLEAVING_LOG_EVIDENCE = gauge(
+        "interleaving_log_evidence",
+        &[exposed("experiment"), exposed("team"), exposed("against")],
+        "Evidence (natural log e-value) that users prefer one of two teams, of this replica. Over \
+         replicas, average the e-values by their configured number.",
+    );
     PRODUCTION_JUDGEMENTS = counter(
         "production_judgements_total",
         &[one_of("gold", RELEVANCE), one_of("production", RELEVANCE), VARIANT],
@@ -300,7 +320,7 @@ families! {
         "evidence_threshold",
         &[exposed("test")],
         "Regression evidence (natural log e-value) from which a test raises an alarm, for the \
-         evidence of all replicas together. Tests are target, drop and split. The thresholds \
+         evidence of all replicas together. Tests are target, drop, split and interleaving. The thresholds \
          follow from the accepted false alarms.",
     );
     DETECTION_REPLICAS = gauge(

@@ -12,6 +12,7 @@ use super::pool::Number;
 use super::searches::Entry;
 use super::summary::{self, FeedbackSummary};
 use super::{Bucket, Effect, Finished, Join, Second, SessionFeedback};
+use crate::engine::id::Id;
 use crate::measure::user::SessionContext;
 use crate::time::EventTime;
 
@@ -53,6 +54,8 @@ pub(super) struct Closing {
     done: usize,
     /// Number of entries of the stage whose data were fetched.
     fetched: usize,
+    /// Sessions whose last search is in the second.
+    ended: Vec<Id>,
 }
 
 /// Stages of closing a second, in order.
@@ -73,6 +76,7 @@ impl Closing {
             stage: Stage::Summaries,
             done: 0,
             fetched: 0,
+            ended: Vec::new(),
         }
     }
 
@@ -149,10 +153,16 @@ impl Join {
                 closing.fetched = done + GROUP;
             }
             match closing.stage {
-                Stage::Summaries => match closing.bucket.searches.get(done) {
-                    Some(search) => self.summarise(*search, work, effects),
-                    None => closing.advance(Stage::Searches),
-                },
+                Stage::Summaries => {
+                    if let Some(search) = closing.bucket.searches.get(done) {
+                        let ended = self.summarise(*search, work, effects);
+                        closing.ended.extend(ended);
+                    } else {
+                        // The searches of a second are in any order.
+                        effects.extend(closing.ended.drain(..).map(Effect::SessionEnded));
+                        closing.advance(Stage::Searches);
+                    }
+                }
                 Stage::Searches => match closing.bucket.searches.get(done) {
                     Some(search) => self.retain(*search, closing, work),
                     None => closing.advance(Stage::Sessions),
@@ -199,16 +209,22 @@ impl Join {
         }
     }
 
-    /// Summarises the feedback on a search.
-    fn summarise(&mut self, number: Number, work: &mut Work, effects: &mut Vec<Effect>) {
+    /// Summarises the feedback on a search. Returns its session if it is the last search of it.
+    fn summarise(
+        &mut self,
+        number: Number,
+        work: &mut Work,
+        effects: &mut Vec<Effect>,
+    ) -> Option<Id> {
         work.spend(8);
-        let Some(entry) = self.searches.get(number) else {
-            return;
-        };
+        let entry = self.searches.get(number)?;
         let summary = self.summary(number, entry, work);
+        let ended = summary.ends_session().then(|| entry.session.some());
+        let ended = ended.flatten().and_then(|it| self.sessions.id(it));
         if let Some(parts) = self.searches.take_parts(number) {
             effects.push(Effect::Finished(Finished { parts, summary }));
         }
+        ended
     }
 
     fn summary(&self, number: Number, search: &Entry, work: &mut Work) -> FeedbackSummary {

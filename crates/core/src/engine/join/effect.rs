@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{FeedbackSummary, Parts};
+use crate::engine::id::Id;
 use crate::engine::registry::Label;
 use crate::engine::segment::Segment;
 use crate::time::EventTime;
@@ -42,6 +43,9 @@ pub enum Effect {
     Orphaned(u64),
     /// The feedback window of a search has passed.
     Finished(Finished),
+    /// The feedback window of the last search of a session has passed. It follows the searches of that
+    /// second.
+    SessionEnded(Id),
     /// The second of feedback on a whole session is closed.
     Session(SessionFeedback),
     /// A record is not kept.

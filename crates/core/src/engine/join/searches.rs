@@ -53,6 +53,8 @@ pub struct Trial {
     pub bucket: Option<CountedBucket>,
     /// Teams, if rankings are interleaved.
     pub teams: Option<Teams>,
+    /// Session.
+    pub session: Option<Id>,
 }
 
 /// Served results and their levels: hashes of the document ids in served order, then the levels
@@ -91,7 +93,7 @@ impl Served {
     }
 
     /// Hashes of the served document ids, in served order.
-    fn documents(&self) -> &[u64] {
+    pub fn documents(&self) -> &[u64] {
         self.words.get(..self.results()).unwrap_or_default()
     }
 

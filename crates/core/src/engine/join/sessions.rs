@@ -97,6 +97,11 @@ impl Sessions {
         self.bytes
     }
 
+    /// Id of a session.
+    pub(super) fn id(&self, number: Number) -> Option<Id> {
+        self.entries.get(number).map(|it| it.id)
+    }
+
     /// Returns the session with this id.
     fn find(&self, id: Id) -> Option<Number> {
         let is_same = |number| self.entries.get(number).is_some_and(|it| it.id == id);

@@ -38,6 +38,11 @@ impl FeedbackSummary {
         }
     }
 
+    /// Returns true for the last search of a session.
+    pub(super) fn ends_session(&self) -> bool {
+        self.session.is_some_and(|session| session.is_last)
+    }
+
     /// Creates the summary of one record of session feedback.
     pub(super) fn of_session_feedback(reaction: Reaction) -> Self {
         let mut summary = Self::default();

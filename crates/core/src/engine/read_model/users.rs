@@ -1,11 +1,14 @@
 //! User behaviour: interleaving, production judgements, and the correlation of ranking measures with
 //! user satisfaction.
 
+use std::collections::BTreeMap;
+
 use super::model::ReadModel;
+use crate::detection::Preference;
 use crate::engine::correlation::ranking_measures;
 use crate::engine::family;
 use crate::engine::fixed::units_to_f64;
-use crate::engine::registry::TIE;
+use crate::engine::registry::{Dimension, TIE};
 use crate::statistics::{kappa, spearman};
 
 /// Correlation of a ranking measure with user satisfaction over a rolling day.
@@ -19,7 +22,46 @@ pub struct SatisfactionCorrelation {
     pub coefficient: Option<f64>,
 }
 
+/// Preference between two teams of interleaved rankings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TeamPair<'m> {
+    /// Id of the experiment; empty without one.
+    pub experiment: &'m str,
+    /// The two teams.
+    pub teams: [&'m str; 2],
+    /// Sessions by outcome for the first team.
+    pub preference: Preference,
+}
+
 impl ReadModel<'_> {
+    /// Pairs of teams with sessions, in the order of their names.
+    pub fn team_pairs(&self) -> Vec<TeamPair<'_>> {
+        let mut pairs: BTreeMap<_, Preference> = BTreeMap::new();
+        for (_, [experiment, team, against, outcome], count) in
+            self.counts(&family::INTERLEAVING_PAIRS)
+        {
+            let count = u64::try_from(count).unwrap_or(u64::MAX);
+            let of = (
+                self.text(Dimension::Experiment, *experiment),
+                self.text(Dimension::Team, *team),
+                self.text(Dimension::Team, *against),
+            );
+            let preference = pairs.entry(of).or_default();
+            match outcome.position() {
+                Some(0) => preference.wins += count,
+                Some(1) => preference.losses += count,
+                Some(_) | None => preference.ties += count,
+            }
+        }
+        let pairs = pairs.into_iter();
+        let pairs = pairs.map(|((experiment, team, against), preference)| TeamPair {
+            experiment,
+            teams: [team, against],
+            preference,
+        });
+        pairs.collect()
+    }
+
     /// Preference for each team of an interleaved experiment: the number of its series of
     /// [`family::INTERLEAVING_WINS`], and (wins + ties / 2) / searches - 1/2.
     pub fn preferences(&self) -> Vec<(usize, f64)> {

@@ -48,7 +48,7 @@ const DAY_IN_ONE_WINDOW: &str = "1d";
 const WALL: i64 = START + 4_000_000;
 
 /// Families that are compared, with all their samples.
-const FAMILIES: [&str; 19] = [
+const FAMILIES: [&str; 20] = [
     "score_sum_total",
     "score_count_total",
     "score",
@@ -64,6 +64,7 @@ const FAMILIES: [&str; 19] = [
     "time_to_first_click_seconds_bucket",
     "interleaving_wins_total",
     "interleaving_delta",
+    "interleaving_pair_sessions_total",
     "production_judgements_total",
     "production_agreement_kappa",
     "satisfaction_correlation",

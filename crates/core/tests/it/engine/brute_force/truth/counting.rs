@@ -1,7 +1,7 @@
 //! Counts of searches and of session feedback, from all records of their partition. This module is
 //! independent of the rule by which records become late.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -18,6 +18,60 @@ impl Log {
         for opinion in self.feedback.iter().filter(|it| it.fate == Fate::OfSession) {
             self.count_opinion(opinion, sums);
         }
+        self.count_interleaving(sums);
+    }
+
+    /// Counts sessions with interleaved rankings. A session ends with the second of a search that no other
+    /// one of it follows within the window; a search without a session is one.
+    fn count_interleaving(&self, sums: &mut Sums) {
+        let mut open: BTreeMap<(&String, &str), BTreeMap<String, usize>> = BTreeMap::new();
+        let mut searches: Vec<&Search> = self.searches.iter().filter(|it| !it.is_late).collect();
+        searches.sort_by_key(|it| it.ts);
+        for second in
+            searches.chunk_by(|one, other| one.ts.div_euclid(1_000) == other.ts.div_euclid(1_000))
+        {
+            for search in second {
+                let credit = self.credit(search);
+                if credit.is_empty() {
+                    continue;
+                }
+                let Some(session) = &search.session else {
+                    sums.interleaving(&search.experiment, &credit);
+                    continue;
+                };
+                let sum = open.entry((session, &search.experiment)).or_default();
+                for (team, number) in credit {
+                    *sum.entry(team).or_default() += number;
+                }
+            }
+            let is_last = |it: &&&Search| it.session.is_some() && self.following(it).is_empty();
+            for last in second.iter().filter(is_last) {
+                let ended = open.extract_if(.., |(session, _), _| {
+                    Some(*session) == last.session.as_ref()
+                });
+                for ((_, experiment), credit) in ended {
+                    sums.interleaving(experiment, &credit);
+                }
+            }
+        }
+    }
+
+    /// Number of distinct clicked results of each team of a search.
+    fn credit(&self, search: &Search) -> BTreeMap<String, usize> {
+        let teams = search.teams.iter().flatten();
+        let mut credit: BTreeMap<String, usize> = teams.map(|team| (team.clone(), 0)).collect();
+        let clicked: BTreeSet<&String> = self
+            .clicks(search)
+            .iter()
+            .map(|click| &search.results[click.position - 1])
+            .collect();
+        for document in clicked {
+            let last = search.results.iter().rposition(|it| it == document);
+            if let Some(team) = last.and_then(|place| search.teams[place].as_ref()) {
+                *credit.entry(team.clone()).or_default() += 1;
+            }
+        }
+        credit
     }
 
     /// Feedback that belongs to a search, as far as it was known when the search was closed.
@@ -240,7 +294,6 @@ impl Log {
         if let Some(first) = clicks.first() {
             sums.first_click(&search.variant, real(first.t - search.ts) / 1e3);
         }
-        sums.interleaving(search, &clicks);
         for judgement in of_type("judgment") {
             sums.judgement(search, judgement);
         }

@@ -1,12 +1,13 @@
 //! Sums, and the values derived from them once they are complete. This module is independent of the
 //! origin of the numbers.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::search::RELEVANT;
-use super::{Click, Search, count, text};
+use super::{Search, count, text};
 use crate::engine::brute_force::DAY_IN_ONE_WINDOW;
 
 /// Samples by name and labels.
@@ -21,7 +22,7 @@ const FIRST_CLICK: [f64; 12] = [
 #[derive(Default)]
 pub(super) struct Sums {
     totals: Totals,
-    /// By experiment: interleaved searches by winner, and all teams that took part.
+    /// By experiment: interleaved sessions by winner, and all teams that took part.
     interleaved: BTreeMap<String, BTreeMap<String, f64>>,
     /// Judgements of production and of the gold set where both are known.
     agreement: Vec<(bool, bool)>,
@@ -29,7 +30,7 @@ pub(super) struct Sums {
     pub(super) pairs: BTreeMap<&'static str, Vec<(f64, f64)>>,
 }
 
-/// Winner of searches without a winning team.
+/// Winner of sessions without a winning team.
 const TIE: &str = "__tie__";
 
 impl Sums {
@@ -83,34 +84,36 @@ impl Sums {
         }
     }
 
-    pub(super) fn interleaving(&mut self, search: &Search, clicks: &[Click]) {
-        let mut teams: BTreeMap<&str, usize> = BTreeMap::new();
-        for team in search.teams.iter().flatten() {
-            teams.insert(team, 0);
-        }
-        if teams.is_empty() {
-            return;
-        }
-        for click in clicks {
-            if let Some(team) = &search.teams[click.position - 1] {
-                *teams.entry(team).or_default() += 1;
-            }
-        }
+    /// Counts a session by the credit of its teams.
+    pub(super) fn interleaving(&mut self, experiment: &str, teams: &BTreeMap<String, usize>) {
         let most = teams.values().max().copied().unwrap_or(0);
-        let best: Vec<&str> = teams
+        let best: Vec<&String> = teams
             .iter()
-            .filter(|(_, clicks)| **clicks == most && most > 0)
-            .map(|(team, _)| *team)
+            .filter(|(_, credit)| **credit == most && most > 0)
+            .map(|(team, _)| team)
             .collect();
         let winner = if let [only] = best[..] { only } else { TIE };
-        let wins = self
-            .interleaved
-            .entry(search.experiment.clone())
-            .or_default();
+        let wins = self.interleaved.entry(experiment.to_owned()).or_default();
         for team in teams.keys() {
-            wins.entry((*team).to_owned()).or_default();
+            wins.entry(team.clone()).or_default();
         }
         *wins.entry(winner.to_owned()).or_default() += 1.0;
+        for (team, credit) in teams {
+            for (against, other) in teams.iter().filter(|(it, _)| *it > team) {
+                let outcome = match credit.cmp(other) {
+                    Ordering::Greater => "win",
+                    Ordering::Less => "loss",
+                    Ordering::Equal => "tie",
+                };
+                let labels = [
+                    ("against", against.as_str()),
+                    ("experiment", experiment),
+                    ("outcome", outcome),
+                    ("team", team),
+                ];
+                self.add("interleaving_pair_sessions_total", &labels, 1.0);
+            }
+        }
     }
 
     pub(super) fn judgement(&mut self, search: &Search, event: &Value) {
