@@ -105,8 +105,8 @@ export function experiments(): Row {
       chart({
         title: 'Interleaving: preference',
         description:
-          '(wins + ties / 2) / all interleaved searches - 1/2, since the start, over all replicas. Above 0 if users prefer ' +
-          'the team. n is the number of interleaved searches.',
+          '(wins + ties / 2) / all interleaved sessions - 1/2, since the start, over all replicas. Above 0 if users prefer ' +
+          'the team. n is the number of interleaved sessions.',
         unit: units.PercentUnit,
         width: 8,
         min: -0.5,
@@ -116,15 +116,33 @@ export function experiments(): Row {
         ],
       }),
       bars({
-        title: 'Interleaved searches in the time range, by winner',
+        title: 'Interleaved sessions in the time range, by winner',
         description:
-          'The team with more clicks than any other wins the search. `__tie__` if no team has, including searches without ' +
-          'a click.',
+          'The team with more distinct clicked results than any other wins the session. `__tie__` if no team has, including ' +
+          'sessions without a click. A search without a session is one.',
         unit: units.Short,
         width: 8,
         min: 0,
         queries: [{ expr: sum('experiment, team', increase(wins)), legend: '{{experiment}} {{team}}' }],
       }).decimals(0),
+      referenceLines(
+        chart({
+          title: 'Evidence of a preferred ranking',
+          description:
+            'Evidence (natural log e-value) that users prefer one of two teams. At the threshold and above, the experiment ' +
+            `can end. ${RECORDED}`,
+          unit: units.Short,
+          width: 8,
+          queries: [
+            {
+              expr: max('experiment, team, against', recorded('interleaving_log_evidence:logmeanexp', EXPERIMENTS)),
+              legend: '{{experiment}} {{team}} against {{against}}',
+            },
+            { expr: `max(${recorded('evidence_threshold:max', 'test="interleaving"')})`, legend: 'threshold' },
+          ],
+        }),
+        'threshold',
+      ),
       chart({
         title: 'Agreement of production judgements with the gold set',
         description:
@@ -148,7 +166,7 @@ export function experiments(): Row {
             'Production judgements (rows) and the judgement of the same document in the gold set (columns), over all ' +
             'replicas. Use `gold propose` to add unjudged documents to the gold set.',
           unit: units.Short,
-          width: 12,
+          width: 8,
           height: 8,
           queries: [{ expr: sum('production, gold', increase(judgements)), legend: '{{production}} / {{gold}}' }],
         },
@@ -163,7 +181,7 @@ export function experiments(): Row {
             'number of searches. Empty below feedback.min_samples. Do not optimise for a measure that does not correlate ' +
             'with satisfaction.',
           unit: units.Short,
-          width: 12,
+          width: 8,
           height: 8,
           queries: [
             { expr: perReplica('satisfaction_correlation'), legend: 'correlation' },
