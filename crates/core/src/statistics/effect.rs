@@ -27,3 +27,10 @@ pub(super) fn d_av(scores: &[(f64, f64)], mean_difference: f64) -> Option<f64> {
     }
     finite(mean_difference / f64::midpoint(standard_deviation(&first), standard_deviation(&second)))
 }
+
+/// Skewness: third central moment, divided by the third power of the standard deviation of the numbers.
+pub(super) fn skewness(numbers: &[f64]) -> Option<f64> {
+    let centre = mean(numbers.iter().copied());
+    let moment = |power| mean(numbers.iter().map(|it| (it - centre).powi(power)));
+    finite(moment(3) / moment(2).powf(1.5))
+}

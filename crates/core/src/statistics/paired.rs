@@ -41,9 +41,32 @@ pub struct Paired {
     /// 95 % confidence interval of the mean difference by the bias-corrected and accelerated
     /// bootstrap (Efron 1987).
     pub bca95: Option<Interval>,
+    /// Skewness of the differences: third central moment / standard deviation³.
+    pub skewness: Option<f64>,
 }
 
+/// Number of queries from which the t-test holds for skewed differences.
+const MIN_SKEWED: usize = 30;
+
+/// Skewness above which differences count as skewed.
+const SKEWED: f64 = 1.0;
+
 impl Paired {
+    /// Returns true if the differences are skewed, and the queries too few for the t-test to hold.
+    pub fn is_skewed(&self) -> bool {
+        let is_skewed = self.skewness.is_some_and(|it| it.abs() > SKEWED);
+        is_skewed && self.n < MIN_SKEWED
+    }
+
+    /// p of the test that decides: the t-test, or with skewed differences the permutation test.
+    pub fn deciding_p(&self) -> Option<f64> {
+        if self.is_skewed() {
+            self.p_permutation
+        } else {
+            self.p
+        }
+    }
+
     /// Returns true if every query has the same score in both systems.
     pub fn identical(&self) -> bool {
         self.n > 0 && self.difference == Some(0.0) && self.p == Some(1.0) && self.d_z == Some(0.0)
@@ -115,6 +138,7 @@ pub fn paired(scores: &[(f64, f64)], settings: &Settings) -> Paired {
                 d_av,
                 ci95: test.ci95,
                 bca95: bootstrap::bca95(&differences, settings),
+                skewness: effect::skewness(&differences),
                 ..means
             }
         }

@@ -209,6 +209,7 @@ fn identical_scores_are_reported_as_identical() {
             d_av: Some(0.0),
             ci95: Some([0.0, 0.0]),
             bca95: Some([0.0, 0.0]),
+            skewness: None,
         };
         assert_eq!(found, expected);
         assert!(found.identical());

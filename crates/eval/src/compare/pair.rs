@@ -34,7 +34,7 @@ pub struct MeasureComparison {
     pub measure: String,
     /// Means, difference and tests.
     pub paired: Paired,
-    /// p of the t-test after Holm's correction over the measures of this pair.
+    /// p of the test that decides, after Holm's correction over the measures of this pair.
     pub p_holm: Option<f64>,
     /// Verdict of the test.
     pub verdict: Verdict,
@@ -100,7 +100,7 @@ impl Tests<'_> {
     pub(super) fn judged(&self, tested: Vec<Paired>) -> Vec<MeasureComparison> {
         let p = tested.iter();
         let p: Vec<Option<f64>> = p
-            .map(|paired| paired.p.filter(|_| paired.n >= MIN_TESTED))
+            .map(|paired| paired.deciding_p().filter(|_| paired.n >= MIN_TESTED))
             .collect();
         let tests = self.measures.iter().zip(tested).zip(holm(&p));
         tests
@@ -182,6 +182,20 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
                 pair.a,
                 pair.b,
                 count_of(pair.common, "query", "queries")
+            ));
+        }
+        let tested = pair.measures.iter().filter(|of| of.paired.n >= MIN_TESTED);
+        let skewed = tested.filter(|of| of.paired.is_skewed());
+        let skewed: Vec<String> = skewed
+            .filter_map(|of| Some(format!("{} ({:.1})", of.measure, of.paired.skewness?)))
+            .collect();
+        if !skewed.is_empty() {
+            warnings.push(format!(
+                "`{}` and `{}` share fewer than 30 queries, and the differences of {} are skewed (skewness above 1): \
+                 the permutation test decides there, not the t-test",
+                pair.a,
+                pair.b,
+                listed(&skewed)
             ));
         }
         let thin: Vec<String> = pair

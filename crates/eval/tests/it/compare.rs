@@ -4,6 +4,7 @@ mod ablation;
 mod differences;
 mod mistakes;
 mod scores;
+mod skewed;
 mod slices;
 
 use rankgauge_core::statistics::Settings;
