@@ -199,9 +199,11 @@ impl Review {
             warnings.push(Finding::new(
                 "size",
                 format!(
-                    "{} queries, and at least {} are recommended ({} for serious evaluation, {} \
-                     before production)",
-                    size.queries, size.small, size.medium, size.large
+                    "{}, and at least {} are recommended ({} for serious evaluation, {} before production)",
+                    count_of(size.queries, "query", "queries"),
+                    size.small,
+                    size.medium,
+                    size.large
                 ),
             ));
         }
