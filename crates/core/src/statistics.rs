@@ -13,6 +13,7 @@ mod permutation;
 mod sample;
 mod settings;
 mod t_test;
+mod tukey;
 
 pub use association::kappa;
 pub(crate) use association::spearman;
@@ -20,3 +21,4 @@ pub use bootstrap::bca_from_resamples;
 pub use holm::holm;
 pub use paired::{Paired, paired};
 pub use settings::{Interval, MAX_EXACT_DIFFERENCES, Settings};
+pub use tukey::{AllPairs, all_pairs};

@@ -14,6 +14,7 @@ mod labels;
 mod pair;
 mod patterns;
 mod scores;
+mod several;
 mod stored;
 mod verdict;
 
@@ -33,6 +34,7 @@ pub use labels::{SearchLabel, labels};
 pub use pair::{MeasureComparison, Pair};
 pub use patterns::Pattern;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
+pub use several::Several;
 pub use stored::{StoredError, StoredEvaluation};
 pub use verdict::Verdict;
 
@@ -85,6 +87,8 @@ pub struct Comparison {
     pub comparisons: Vec<Pair>,
     /// Each run against the one before it, if there are more than two.
     pub ablation: Vec<Pair>,
+    /// All pairs of three or more runs, by measure.
+    pub several: Vec<Several>,
     /// Interaction of two components: difference between their combined effect and the sum of the
     /// single effects.
     pub interaction: Option<Interaction>,
@@ -209,6 +213,12 @@ pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison
     warnings.extend(pair::warnings(&comparisons, &ablation));
     Ok(Comparison {
         gold: options.gold.clone(),
+        several: if runs.len() > 2 {
+            let rows = |measure| scores::rows_in_all(&runs, measure);
+            several::several(&measures, rows, &options.statistics)
+        } else {
+            Vec::new()
+        },
         best: best::best(&runs, &measures, options)?,
         runs: runs.into_iter().map(|run| run.name).collect(),
         measures,

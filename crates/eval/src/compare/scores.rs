@@ -19,6 +19,19 @@ pub struct RunScores {
     pub queries: BTreeMap<String, Vec<Option<f64>>>,
 }
 
+/// Scores by one measure of each query that all runs have a score for, one of each run.
+pub(super) fn rows_in_all(runs: &[RunScores], measure: usize) -> Vec<Vec<f64>> {
+    let queries = runs.first().into_iter().flat_map(|run| run.queries.keys());
+    let row = |query: &String| -> Option<Vec<f64>> {
+        let scores = runs.iter().map(|run| {
+            let scores = run.queries.get(query)?;
+            scores.get(measure).copied()?
+        });
+        scores.collect()
+    };
+    queries.filter_map(row).collect()
+}
+
 /// Error in a file of scores, with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}{}: {problem}", .line.map(|line| format!(":{line}")).unwrap_or_default())]

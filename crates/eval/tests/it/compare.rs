@@ -4,6 +4,7 @@ mod ablation;
 mod differences;
 mod mistakes;
 mod scores;
+mod several;
 mod skewed;
 mod slices;
 

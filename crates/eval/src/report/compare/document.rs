@@ -27,6 +27,7 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     let tested = Block::Paragraph(test_description(comparison));
     sections.push(Section::new("What was tested", vec![tested]));
     sections.extend(of_ablation(comparison));
+    sections.extend(of_several(comparison));
     sections.extend(comparison.interaction.as_ref().map(of_interaction));
     sections.extend(of_best(comparison));
     sections.extend(comparison.errors.as_ref().map(errors::section));
@@ -115,7 +116,7 @@ fn test_description(comparison: &Comparison) -> String {
     format!(
         "Tested: the mean difference per query, B minus A, over the queries that both runs have; \
          two-sided paired t-test, corrected after Holm for {over}. A difference is shown where Holm \
-         p < {}. BCa: bootstrap of {} resamples. Permutation p: exact where at most {MAX_EXACT_DIFFERENCES} \
+         p < {}. Where the differences of fewer than 30 queries are skewed, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {MAX_EXACT_DIFFERENCES} \
          queries differ, else of {} sign flips.",
         comparison.alpha, comparison.statistics.bootstraps, comparison.statistics.permutations
     )
@@ -228,6 +229,33 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
     };
     let blocks = vec![Block::Figure(figure)];
     Some(Section::new("Gain of each step", blocks))
+}
+
+fn of_several(comparison: &Comparison) -> Option<Section> {
+    let runs = &comparison.runs;
+    let run = |at: usize| runs.get(at).map_or_else(String::new, |run| name(run));
+    let rows = comparison.several.iter().flat_map(|several| {
+        let pairs = several.tested.pairs.iter();
+        pairs.map(move |pair| (several, pair))
+    });
+    let table = Rows::of(rows)
+        .column("measure", |(several, _)| escape_controls(&several.measure))
+        .column("A", |(_, pair)| run(pair.a))
+        .column("B", |(_, pair)| run(pair.b))
+        .column("difference", |(_, pair)| signed(pair.difference))
+        .column("Tukey p", |(_, pair)| defined(pair.p_tukey, probability))
+        .column("randomised p", |(_, pair)| probability(pair.p_randomised))
+        .column("n", |(several, _)| several.n)
+        .block("All pairs of runs", 3)?;
+    let trials = comparison.several.iter().map(|it| it.tested.trials).min();
+    let note = format!(
+        "Both p hold for all pairs of runs together: Tukey's honestly significant difference, and the \
+         same with the scores of each query shuffled among the runs, of {} trials. They are over the \
+         queries that all runs have a score for.",
+        trials.unwrap_or(0)
+    );
+    let blocks = vec![table, Block::Paragraph(note)];
+    Some(Section::new("All pairs", blocks))
 }
 
 fn of_interaction(interaction: &Interaction) -> Section {

@@ -4,7 +4,7 @@
 use super::statistics::{Statistic, statistics};
 use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, InteractionMeasure, MeasureComparison,
-    Pair,
+    Pair, Several,
 };
 use crate::evaluate::GoldFacts;
 use crate::gate::Check;
@@ -29,6 +29,9 @@ struct Document<'a> {
     measures: Option<Members<&'a str, Statistics>>,
     comparisons: Vec<PairOut<'a>>,
     ablation: Vec<PairOut<'a>>,
+    /// All pairs of three or more runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    all_pairs: Vec<SeveralOut<'a>>,
     interaction: Option<InteractionOut<'a>>,
     best: Vec<BestOut<'a>>,
     errors: Option<&'a ErrorAnalysis>,
@@ -52,6 +55,44 @@ struct PairOut<'a> {
     queries: QueriesOut,
     measures: Members<&'a str, Statistics>,
     verdicts: Members<&'a str, &'static str>,
+}
+
+#[derive(serde::Serialize)]
+struct SeveralOut<'a> {
+    measure: &'a str,
+    n: usize,
+    trials: u32,
+    pairs: Vec<SeveralPairOut<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct SeveralPairOut<'a> {
+    a: &'a str,
+    b: &'a str,
+    difference: f64,
+    p_tukey_hsd: Option<f64>,
+    p_randomised_tukey_hsd: f64,
+}
+
+impl<'a> SeveralOut<'a> {
+    fn of(several: &'a Several, runs: &'a [String]) -> Self {
+        let name = |at: usize| runs.get(at).map_or("", String::as_str);
+        let pairs = several.tested.pairs.iter();
+        Self {
+            measure: &several.measure,
+            n: several.n,
+            trials: several.tested.trials,
+            pairs: pairs
+                .map(|pair| SeveralPairOut {
+                    a: name(pair.a),
+                    b: name(pair.b),
+                    difference: pair.difference,
+                    p_tukey_hsd: pair.p_tukey,
+                    p_randomised_tukey_hsd: pair.p_randomised,
+                })
+                .collect(),
+        }
+    }
 }
 
 #[derive(serde::Serialize)]
@@ -101,6 +142,11 @@ impl<'a> Document<'a> {
             measures: only.map(|pair| by_measure(&pair.measures)),
             comparisons: comparison.comparisons.iter().map(PairOut::of).collect(),
             ablation: comparison.ablation.iter().map(PairOut::of).collect(),
+            all_pairs: comparison
+                .several
+                .iter()
+                .map(|several| SeveralOut::of(several, &comparison.runs))
+                .collect(),
             interaction: comparison.interaction.as_ref().map(InteractionOut::of),
             best: comparison
                 .best

@@ -1,0 +1,35 @@
+//! All pairs of several runs, by tests that hold for all of them together.
+
+use rankgauge_core::statistics::{AllPairs, Settings, all_pairs};
+use rayon::iter::{
+    IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
+};
+
+/// All pairs of runs, by one measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Several {
+    /// Name of the measure.
+    pub measure: String,
+    /// Number of queries that all runs have a score for.
+    pub n: usize,
+    /// Results by pair of runs.
+    pub tested: AllPairs,
+}
+
+/// Tests all pairs of runs by each measure. `rows` returns the scores by a measure of each query that all
+/// runs have a score for. A measure with fewer than two such queries is left out.
+pub(super) fn several(
+    measures: &[String],
+    rows: impl Fn(usize) -> Vec<Vec<f64>> + Sync,
+    settings: &Settings,
+) -> Vec<Several> {
+    let tested = measures.par_iter().enumerate().filter_map(|(at, measure)| {
+        let rows = rows(at);
+        Some(Several {
+            measure: measure.clone(),
+            n: rows.len(),
+            tested: all_pairs(&rows, settings)?,
+        })
+    });
+    tested.collect()
+}
