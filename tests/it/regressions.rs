@@ -19,6 +19,7 @@ use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::text::Text;
+use serde_json::{Value, json};
 
 /// Number of searches of all variants within which the drop of V5 must be detected after its start:
 /// 90 seconds, because a query counts once a minute.
@@ -44,6 +45,16 @@ fn play(
     searches: u64,
     regress_after: Option<Millis>,
 ) -> (Vec<Evident>, Engine, Arc<Registry>) {
+    play_with(seed, searches, regress_after, |_, _| Vec::new())
+}
+
+/// The same with further searches after each one: those that `beside` returns for its number and payload.
+fn play_with(
+    seed: u64,
+    searches: u64,
+    regress_after: Option<Millis>,
+    beside: impl Fn(u64, &[u8]) -> Vec<Vec<u8>>,
+) -> (Vec<Evident>, Engine, Arc<Registry>) {
     let config = demo();
     let corpus = Arc::new(Corpus::generate(seed, 200));
     let settings = Arc::new(config.engine);
@@ -60,20 +71,28 @@ fn play(
     let gold = gold::parse("gold.json", json.as_bytes(), &gold::Options::default());
     engine.apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
     let (mut offsets, mut evident, mut second) = ([0; 2], Vec::new(), 0);
+    let mut played = 0;
     for record in Traffic::new(corpus, traffic) {
         let kind = record.kind;
-        let offset = &mut offsets[kind.index()];
-        if kind == Kind::Search && *offset == i64::try_from(searches).expect("a small number") {
+        if kind == Kind::Search && played == searches {
             break;
         }
-        let at = Position {
-            partition: 0,
-            offset: *offset,
-        };
-        *offset += 1;
-        let payload = (kind, at, &*record.payload);
-        let rejected = records::apply(&mut engine, &Formats::NATIVE, [payload], |_, _, _| ());
-        assert_eq!(rejected, []);
+        let mut payloads = vec![record.payload.clone()];
+        if kind == Kind::Search {
+            payloads.extend(beside(played, &record.payload));
+            played += 1;
+        }
+        for payload in payloads {
+            let offset = &mut offsets[kind.index()];
+            let at = Position {
+                partition: 0,
+                offset: *offset,
+            };
+            *offset += 1;
+            let payload = (kind, at, &*payload);
+            let rejected = records::apply(&mut engine, &Formats::NATIVE, [payload], |_, _, _| ());
+            assert_eq!(rejected, []);
+        }
         if record.ts.0 / 1_000 != second {
             second = record.ts.0 / 1_000;
             let wall = WallTime(record.ts.0);
@@ -84,8 +103,7 @@ fn play(
             let variants = registry.values(Dimension::Variant);
             let variant = variants[variant.index()].to_string();
             let measure = settings.measures[alarm.measure].to_string();
-            let by_now = u64::try_from(offsets[Kind::Search.index()]).expect("not negative");
-            evident.push((variant, measure, alarm, by_now));
+            evident.push((variant, measure, alarm, played));
         }
     }
     evident.retain(|(_, _, alarm, _)| alarm.test == Test::Drop);
@@ -118,6 +136,86 @@ fn unchanged_traffic_raises_no_alarm() {
     for seed in 1..=6 {
         let evident = watch(seed, 30_000, None);
         assert!(evident.is_empty(), "seed {seed}: {evident:#?}");
+    }
+}
+
+/// Second page or filtered list of a search, in the same session, with results that no query wants.
+fn other_list(payload: &[u8], name: &str) -> Vec<u8> {
+    let mut search: Value = serde_json::from_slice(payload).expect("a JSON event");
+    let id = search["query_id"].as_str().expect("an id").to_owned();
+    search["query_id"] = json!(format!("{id}-{name}"));
+    search["results"] = json!([{"id": "nowhere-1"}, {"id": "nowhere-2"}]);
+    match name {
+        "page" => search["page"] = json!(2),
+        _ => search["filters"] = json!({"law_type": ["시행령"]}),
+    }
+    search.to_string().into_bytes()
+}
+
+/// Lines of the exposition about scores, baselines and evidence.
+fn judged(engine: &Engine, registry: &Arc<Registry>) -> Vec<String> {
+    let names = Names {
+        settings: Arc::new(demo().engine),
+        registry: Arc::clone(registry),
+        topics: demo().kafka.names(),
+    };
+    let mut sink = Text::with_capacity(1 << 20);
+    collect(&engine.snapshot(), &names, WallTime(0), &mut sink);
+    let families = [
+        "score",
+        "baseline_",
+        "drop_",
+        "target_",
+        "regression",
+        "gold_coverage",
+    ];
+    let is_judged = |line: &&str| {
+        let name = line.strip_prefix("rankgauge_").unwrap_or_default();
+        families.iter().any(|family| name.starts_with(family))
+    };
+    let text = sink.into_string();
+    text.lines().filter(is_judged).map(str::to_owned).collect()
+}
+
+#[test]
+fn further_pages_and_filtered_lists_change_no_score_and_raise_nothing() {
+    const SEARCHES: u64 = 30_000;
+    // Every fourth search has a second page, and three of ten are filtered afterwards.
+    let shares = |number: u64, page: u64, filtered: u64, payload: &[u8]| {
+        let mut lists = Vec::new();
+        if number % 100 < page {
+            lists.push(other_list(payload, "page"));
+        }
+        if number % 97 < filtered {
+            lists.push(other_list(payload, "filtered"));
+        }
+        lists
+    };
+    let (evident, engine, registry) = play(7, SEARCHES, None);
+    assert!(evident.is_empty(), "{evident:#?}");
+    let expected = judged(&engine, &registry);
+    let evidence = expected.iter().filter(|it| it.contains("log_evidence"));
+    assert!(evidence.count() > 4, "evidence is exposed");
+    let constant = |number: u64, payload: &[u8]| shares(number, 25, 29, payload);
+    // The share rises from 1 in 100 to 9 in 10.
+    let shifted = |number: u64, payload: &[u8]| {
+        let page = if number < SEARCHES / 2 { 1 } else { 90 };
+        shares(number, page, 0, payload)
+    };
+    let played = [
+        play_with(7, SEARCHES, None, constant),
+        play_with(7, SEARCHES, None, shifted),
+    ];
+    for (evident, engine, registry) in played {
+        assert!(evident.is_empty(), "{evident:#?}");
+        let snapshot = engine.snapshot();
+        let outcomes = snapshot.totals.events.outcomes(Kind::Search);
+        let left_out = outcomes.iter().find(|(name, _)| *name == "not_eligible");
+        assert!(left_out.is_some_and(|(_, number)| *number > SEARCHES / 4));
+        let found = judged(&engine, &registry);
+        let different = found.iter().zip(&expected).find(|(found, it)| found != it);
+        assert_eq!(different, None);
+        assert_eq!(found.len(), expected.len());
     }
 }
 
