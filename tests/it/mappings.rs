@@ -259,13 +259,51 @@ pub(crate) type Records = [Vec<(String, Vec<u8>)>; 2];
 pub(crate) fn counted(formats: &str, records: &Records, ignored: f64) -> Vec<f64> {
     let broker = broker();
     let (search, feedback) = broker.unique_topics("mapped", 2);
-    for (topic, records) in [(&search, &records[0]), (&feedback, &records[1])] {
+    let topics = [search, feedback];
+    produce(&topics, [&records[0], &records[1]]);
+    read(formats, &topics, records, ignored, "", None)
+}
+
+/// The same with 6 and 12 partitions, whose keys do not matter, and a process that is killed.
+pub(crate) fn counted_apart(formats: &str, records: &Records, ignored: f64) -> Vec<f64> {
+    let topics = ["apart-search", "apart-feedback"].map(unique_name);
+    for (topic, partitions) in topics.iter().zip([6, 12]) {
+        broker().create_topic(topic, partitions);
+    }
+    let halves = records.each_ref().map(|it| it.split_at(it.len() / 2));
+    produce(&topics, halves.map(|(first, _)| first));
+    let rest = || produce(&topics, halves.map(|(_, second)| second));
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let owner = format!(
+        "checkpoint: {{folder: {}}}\ncommit_interval: 200ms\n",
+        folder.path().display()
+    );
+    read(formats, &topics, records, ignored, &owner, Some(&rest))
+}
+
+/// Produces records of both kinds.
+fn produce(topics: &[String; 2], records: [&[(String, Vec<u8>)]; 2]) {
+    for (topic, records) in topics.iter().zip(records) {
         let records = records.iter();
-        broker.produce(
+        broker().produce(
             topic,
             records.map(|(key, value)| (key.clone(), value.clone(), None)),
         );
     }
+}
+
+/// Counters of a sidecar that reads the topics. With `rest`, one replica owns all partitions; it is killed
+/// after the first records, and another one continues with what `rest` produces.
+fn read(
+    formats: &str,
+    topics: &[String; 2],
+    records: &Records,
+    ignored: f64,
+    more: &str,
+    rest: Option<&dyn Fn()>,
+) -> Vec<f64> {
+    let broker = broker();
+    let [search, feedback] = topics;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let gold = folder.path().join("gold.json");
     let set = json!({"version": "1", "queries": [
@@ -274,9 +312,10 @@ pub(crate) fn counted(formats: &str, records: &Records, ignored: f64) -> Vec<f64
     let kafka = json!({
         "brokers": broker.bootstrap(), "group_id": unique_name("group"), "start": "earliest",
         "search_topic": search, "feedback_topic": feedback,
+        "join": if rest.is_some() { "owner" } else { "partition" },
     });
     let configuration = format!(
-        "{formats}\nmeasures: [nDCG@10, P@1]\ngold: {{paths: [{}]}}\npublish_interval: 200ms\n",
+        "{formats}\nmeasures: [nDCG@10, P@1]\ngold: {{paths: [{}]}}\npublish_interval: 200ms\n{more}",
         gold.display()
     );
     let overrides: Vec<(String, String)> = kafka
@@ -292,7 +331,17 @@ pub(crate) fn counted(formats: &str, records: &Records, ignored: f64) -> Vec<f64
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let sidecar = Sidecar::start(&configuration, &overrides);
+    let mut sidecar = Sidecar::start(&configuration, &overrides);
+    if let Some(rest) = rest {
+        wait_until(LIMIT, "records are read", || {
+            let read = sidecar.metrics().sum("rankgauge_records_total", &[]);
+            (read > 0.5).then_some(())
+        });
+        // `kill -9`
+        drop(sidecar);
+        rest();
+        sidecar = Sidecar::start(&configuration, &overrides);
+    }
     let total = records.iter().map(Vec::len).sum::<usize>();
     let total = f64::from(u32::try_from(total).expect("few"));
     let metrics = wait_until(LIMIT, "all records are read", || {
@@ -308,11 +357,25 @@ pub(crate) fn counted(formats: &str, records: &Records, ignored: f64) -> Vec<f64
         of("rankgauge_score_sum_total", &[("measure", "nDCG@10")]),
         of("rankgauge_score_sum_total", &[("measure", "P@1")]),
         of("rankgauge_records_total", &[("outcome", "used")]),
+        of("rankgauge_events_total", &[("outcome", "joined")]),
     ]
 }
 
 #[test]
-fn records_of_a_shop_are_counted_live_as_native_events_are() {
+fn topics_of_a_shop_with_other_keys_and_partitions_are_counted_as_native_events_are() {
+    let shop = std::fs::read_to_string(repository("examples/mappings/shop.yaml"));
+    let (native, mapped) = shop_records(|number| format!("request-{number}"));
+    let expected = counted_apart("", &native, 0.0);
+    assert_eq!(format!("{:?}", &expected[3..]), "[40.0, 20.0]");
+    let found = counted_apart(&shop.expect("the mapping"), &mapped, 20.0);
+    assert_eq!(found, expected);
+    // The scores are those of topics with equal keys.
+    let (native, _) = shop_records(|number| format!("u{}", number % 3));
+    assert_eq!(counted("", &native, 0.0), expected);
+}
+
+/// Searches with these keys, and clicks with the user as key, as native events and as records of the shop.
+fn shop_records(key_of: impl Fn(i64) -> String) -> (Records, Records) {
     let now = wall_now().as_event_time().0;
     let (mut native, mut mapped) = ([const { Vec::new() }; 2], [const { Vec::new() }; 2]);
     for number in 0..20 {
@@ -326,14 +389,14 @@ fn records_of_a_shop_are_counted_live_as_native_events_are() {
         let hits = results.map(|id| json!({"doc": {"id": id}, "score": 1.5}));
         let ids = results.map(|id| json!({"id": id, "score": 1.5}));
         native[0].push((
-            user.clone(),
+            key_of(number),
             json!({"query_id": id, "ts": ts, "query": "zoning", "session_id": user,
                 "variant": "control", "results": ids}),
         ));
         mapped[0].push((
-            user.clone(),
-            json!({"meta": {"type": "search.executed", "event_id": id, "ts": ts * 1_000},
-                "request": {"text": "zoning"}, "response": {"hits": hits}}),
+            key_of(number),
+            json!({"meta": {"type": "search.executed", "event_id": id, "ts": ts * 1_000,
+                "session": {"id": user}}, "request": {"text": "zoning"}, "response": {"hits": hits}}),
         ));
         mapped[0].push((user.clone(), json!({"meta": {"type": "heartbeat"}})));
         native[1].push((
@@ -347,7 +410,6 @@ fn records_of_a_shop_are_counted_live_as_native_events_are() {
                 "ts": (ts + 50) * 1_000}, "search_event_id": id, "index": 0}),
         ));
     }
-    let shop = std::fs::read_to_string(repository("examples/mappings/shop.yaml"));
     let bytes = |records: [Vec<(String, Value)>; 2]| {
         records.map(|records| {
             let records = records.into_iter();
@@ -356,7 +418,13 @@ fn records_of_a_shop_are_counted_live_as_native_events_are() {
                 .collect()
         })
     };
-    let (native, mapped) = (bytes(native), bytes(mapped));
+    (bytes(native), bytes(mapped))
+}
+
+#[test]
+fn records_of_a_shop_are_counted_live_as_native_events_are() {
+    let shop = std::fs::read_to_string(repository("examples/mappings/shop.yaml"));
+    let (native, mapped) = shop_records(|number| format!("u{}", number % 3));
     let expected = counted("", &native, 0.0);
     assert!(expected[1] > 9.5, "{expected:?}");
     assert_eq!(

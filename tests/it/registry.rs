@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
-use crate::mappings::{Records, counted};
+use crate::mappings::{Records, counted, counted_apart};
 use crate::probe::server::{Reply, Server};
 use crate::probe::tls;
 
@@ -718,10 +718,11 @@ fn records_of_real_serializers_through_a_real_registry_are_counted_as_native_eve
         let hits = results.map(|id| json!({"id": id, "score": 1.5}));
         let search = json!({"query_id": id, "ts": ts, "query": "zoning", "session_id": user,
             "variant": "control", "results": hits});
-        native[0].push((user.clone(), search.to_string().into_bytes()));
+        native[0].push((id.clone(), search.to_string().into_bytes()));
         let meta = |id: &str, at: i64| json!({"id": id, "at": at, "session": user});
+        // Searches are keyed by request, clicks by user.
         values.push((
-            user.clone(),
+            id.clone(),
             json!({"kind": "search", "value": {"meta": meta(&id, ts), "text": "zoning", "hits": hits}}),
         ));
         let (click, place) = (format!("c{number}"), number % 2);
@@ -733,7 +734,7 @@ fn records_of_real_serializers_through_a_real_registry_are_counted_as_native_eve
             json!({"kind": "feedback", "value": {"meta": meta(&click, ts + 50), "search": id, "place": place}}),
         ));
     }
-    let expected = counted("", &native, 0.0);
+    let expected = counted_apart("", &native, 0.0);
     assert!(expected[1] > 9.5, "{expected:?}");
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/registry");
@@ -777,7 +778,7 @@ formats:
                 registry.url
             );
             assert_eq!(
-                counted(&formats, &records, 0.0),
+                counted_apart(&formats, &records, 0.0),
                 expected,
                 "{script} {encoding}"
             );
