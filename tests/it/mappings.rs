@@ -433,8 +433,8 @@ fn records_of_a_shop_are_counted_live_as_native_events_are() {
     );
 }
 
-#[test]
-fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
+/// Folder with a gold set, and with searches and a click as native events and as records of the shop.
+fn recorded() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, lines: &[Value]| {
         let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
@@ -469,6 +469,12 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
     write("mapped.jsonl", &mapped);
     write("clicks.jsonl", &clicks);
     write("opened.jsonl", &opened);
+    folder
+}
+
+#[test]
+fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
+    let folder = recorded();
     let shop = repository("examples/mappings/shop.yaml");
     let output = |arguments: &[&str]| {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
