@@ -38,6 +38,8 @@ pub struct Load {
 pub struct Prediction {
     /// Bytes of pending and closed searches with their feedback and sessions, over all workers.
     pub join_bytes: f64,
+    /// Bytes of searches that wait for conversions, over all workers.
+    pub conversion_bytes: f64,
     /// Bytes of series, windows and histograms, of one worker.
     pub totals_bytes: u64,
     /// Exposed series.
@@ -50,7 +52,7 @@ impl Prediction {
     /// Bytes of one worker, if `workers` share the load.
     pub fn worker_bytes(&self, workers: usize) -> f64 {
         let workers = real(u64::try_from(workers).unwrap_or(u64::MAX)).max(1.0);
-        self.join_bytes / workers + real(self.totals_bytes)
+        (self.join_bytes + self.conversion_bytes) / workers + real(self.totals_bytes)
     }
 }
 
@@ -75,9 +77,11 @@ pub fn predict(settings: &Settings, load: &Load) -> Prediction {
     trial.fill_windows();
     let totals = trial.memory().totals;
     let (series, scrape_bytes) = trial.scrape();
-    let per_search = trial.bytes_per_search();
+    let (per_search, per_search_of_conversions) = trial.bytes_per_search();
     let window = trial.settings.feedback_window + trial.settings.out_of_orderness;
+    let waiting = (trial.settings.conversion_window).map_or(0.0, |it| it.as_secs_f64());
     Prediction {
+        conversion_bytes: per_search_of_conversions * load.searches_per_second * waiting,
         join_bytes: per_search * load.searches_per_second * window.as_secs_f64(),
         totals_bytes: totals,
         series,
@@ -149,22 +153,24 @@ impl Trial {
     }
 
     /// Bytes of a search that is pending for a feedback window, and of one that is retained for
-    /// another.
-    fn bytes_per_search(&mut self) -> f64 {
+    /// another. Bytes of one that waits for conversions.
+    fn bytes_per_search(&mut self) -> (f64, f64) {
         let window = i64::try_from(self.settings.feedback_window.as_millis()).unwrap_or(i64::MAX);
         let late = i64::try_from(self.settings.out_of_orderness.as_millis()).unwrap_or(i64::MAX);
         // Nothing of before is left.
         let start = START + 3 * (window + late + 2_000);
         self.pass(start);
-        let empty = self.memory().joins;
+        let (empty, waiting) = (self.memory().joins, self.engine.conversion_bytes());
         for number in 0..SEARCHES {
             self.search(start + number % 1_000, 0, 0);
         }
         let pending = self.memory().joins;
         self.pass(start + window + late + 1_500);
-        let closed = self.memory().joins;
+        let waiting = self.engine.conversion_bytes().saturating_sub(waiting);
+        let closed = self.memory().joins.saturating_sub(waiting);
         let bytes = pending.saturating_sub(empty) + closed.saturating_sub(empty);
-        real(bytes) / real(u64::try_from(SEARCHES).unwrap_or(1))
+        let searches = real(u64::try_from(SEARCHES).unwrap_or(1));
+        (real(bytes) / searches, real(waiting) / searches)
     }
 
     /// Sends a search with a click.
@@ -278,25 +284,34 @@ pub fn describe(config: &Config, load: &Load) -> String {
     let predicted = predict(&config.engine, load);
     let workers = real(u64::try_from(config.workers).unwrap_or(1));
     let (join, totals) = (predicted.join_bytes / workers, real(predicted.totals_bytes));
+    let waiting = predicted.conversion_bytes / workers;
     let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let mut text = format!(
         "load        {} searches a second with {}, {}, {} of each slice\n\
-         memory      {:.1} MiB for each worker: {:.1} MiB pending and closed searches, {:.1} MiB \
+         memory      {:.1} MiB for each worker: {:.1} MiB pending and closed searches{}, {:.1} MiB \
          series and windows; engine.memory is {:.0} MiB\n\
          series      {} in {:.2} MiB\n",
         load.searches_per_second,
         count_of(load.results, "result", "results"),
         count_of(load.variants, "variant", "variants"),
         count_of(load.slice_values, "value", "values"),
-        mib(join + totals),
+        mib(join + waiting + totals),
         mib(join),
+        if config.engine.conversion_window.is_some() {
+            format!(
+                ", {:.1} MiB searches that wait for conversions",
+                mib(waiting)
+            )
+        } else {
+            String::new()
+        },
         mib(totals),
         mib(budget),
         predicted.series,
         mib(real(u64::try_from(predicted.scrape_bytes).unwrap_or(0))),
     );
-    if join + totals > budget {
+    if join + waiting + totals > budget {
         text.push_str(
             "warning: the load does not fit into engine.memory, and searches will be finalised \
              before the end of their feedback window; raise engine.memory, add workers or \

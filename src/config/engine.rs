@@ -33,6 +33,7 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
         rolling: reader.get(&keys::ROLLING),
         out_of_orderness: reader.get(&keys::OUT_OF_ORDERNESS),
         feedback_window: reader.get(&keys::FEEDBACK_WINDOW),
+        conversion_window: conversion_window(reader),
         idle_timeout: reader.get(&keys::IDLE_TIMEOUT),
         max_future_skew: reader.get(&keys::MAX_FUTURE_SKEW),
         memory: reader.get(&keys::MEMORY),
@@ -77,6 +78,22 @@ fn check(reader: &mut Reader, settings: &Settings) {
             ),
         );
     }
+    if let Some(conversions) = settings.conversion_window {
+        let path = &*format!("{}.conversion", keys::FEEDBACK_WINDOWS.path);
+        if conversions <= settings.feedback_window {
+            let text = format!(
+                "{} is not longer than engine.feedback_window ({}); remove it",
+                format_duration(conversions),
+                format_duration(settings.feedback_window)
+            );
+            reader.conflict(&[path, window], text);
+        }
+        if reader.get(&keys::WORKERS) > 1 {
+            let text = "needs workers: 1, because searches that wait for conversions are in the \
+                        checkpoint of a worker";
+            reader.conflict(&[path, &keys::WORKERS.path], text);
+        }
+    }
     for measure in &settings.measures {
         let Measure::User(user_measure) = measure else {
             continue;
@@ -112,6 +129,21 @@ fn check(reader: &mut Reader, settings: &Settings) {
             ),
         );
     }
+}
+
+/// Window of conversions. Other feedback has none of its own.
+fn conversion_window(reader: &mut Reader) -> Option<Duration> {
+    let mut windows = reader.names(&keys::FEEDBACK_WINDOWS);
+    let conversions = windows.remove("conversion");
+    for name in windows.keys() {
+        let path = format!("{}.{name}", keys::FEEDBACK_WINDOWS.path);
+        let text = format!(
+            "\"{name}\" has no window of its own, only conversion has; remove it, or raise \
+             engine.feedback_window"
+        );
+        reader.problem(&path, text);
+    }
+    conversions
 }
 
 fn windows(reader: &mut Reader) -> Vec<WindowSpec> {

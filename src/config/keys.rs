@@ -475,6 +475,12 @@ keys! {
     /// Time after a search in which its feedback is joined. Must be longer than out_of_orderness. The
     /// search is held in memory for that time.
     FEEDBACK_WINDOW: Span = "engine.feedback_window", Span(MILLISECOND, DAY), default "10m";
+    /// Longer windows by type of feedback. conversion is the time after a search in which its conversions
+    /// are counted for Converted and ConversionValue; all other measures are counted at the end of
+    /// feedback_window. Searches that wait are in the checkpoint (checkpoint.folder), and need one worker.
+    FEEDBACK_WINDOWS: Names<Span> = "engine.feedback_windows",
+        Names(Span(MILLISECOND, Duration::from_hours(30 * 24))), default "",
+        example "conversion: 24h";
     /// Time without records after which a topic that has been read to its end is idle and no longer holds
     /// back the watermark.
     IDLE_TIMEOUT: Span = "engine.idle_timeout", Span(MILLISECOND, DAY), default "1m";

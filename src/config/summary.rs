@@ -89,8 +89,9 @@ pub(super) fn write(config: &Config) -> String {
     lines.push((
         "join",
         format!(
-            "feedback within {}, {} out of order, in {} of memory for each worker",
+            "feedback within {}{}, {} out of order, in {} of memory for each worker",
             span(engine.feedback_window),
+            conversions(config),
             span(engine.out_of_orderness),
             format_bytes(engine.memory)
         ),
@@ -115,6 +116,18 @@ pub(super) fn write(config: &Config) -> String {
         .map(|(part, text)| format!("{part:<12}{}\n", escape_controls(text)))
         .collect();
     lines.concat()
+}
+
+/// Window of conversions, if they have one of their own.
+fn conversions(config: &Config) -> String {
+    let Some(window) = config.engine.conversion_window else {
+        return String::new();
+    };
+    let of_checkpoint = match &config.checkpoints {
+        Some(_) => "",
+        None => ", lost with a restart without checkpoint.folder",
+    };
+    format!(", conversions within {}{of_checkpoint}", span(window))
 }
 
 /// Lines about Kafka and the record formats.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::finding::{Finding, percent, span};
-use super::records::Sample;
+use super::records::{Sample, SampledFeedback};
 use super::sample::TopicSample;
 use crate::config::Config;
 use rankgauge_core::event::Kind;
@@ -132,8 +132,8 @@ fn out_of_order(config: &Config, sample: &Sample, kind: Kind) -> Option<Finding>
     })
 }
 
-/// Distance of each sampled feedback event from its search; negative if it is earlier.
-fn distances(sample: &Sample) -> Vec<Millis> {
+/// Distance of each sampled feedback event that is `meant` from its search; negative if it is earlier.
+fn distances(sample: &Sample, meant: impl Fn(&SampledFeedback) -> bool) -> Vec<Millis> {
     let searches: HashMap<&str, EventTime> = sample
         .searches
         .iter()
@@ -141,13 +141,14 @@ fn distances(sample: &Sample) -> Vec<Millis> {
         .collect();
     let feedback = sample.feedback.iter();
     feedback
+        .filter(|it| meant(it))
         .filter_map(|it| Some(it.ts.since(*searches.get(it.query_id.as_deref()?)?)))
         .collect()
 }
 
 /// Feedback that is earlier than its search: the clocks of the producers differ.
 fn feedback_before_search(config: &Config, sample: &Sample) -> Option<Finding> {
-    let distances = distances(sample);
+    let distances = distances(sample, |_| true);
     let early = || distances.iter().filter(|distance| distance.0 < -TOLERANCE);
     let earliest = early().min()?;
     let window = Millis::from(config.engine.feedback_window);
@@ -169,7 +170,8 @@ fn feedback_before_search(config: &Config, sample: &Sample) -> Option<Finding> {
 
 /// Feedback that comes too late for its search.
 fn feedback_after_window(config: &Config, sample: &Sample) -> Option<Finding> {
-    let distances = distances(sample);
+    let has_own_window = config.engine.conversion_window.is_some();
+    let distances = distances(sample, |it| !(has_own_window && it.is_conversion));
     let window: Duration = config.engine.feedback_window;
     let window = Millis::from(window);
     let late = distances.iter().filter(|distance| **distance > window);

@@ -7,7 +7,7 @@ use super::sample::{SampledRecord, TopicSample};
 use crate::config::Config;
 use rankgauge_core::decode::EventRef;
 use rankgauge_core::event::{
-    Acceptance, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome,
+    Acceptance, Action, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome,
 };
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::ranking::Ineligible;
@@ -55,6 +55,7 @@ pub(super) struct SampledFeedback {
     pub(super) ts: EventTime,
     pub(super) query_id: Option<String>,
     pub(super) session_id: Option<String>,
+    pub(super) is_conversion: bool,
 }
 
 /// Invalid record of a sample.
@@ -209,6 +210,7 @@ fn feedback(record: &SampledRecord, event: &Feedback<'_>) -> SampledFeedback {
         ts: event.ts,
         query_id: event.query_id.as_deref().map(str::to_owned),
         session_id: event.session_id.as_deref().map(str::to_owned),
+        is_conversion: matches!(event.action, Action::Conversion { .. }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rankgauge::capacity::{self, Load, Prediction};
 use rankgauge::config::{self, Config};
@@ -143,4 +144,27 @@ fn a_container_with_less_memory_than_the_workers_need_is_reported() {
         "{warning}"
     );
     assert_eq!(capacity::warning(&config, 400 << 20), None);
+}
+
+#[test]
+fn searches_that_wait_for_conversions_are_predicted() {
+    let load = Load {
+        searches_per_second: 10.0,
+        results: 5,
+        variants: 1,
+        slice_values: 1,
+    };
+    let without = predict(&load);
+    assert!(without.conversion_bytes < 1.0);
+    let settings = Settings {
+        rolling: Rolling::All,
+        conversion_window: Some(Duration::from_hours(24)),
+        ..config().engine
+    };
+    let with = capacity::predict(&settings, &load);
+    let searches = 10.0 * 86_400.0;
+    let each = with.conversion_bytes / searches;
+    assert!((16.0..64.0).contains(&each), "{each} bytes of a search");
+    let others = (with.join_bytes - without.join_bytes).abs();
+    assert!(others < without.join_bytes / 10.0, "{others} bytes");
 }

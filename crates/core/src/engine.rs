@@ -49,7 +49,7 @@ pub mod units;
 pub mod watermark;
 pub mod window;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ use family::Family;
 use fixed::Nano;
 use id::Target;
 pub use input::{Input, RecordInput};
-use join::Effect;
+use join::{Effect, PendingConversions};
 use local_registry::LocalRegistry;
 use partition::{CommitPoint, Partition, Resume};
 pub use position::Position;
@@ -75,6 +75,7 @@ use preparation::{Preparation, Prepared};
 use receipt::OpenRecord;
 use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
+use scores::column_of;
 use segment::SliceValues;
 use settings::{Rolling, Settings};
 use snapshot::{Memory, Snapshot};
@@ -116,6 +117,10 @@ pub struct Engine {
     user_measures: Vec<usize>,
     /// Positions of the measures whose range over unjudged results is counted.
     bounded_measures: Vec<usize>,
+    /// Columns of the measures that wait for conversions.
+    waiting_columns: Vec<usize>,
+    /// Searches that wait for conversions in partitions that this engine does not have, by partition.
+    parked: BTreeMap<i32, PendingConversions>,
     /// True if a measure compares the queries of a session with each other.
     compares_queries: bool,
     wall: WallTime,
@@ -179,6 +184,8 @@ impl Engine {
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
             bounded_measures: bounded_measures(&settings),
+            waiting_columns: waiting_columns(&settings),
+            parked: BTreeMap::new(),
             compares_queries: settings.measures.iter().any(|measure| match measure {
                 Measure::User(measure) => measure.compares_queries(),
                 Measure::Ranked(_)
@@ -328,7 +335,13 @@ impl Engine {
 
     /// Adds a partition that is not known. Returns its position.
     fn insert_partition(&mut self, partition: i32, resume: Resume) -> usize {
-        let state = Partition::new(partition, &self.settings, resume);
+        let mut state = Partition::new(partition, &self.settings, resume);
+        if let Some(window) = self.settings.conversion_window {
+            let pending = self.parked.remove(&self.parking_place(partition));
+            let join = &mut state.join;
+            join.wait_for_conversions(window.into(), pending.unwrap_or_default());
+            self.joined += join.bytes();
+        }
         let index = self.partitions.partition_point(|it| it.number < partition);
         self.partitions.insert(index, state);
         index
@@ -347,9 +360,24 @@ impl Engine {
         self.insert_partition(partition, resume);
     }
 
+    /// Number under which the conversions of a partition are kept. All partitions that are joined with each
+    /// other have one.
+    fn parking_place(&self, partition: i32) -> i32 {
+        match self.settings.topics.join {
+            position::Join::Partition => partition,
+            position::Join::All => 0,
+        }
+    }
+
     fn revoke(&mut self, partition: i32) {
         if let Some(index) = self.find(partition) {
-            self.joined -= self.partitions.remove(index).join.bytes();
+            let removed = self.partitions.remove(index);
+            self.joined -= removed.join.bytes();
+            let waiting = removed.join.waiting_for_conversions();
+            if let Some(pending) = waiting.filter(|it| !it.is_empty()) {
+                let place = self.parking_place(removed.number);
+                self.parked.insert(place, pending.clone());
+            }
         }
     }
 
@@ -536,8 +564,20 @@ impl Engine {
 fn retire_after(settings: &Settings) -> Millis {
     let windows = settings.windows.iter().map(|window| window.length);
     let longest = windows.max().unwrap_or_default().max(DAY);
-    let pending = 2 * (settings.feedback_window + settings.out_of_orderness);
+    let pending = 2 * (settings.feedback_window + settings.out_of_orderness)
+        + settings.conversion_window.unwrap_or_default();
     Millis::from(longest + pending)
+}
+
+/// Returns the columns of the measures that wait for conversions.
+fn waiting_columns(settings: &Settings) -> Vec<usize> {
+    if settings.conversion_window.is_none() {
+        return Vec::new();
+    }
+    let measures = settings.measures.iter().enumerate();
+    let waiting = measures
+        .filter(|(_, measure)| matches!(measure, Measure::User(it) if it.is_of_conversions()));
+    waiting.map(|(index, _)| column_of(index)).collect()
 }
 
 /// Returns the label under which feedback with this action is counted.

@@ -423,6 +423,15 @@ pub struct Feedback<'a> {
     pub action: Action,
 }
 
+/// Value of a conversion.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Amount {
+    /// Value in units of the currency, from 0 to 10⁹.
+    pub value: f64,
+    /// ISO 4217 code: three capital letters.
+    pub currency: [u8; 3],
+}
+
 /// User action with its values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Action {
@@ -436,7 +445,10 @@ pub enum Action {
         dwell_ms: f64,
     },
     /// Conversion: the user reached the goal, for example by buying, citing or copying.
-    Conversion,
+    Conversion {
+        /// Value of the conversion.
+        amount: Option<Amount>,
+    },
     /// Thumbs up or down.
     Thumbs {
         /// True for thumbs up.
@@ -485,7 +497,7 @@ impl Action {
             Self::Impression => 0,
             Self::Click => 1,
             Self::Dwell { .. } => 2,
-            Self::Conversion => 3,
+            Self::Conversion { .. } => 3,
             Self::Thumbs { .. } => 4,
             Self::Rating { .. } => 5,
             Self::Judgment { .. } => 6,

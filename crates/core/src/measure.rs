@@ -41,7 +41,7 @@ pub use descriptor::{
 };
 pub use diversity::{Diversity, FacetRecall};
 pub use grammar::{MeasureError, MeasureErrors};
-pub use parameter::{Cutoff, Denominator, Number};
+pub use parameter::{Currency, Cutoff, Denominator, Number};
 pub use ranked::Ranked;
 pub use requirement::{Relation, Requirement, RequirementError};
 pub use routing::Routing;

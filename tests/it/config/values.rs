@@ -435,6 +435,16 @@ fn invalid_prices_are_rejected() {
 #[test]
 fn inconsistent_values_are_rejected_with_their_line() {
     assert_problem(
+        "engine:\n  feedback_windows: {conversion: 5m}\n",
+        "0.yaml:2: engine.feedback_windows.conversion: 5m is not longer than engine.feedback_window \
+         (10m); remove it",
+    );
+    assert_problem(
+        "engine:\n  feedback_windows: {click: 5h}\n",
+        "0.yaml:2: engine.feedback_windows.click: \"click\" has no window of its own, only conversion \
+         has; remove it, or raise engine.feedback_window",
+    );
+    assert_problem(
         "engine:\n  out_of_orderness: 10m\n",
         "0.yaml:2: engine.out_of_orderness: engine.feedback_window (10m) must be longer than \
          engine.out_of_orderness (10m): otherwise feedback that is in order is late",

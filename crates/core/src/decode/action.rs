@@ -9,7 +9,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::json::{bad, missing};
-use crate::event::{Action, Reason, Rejection, Text};
+use crate::event::{Action, Amount, Reason, Rejection, Text};
 
 /// Maximum of a latency or a dwell time (30 days), in milliseconds.
 pub(super) const MAX_DURATION_MS: f64 = 30.0 * 86_400_000.0;
@@ -136,6 +136,8 @@ pub(super) struct ActionFields {
     pub(super) max: Option<f64>,
     /// Dwell time in milliseconds.
     pub(super) dwell_ms: Option<f64>,
+    /// Value of a conversion.
+    pub(super) amount: Option<Amount>,
 }
 
 impl ActionFields {
@@ -160,7 +162,9 @@ impl ActionFields {
                 }
                 Some(_) => return Err(bad("dwell_ms", "between 0 and 30 days is expected")),
             },
-            ActionName::Conversion => Action::Conversion,
+            ActionName::Conversion => Action::Conversion {
+                amount: self.amount,
+            },
             ActionName::Thumbs => match self.value {
                 None => return Err(missing("value")),
                 Some(FeedbackValue::Bool(up)) => Action::Thumbs { up },

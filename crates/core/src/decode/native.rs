@@ -10,7 +10,9 @@ use serde::Deserialize;
 
 use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse_fast};
-use crate::event::{Attributes, Cost, Feedback, Id, Limits, Reason, Rejection, Search, Text};
+use crate::event::{
+    Amount, Attributes, Cost, Feedback, Id, Limits, Reason, Rejection, Search, Text,
+};
 use crate::time::EventTime;
 
 /// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.
@@ -128,6 +130,7 @@ pub(super) fn checked_feedback(wire: FeedbackWire<'_>) -> Result<Feedback<'_>, R
         min: wire.min,
         max: wire.max,
         dwell_ms: wire.dwell_ms,
+        amount: amount(wire.amount, wire.currency.as_deref())?,
     };
     let action = fields.action()?;
     Ok(Feedback {
@@ -165,6 +168,10 @@ pub(super) struct FeedbackWire<'a> {
     pub(super) max: Option<f64>,
     #[serde(default)]
     pub(super) dwell_ms: Option<f64>,
+    #[serde(default)]
+    pub(super) amount: Option<f64>,
+    #[serde(borrow, default)]
+    pub(super) currency: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) name: Option<Text<'a>>,
     // Known fields that no metric uses. They are parsed so that a wrong type is reported.
@@ -191,6 +198,23 @@ fn session(id: Option<Id<'_>>) -> Result<Option<Id<'_>>, Rejection> {
     };
     check_id("session_id", &id)?;
     Ok(Some(id))
+}
+
+/// Value of a conversion. The default currency is the US dollar, as for costs.
+fn amount(value: Option<f64>, currency: Option<&str>) -> Result<Option<Amount>, Rejection> {
+    let Some(value) = value else { return Ok(None) };
+    if !(0.0..=1e9).contains(&value) {
+        return Err(bad("amount", "between 0 and 10^9 is expected"));
+    }
+    let code: Option<[u8; 3]> = currency.unwrap_or("USD").as_bytes().try_into().ok();
+    let code = code.filter(|code| code.iter().all(u8::is_ascii_uppercase));
+    let Some(currency) = code else {
+        return Err(bad(
+            "currency",
+            "a code of three capital letters is expected",
+        ));
+    };
+    Ok(Some(Amount { value, currency }))
 }
 
 fn check_time(ts: EventTime) -> Result<(), Rejection> {

@@ -373,6 +373,7 @@ impl Details<'_, '_> {
             min: self.min,
             max: self.max,
             dwell_ms: self.dwell_ms,
+            amount: None,
         };
         fields.action().map_err(|rejection| {
             let detail = format_args!("event_attributes: {}", rejection.detail);

@@ -56,8 +56,7 @@ impl Engine {
                     Some(_) => SearchOutcome::Judged,
                     None => SearchOutcome::Unjudged,
                 });
-                // No user sees the results of a synthetic search.
-                if segment.is_eligible && !segment.is_synthetic {
+                if segment.is_of_users() {
                     let at = known_at(search.parts.ts);
                     self.count_feedback(&search, partition, at);
                 }
@@ -68,6 +67,19 @@ impl Engine {
             Effect::Session(feedback) => {
                 let at = known_at(feedback.ts);
                 self.count_session_feedback(&feedback, at);
+            }
+            Effect::Conversions(search) => {
+                let window = self.settings.conversion_window.unwrap_or_default();
+                let at = search.ts.plus(window.into());
+                let at = at.min(watermark.max(search.ts));
+                let response = UserResponse {
+                    conversions: search.number,
+                    values: &search.values,
+                    ..UserResponse::default()
+                };
+                self.score(&response, UserMeasure::is_of_conversions);
+                let series = &search.segment.series;
+                self.totals.scores.record(at, series, &self.scratch.scores);
             }
             Effect::Exceeded(limit) => {
                 let limit = match limit {
@@ -93,7 +105,8 @@ impl Engine {
         let Finished { parts, summary } = search;
         let segment = &*parts.segment;
         let response = summary.response(parts.served.results(), &settings.click_weights);
-        self.record_user_measures(segment, &response, at, |_| true);
+        self.score(&response, |_| true);
+        self.record(segment, at);
         if let Some(bucket) = parts.trial.as_ref().and_then(|it| it.bucket) {
             self.totals.units.add_scores(bucket, &self.scratch.scores);
         }
@@ -128,18 +141,13 @@ impl Engine {
     /// Records feedback on a whole session.
     fn count_session_feedback(&mut self, feedback: &SessionFeedback, at: EventTime) {
         let response = feedback.summary.response(0, &[]);
-        self.record_user_measures(&feedback.segment, &response, at, UserMeasure::is_opinion);
+        self.score(&response, UserMeasure::is_opinion);
+        self.record(&feedback.segment, at);
         self.count_joined(feedback.action, feedback.segment.variant, 1);
     }
 
-    /// Records the scores of the user measures for which `is_included` returns true.
-    fn record_user_measures(
-        &mut self,
-        segment: &Segment,
-        response: &UserResponse<'_>,
-        at: EventTime,
-        is_included: impl Fn(&UserMeasure) -> bool,
-    ) {
+    /// Computes the scores of the user measures for which `is_included` returns true.
+    fn score(&mut self, response: &UserResponse<'_>, is_included: impl Fn(&UserMeasure) -> bool) {
         let scores = &mut self.scratch.scores;
         scores.clear();
         for &index in &self.user_measures {
@@ -150,7 +158,20 @@ impl Engine {
                 scores.push((column_of(index), Nano::from_f64(score)));
             }
         }
-        self.totals.scores.record(at, &segment.series, scores);
+    }
+
+    /// Records the scores that are computed, except those that wait for conversions.
+    fn record(&mut self, segment: &Segment, at: EventTime) {
+        let scores = &self.scratch.scores;
+        let recorded = &mut self.totals.scores;
+        if self.waiting_columns.is_empty() {
+            recorded.record(at, &segment.series, scores);
+            return;
+        }
+        let is_known = |(column, _): &&(usize, Nano)| !self.waiting_columns.contains(column);
+        let known: SmallVec<[(usize, Nano); 32]> =
+            scores.iter().filter(is_known).copied().collect();
+        recorded.record(at, &segment.series, &known);
     }
 
     /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,

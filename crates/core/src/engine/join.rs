@@ -20,6 +20,7 @@
 
 mod by_id;
 mod closing;
+mod conversions;
 mod effect;
 mod feedback;
 mod pool;
@@ -39,6 +40,8 @@ use crate::time::{EventTime, Millis};
 
 use closing::Closing;
 pub use closing::Work;
+use conversions::Waiting;
+pub use conversions::{Conversions, Pending as PendingConversions};
 pub use effect::{Effect, Exceeded, Finished, SessionFeedback};
 pub use feedback::Reaction;
 use feedback::{Added, Facts, Feedback, Repeats};
@@ -84,6 +87,8 @@ pub struct Join {
     sessions: Sessions,
     /// Number of feedback records on whole sessions.
     opinions: usize,
+    /// Searches that wait for conversions; `None` if conversions have no window of their own.
+    conversions: Option<Box<Waiting>>,
     buckets: BTreeMap<Second, Bucket>,
     closed: BTreeMap<Second, ClosedSecond>,
     closing: Option<Closing>,
@@ -105,6 +110,7 @@ impl Join {
             feedback: Feedback::default(),
             sessions: Sessions::default(),
             opinions: 0,
+            conversions: None,
             buckets: BTreeMap::new(),
             closed: BTreeMap::new(),
             closing: None,
@@ -112,6 +118,22 @@ impl Join {
             is_settled: true,
             bytes: 0,
         }
+    }
+
+    /// Keeps searches for conversions within `window`, from those of a saved state on.
+    pub fn wait_for_conversions(&mut self, window: Millis, pending: PendingConversions) {
+        let limit = self.limits.feedback_per_search;
+        self.conversions = Some(Box::new(Waiting::new(window, limit, pending)));
+    }
+
+    /// Returns the searches that wait for conversions.
+    pub fn waiting_for_conversions(&self) -> Option<&PendingConversions> {
+        self.conversions.as_ref().map(|it| it.pending())
+    }
+
+    /// Bytes of the searches that wait for conversions.
+    pub fn conversion_bytes(&self) -> usize {
+        self.conversions.as_ref().map_or(0, |it| it.bytes())
     }
 
     /// Returns the first second that is not completely closed; `None` if no second is closed yet.
@@ -154,7 +176,11 @@ impl Join {
 
     /// Approximate bytes held.
     pub fn bytes(&self) -> usize {
-        self.searches.bytes() + self.feedback.bytes() + self.sessions.bytes() + self.bytes
+        self.searches.bytes()
+            + self.feedback.bytes()
+            + self.sessions.bytes()
+            + self.bytes
+            + self.conversion_bytes()
     }
 
     /// Approximate bytes of the closed searches.
@@ -177,7 +203,7 @@ impl Join {
         let window = self.window;
         let (taken, beyond) = self
             .feedback
-            .take_waiting(place.id(), |ts| belongs(ts, place.ts, window));
+            .take_waiting(place.id(), |ts, _| belongs(ts, place.ts, window));
         let mut oldest = Oldest::default();
         for facts in taken {
             self.add_interaction(session, place.ts, &facts, None, effects);
@@ -329,9 +355,14 @@ impl Join {
             // A late search is counted as late alone.
             self.enter_session(number, session, Reading::Again, effects)
         };
-        let (waiting, beyond) = self
-            .feedback
-            .take_waiting(place.id(), |ts| belongs(ts, place.ts, window));
+        // A conversion is joined when its own second is closed.
+        let (has_conversions, frontier) = (self.conversions.is_some(), self.frontier);
+        let stays = |ts: EventTime, is_conversion: bool| {
+            has_conversions && is_conversion && Second::of(ts) >= frontier
+        };
+        let (waiting, beyond) = self.feedback.take_waiting(place.id(), |ts, is_conversion| {
+            belongs(ts, place.ts, window) && !stays(ts, is_conversion)
+        });
         let mut late = 0;
         for facts in waiting {
             self.add_interaction(session, place.ts, &facts, None, effects);
@@ -382,6 +413,15 @@ impl Join {
                     variant,
                     number: 1,
                 });
+            }
+            return;
+        }
+        if let Some(conversions) = &self.conversions
+            && !self.is_closed(facts.ts)
+            && conversions.is_meant(id, &facts)
+        {
+            if fresh || !conversions.has_counted(id, &facts) {
+                self.wait(id, facts, at, effects);
             }
             return;
         }

@@ -77,8 +77,28 @@ impl Engine {
         self.windows_at = Some((progress, wall));
         self.retire_idle_variants(progress, wall);
         self.end_lost_sessions(progress.watermark);
+        self.drop_parked(progress);
         self.totals.advance_to(progress);
         self.counted = self.totals.bytes();
+    }
+
+    /// Drops searches that wait for conversions in partitions that this engine does not have, when their time
+    /// has passed.
+    fn drop_parked(&mut self, progress: Progress) {
+        let (Some(watermark), Some(window)) = (progress.watermark, self.settings.conversion_window)
+        else {
+            return;
+        };
+        let end = watermark.minus(window.into()).minus(self.feedback_window);
+        let mut lost = 0;
+        self.parked.retain(|_, pending| {
+            lost += pending.drop_before(end);
+            !pending.is_empty()
+        });
+        if lost > 0 {
+            let lost = i128::try_from(lost).unwrap_or(0);
+            self.count(&family::CONVERSIONS_NOT_COUNTED, [], lost);
+        }
     }
 
     /// Retires variants that are idle, and applies the retirements of all workers.
@@ -157,6 +177,7 @@ impl Engine {
             }
             self.joined = self.joined + partition.join.bytes() - before;
         }
+        self.limit_conversions(limit);
         let mut work = Work::AFTER_RECORD;
         while self.joined > limit && !work.is_done() {
             work.spend(1);
@@ -172,6 +193,38 @@ impl Engine {
             let early = oldest.and_then(|partition| partition.join.close_oldest());
             let Some(early) = early else { return };
             self.count(&family::FINALISED_EARLY, [], early);
+        }
+    }
+
+    /// Bytes of the searches that wait for conversions.
+    pub fn conversion_bytes(&self) -> u64 {
+        let joins = self.partitions.iter().map(|it| it.join.conversion_bytes());
+        u64::try_from(joins.sum::<usize>()).unwrap_or(u64::MAX)
+    }
+
+    /// Counts the conversions of the oldest searches early while all that wait take more than half of the
+    /// memory.
+    fn limit_conversions(&mut self, limit: usize) {
+        let bytes = |partitions: &[Partition]| -> usize {
+            let joins = partitions.iter().map(|it| it.join.conversion_bytes());
+            joins.sum()
+        };
+        while self.joined > limit && bytes(&self.partitions) > limit / 2 {
+            let of_most = |partition: &&mut Partition| partition.join.conversion_bytes();
+            let Some(partition) = self.partitions.iter_mut().max_by_key(of_most) else {
+                return;
+            };
+            let before = partition.join.bytes();
+            let effects = &mut self.scratch.effects;
+            let early = partition.join.close_oldest_conversions(effects);
+            self.joined = self.joined + partition.join.bytes() - before;
+            let (number, watermark) = (partition.number, partition.watermark);
+            self.count_effects(number, watermark);
+            self.count(
+                &family::FINALISED_EARLY,
+                [],
+                i128::try_from(early).unwrap_or(0),
+            );
         }
     }
 

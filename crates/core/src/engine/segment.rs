@@ -48,6 +48,12 @@ impl Segment {
         self.series.get(..end).unwrap_or_default()
     }
 
+    /// Returns true for the searches of users whose behaviour is counted.
+    pub fn is_of_users(&self) -> bool {
+        // No user sees the results of a synthetic search.
+        self.is_eligible && !self.is_synthetic
+    }
+
     /// Series that are monitored for regressions.
     pub fn watched(&self) -> &[Series] {
         self.series.get(..self.watched).unwrap_or_default()

@@ -22,6 +22,8 @@ use crate::ranking::Rules;
 pub struct Settings {
     /// Topics of the events.
     pub topics: Topics,
+    /// Time after a search in which its conversions are counted, if it is longer than the feedback window.
+    pub conversion_window: Option<Duration>,
     /// Measures computed for every search, in the order of exposition, without duplicates.
     pub measures: Vec<Measure>,
     /// Names of the labels that break every score down. A label is taken from the gold query, else

@@ -5,12 +5,17 @@
 //! both continue their counts, new names start empty, and removed names are dropped.
 //!
 //! A [`State`] contains no partitions. Their positions are [`CommitPoint`](super::CommitPoint)s;
-//! pending events are read again from the log.
+//! pending events are read again from the log, except for searches that only wait for conversions.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::engine::events::EventCounts;
+use crate::engine::family;
+use crate::engine::join::PendingConversions;
+use crate::engine::registry::Dimension;
 use crate::engine::remap::{IdRemap, Names};
 use crate::engine::totals::Totals;
 use crate::engine::window::Progress;
@@ -24,6 +29,8 @@ pub struct State {
     /// Progress to which the windows were last advanced, and the wall time of that step.
     windows_at: Option<(Progress, WallTime)>,
     totals: Totals,
+    /// Searches that wait for conversions, by partition.
+    conversions: BTreeMap<i32, PendingConversions>,
 }
 
 impl State {
@@ -66,9 +73,22 @@ impl Engine {
             wall: self.wall,
             windows_at: self.windows_at,
             totals: self.totals.flushed(),
+            conversions: self.conversions(),
             // Must be last: the registry now contains every number above.
             names: Names::new(&self.settings, self.names.shared()),
         }
+    }
+
+    /// Searches that wait for conversions, by partition.
+    fn conversions(&self) -> BTreeMap<i32, PendingConversions> {
+        let mut all = self.parked.clone();
+        for partition in &self.partitions {
+            let pending = partition.join.waiting_for_conversions();
+            if let Some(pending) = pending.filter(|it| !it.is_empty()) {
+                all.insert(self.parking_place(partition.number), pending.clone());
+            }
+        }
+        all
     }
 
     /// Adds the totals that an earlier process saved.
@@ -76,6 +96,14 @@ impl Engine {
         let ids = IdRemap::new(&saved.names, &self.settings, self.names.shared());
         self.totals.merge(&saved.totals.remap(&ids));
         self.totals.evidence.drop_other_gold_sets();
+        if self.settings.conversion_window.is_some() {
+            for (place, pending) in &saved.conversions {
+                let label = |label| ids.label(Dimension::Variant, label);
+                let series = |series| ids.series(family::SCORE.table()?, series);
+                let pending = pending.renumbered(label, series);
+                self.parked.entry(*place).or_default().merge(&pending);
+            }
+        }
         let both = self.windows_at.into_iter().chain(saved.windows_at);
         self.windows_at = both.max_by_key(|(_, wall)| *wall);
     }

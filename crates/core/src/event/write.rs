@@ -7,7 +7,7 @@ use serde::ser::{Error, Serialize, SerializeMap, Serializer};
 
 use super::text::{Attributes, Id, Text, Value};
 use super::{
-    Action, Cost, Edge, Experiment, Feedback, Hit, HitDetails, Score, Search, Stage, Usage,
+    Action, Amount, Cost, Edge, Experiment, Feedback, Hit, HitDetails, Score, Search, Stage, Usage,
 };
 use crate::time::EventTime;
 
@@ -156,9 +156,16 @@ impl Serialize for Feedback<'_> {
             }
             Action::Judgment { grade } => grade.write("value", &mut object)?,
             Action::Custom => object.serialize_entry("name", CUSTOM)?,
+            Action::Conversion {
+                amount: Some(Amount { value, currency }),
+            } => {
+                value.write("amount", &mut object)?;
+                let code = std::str::from_utf8(currency).map_err(Error::custom)?;
+                object.serialize_entry("currency", code)?;
+            }
             Action::Impression
             | Action::Click
-            | Action::Conversion
+            | Action::Conversion { amount: None }
             | Action::Reformulation
             | Action::Comment => {}
         }

@@ -6,7 +6,8 @@ use super::arguments::Arguments;
 use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault};
 use super::grammar::{Canonical, MeasureError};
 use super::parameter::{
-    Absent, Cutoff, Denominator, Fraction, Gain, Gains, Ideal, Number, Rounding, Weighting, When,
+    Absent, Currency, Cutoff, Denominator, Fraction, Gain, Gains, Ideal, Number, Rounding,
+    Weighting, When,
 };
 use super::user::{REFORMULATION, SATISFYING_DWELL};
 use crate::gold::Grade;
@@ -490,4 +491,18 @@ pub(super) const WITHIN: Field<u32> = parameter(
         Ok(within.unwrap_or(REFORMULATION))
     },
     |within, canonical, parameters| write_unless(&REFORMULATION, within, canonical, parameters),
+);
+
+/// Currency of amounts. It is always printed, because the score has its unit.
+pub(super) const CURRENCY: Field<Currency> = parameter(
+    &[Parameter {
+        name: "currency",
+        values: "a code of three capital letters",
+        default: ParameterDefault::Value("USD"),
+    }],
+    |arguments, parameters| {
+        let currency = arguments.value(&parameters[0], |value| Currency::new(value.as_bytes()))?;
+        Ok(currency.unwrap_or(Currency::USD))
+    },
+    |currency, canonical, parameters| canonical.parameter(parameters[0].name, Some(currency)),
 );

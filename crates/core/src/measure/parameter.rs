@@ -76,6 +76,29 @@ impl fmt::Display for Fraction {
     }
 }
 
+/// Code of a currency (ISO 4217): three capital letters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Currency([u8; 3]);
+
+impl Currency {
+    /// Default currency.
+    pub const USD: Self = Self(*b"USD");
+
+    /// Returns a code; `None` if it is not of three capital letters.
+    pub fn new(code: &[u8]) -> Option<Self> {
+        let code: [u8; 3] = code.try_into().ok()?;
+        code.iter()
+            .all(u8::is_ascii_uppercase)
+            .then_some(Self(code))
+    }
+}
+
+impl fmt::Display for Currency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(std::str::from_utf8(&self.0).unwrap_or_default())
+    }
+}
+
 /// Denominator of `P@k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Denominator {

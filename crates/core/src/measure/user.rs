@@ -4,12 +4,14 @@
 //! know nothing of judgements or of single feedback events: the join aggregates those in a
 //! [`UserResponse`].
 
+use serde::{Deserialize, Serialize};
+
 use super::catalogue::Measure;
 use super::descriptor::Source;
 use super::family::measures;
-use super::field::{AT_OPTIONAL_K, DWELL, WITHIN};
-use super::parameter::Cutoff;
-use crate::number::{indicator, real_length};
+use super::field::{AT_OPTIONAL_K, CURRENCY, DWELL, WITHIN};
+use super::parameter::{Currency, Cutoff};
+use crate::number::{indicator, real, real_length};
 
 /// User response to one search, up to its finalisation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,6 +22,8 @@ pub struct UserResponse<'a> {
     pub clicks: &'a [Click],
     /// Number of conversions: purchases, downloads and similar actions.
     pub conversions: u32,
+    /// Values of the conversions, one for each currency.
+    pub values: &'a [Worth],
     /// Number of positive thumbs.
     pub thumbs_up: u32,
     /// Number of negative thumbs.
@@ -42,6 +46,15 @@ pub struct Click {
     pub after: f64,
     /// Lower bound of the dwell time in seconds; `None` if unknown.
     pub dwell: Option<f64>,
+}
+
+/// Value of conversions in one currency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Worth {
+    /// Currency.
+    pub currency: Currency,
+    /// Value in units of 10⁻⁹ of the currency.
+    pub nanos: u64,
 }
 
 /// Rating, independent of its scale.
@@ -231,6 +244,16 @@ measures! {
         : UNIT, Up, Source::Rankgauge, "1 if there was a conversion"
         => Some(indicator(response.conversions > 0));
 
+    /// In units of the currency. Amounts in other currencies do not count. 0 without a conversion.
+    "ConversionValue" [] ConversionValue { currency: Currency = CURRENCY }
+        : NON_NEGATIVE, Up, Source::Rankgauge, "Value of the conversions in the currency"
+        => {
+            let values = response.values.iter();
+            let in_currency = values.filter(|it| it.currency == *currency);
+            let nanos: u64 = in_currency.map(|it| it.nanos).fold(0, u64::saturating_add);
+            Some(real(nanos) / 1e9)
+        };
+
     "Reformulated" ["reformulation"] Reformulated { within: u32 = WITHIN }
         : UNIT, Down, Source::Paper("Radlinski, Kurup and Joachims 2008"),
         "1 if another query follows in the session soon after the search"
@@ -280,6 +303,11 @@ impl UserMeasure {
     /// can also apply to a whole session.
     pub fn is_opinion(&self) -> bool {
         matches!(self, Self::ThumbsUp | Self::Satisfied | Self::Rating)
+    }
+
+    /// Returns true if the measure is about conversions, which can have a feedback window of their own.
+    pub fn is_of_conversions(&self) -> bool {
+        matches!(self, Self::Converted | Self::ConversionValue { .. })
     }
 
     /// Returns true if the measure compares the queries of a session with each other.

@@ -13,7 +13,7 @@ mod written;
 
 use rankgauge_core::decode::native::{feedback, search};
 use rankgauge_core::event::Reason;
-use rankgauge_core::event::{Action, Attributes, Feedback, Search, Value};
+use rankgauge_core::event::{Action, Amount, Attributes, Feedback, Search, Value};
 use rankgauge_core::event::{Limits, Rejection};
 use rankgauge_core::time::EventTime;
 
@@ -324,7 +324,27 @@ fn every_type_of_feedback_is_read() {
             r#""dwell_ms": 30000.5"#,
             Action::Dwell { dwell_ms: 30_000.5 },
         ),
-        ("conversion", "", Action::Conversion),
+        ("conversion", "", Action::Conversion { amount: None }),
+        (
+            "conversion",
+            r#""amount": 12.5"#,
+            Action::Conversion {
+                amount: Some(Amount {
+                    value: 12.5,
+                    currency: *b"USD",
+                }),
+            },
+        ),
+        (
+            "conversion",
+            r#""amount": 3, "currency": "KRW""#,
+            Action::Conversion {
+                amount: Some(Amount {
+                    value: 3.0,
+                    currency: *b"KRW",
+                }),
+            },
+        ),
         ("thumbs", r#""value": true"#, Action::Thumbs { up: true }),
         ("thumbs", r#""value": false"#, Action::Thumbs { up: false }),
         ("thumbs", r#""value": 1"#, Action::Thumbs { up: true }),

@@ -7,6 +7,7 @@
 mod brute_force;
 mod cardinality;
 mod conservation;
+mod conversions;
 mod correlation;
 mod cost;
 mod determinism;
@@ -88,6 +89,7 @@ fn settings() -> Settings {
                     Rating SessionSuccess";
     Settings {
         topics: Topics::default(),
+        conversion_window: None,
         measures: Measure::parse_list(measures).expect("known measures"),
         slices: vec!["query_type".into(), "device".into()],
         judging: Rules::default(),

@@ -38,6 +38,7 @@ const CTR: usize = 2;
 
 fn settings() -> Settings {
     Settings {
+        conversion_window: None,
         topics: Topics::default(),
         measures: Measure::parse_list("P@1 RR CTR ZeroResult").expect("known measures"),
         slices: vec!["query_type".into(), EXPERIMENT.into()],

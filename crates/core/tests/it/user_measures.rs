@@ -26,6 +26,7 @@ const SHOWN: UserResponse<'_> = UserResponse {
     results: 3,
     clicks: &[],
     conversions: 0,
+    values: &[],
     thumbs_up: 0,
     thumbs_down: 0,
     ratings: &[],

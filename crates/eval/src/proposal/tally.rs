@@ -423,7 +423,7 @@ fn user_action(event: &Feedback<'_>) -> Option<UserAction> {
         Action::Dwell { dwell_ms } if dwell_ms >= MIN_SATISFIED_DWELL_MS => {
             Some(UserAction::Satisfied(result_ref))
         }
-        Action::Conversion => Some(UserAction::Converted(result_ref)),
+        Action::Conversion { .. } => Some(UserAction::Converted(result_ref)),
         Action::Thumbs { up } => Some(UserAction::Rated(result_ref, f64::from(u8::from(up)))),
         Action::Rating { value, min, max } if max > min => {
             let rating = (value - min) / (max - min);

@@ -477,6 +477,8 @@ impl Plan {
             },
             max,
             dwell_ms: it.number(F::DwellMs as usize)?,
+            amount: it.number(F::Amount as usize)?,
+            currency: it.text(F::Currency as usize)?,
             name: Some(it.text(F::Name as usize)?.unwrap_or(name)),
             ..FeedbackWire::default()
         })

@@ -74,6 +74,8 @@ fields! {
     Min = "min",
     Max = "max",
     DwellMs = "dwell_ms",
+    Amount = "amount",
+    Currency = "currency",
     Name = "name",
 }
 

@@ -230,6 +230,8 @@ fn read_feedback<'a>(reader: &mut Reader<'a>, feedback: &mut FeedbackWire<'a>) -
         "min" => min: optional(read_float),
         "max" => max: optional(read_float),
         "dwell_ms" => dwell_ms: optional(read_float),
+        "amount" => amount: optional(read_float),
+        "currency" => currency: optional(read_text),
         "name" => name: optional(read_text),
         "comment" => comment: optional(read_text),
         "client_id" => client_id: optional(read_id),

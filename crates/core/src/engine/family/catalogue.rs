@@ -553,6 +553,12 @@ families! {
         "Searches finalised before the end of their feedback window because the memory of a \
          worker (engine.memory) was used up.",
     ).recorded().exposed_at_zero();
+    CONVERSIONS_NOT_COUNTED = counter(
+        "conversions_not_counted_total",
+        &[],
+        "Searches without a score of conversions (engine.feedback_windows), because their partition went to \
+         another process before the end of the window.",
+    ).recorded();
     SESSION_LIMIT_EXCEEDED = counter(
         "session_limit_exceeded_total",
         &[],

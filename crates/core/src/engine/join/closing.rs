@@ -7,7 +7,8 @@
 
 use smallvec::SmallVec;
 
-use super::feedback::{Reaction, Record};
+use super::conversions::Joined;
+use super::feedback::{Facts, Reaction, Record};
 use super::pool::Number;
 use super::searches::Entry;
 use super::summary::{self, FeedbackSummary};
@@ -108,7 +109,7 @@ impl Join {
     pub fn close_some(&mut self, work: &mut Work, effects: &mut Vec<Effect>) -> bool {
         while !work.is_done() {
             let Some(mut closing) = self.closing.take().or_else(|| self.next_closing()) else {
-                self.is_settled = self.drop_expired(work);
+                self.is_settled = self.drop_expired(work) && self.close_conversions(work, effects);
                 return self.is_settled;
             };
             if self.close_step(&mut closing, work, effects) {
@@ -179,8 +180,8 @@ impl Join {
                 Stage::Waiting => match closing.bucket.waiting.get(done) {
                     Some(record) => {
                         work.spend(1);
-                        if self.feedback.expire(*record, closing.second) {
-                            effects.push(Effect::Orphaned(1));
+                        if let Some((id, facts)) = self.feedback.expire(*record, closing.second) {
+                            effects.push(self.expired(id, &facts));
                         }
                     }
                     None => closing.advance(Stage::Beyond),
@@ -221,10 +222,48 @@ impl Join {
         let summary = self.summary(number, entry, work);
         let ended = summary.ends_session().then(|| entry.session.some());
         let ended = ended.flatten().and_then(|it| self.sessions.id(it));
+        let (place, list) = (entry.place, entry.feedback);
         if let Some(parts) = self.searches.take_parts(number) {
+            if let Some(conversions) = &mut self.conversions
+                && parts.segment.is_of_users()
+            {
+                let records = self.feedback.of(list);
+                let converting =
+                    records.filter(|it| matches!(it.facts.reaction, Reaction::Conversion(_)));
+                let events = converting.map(|it| it.facts.event);
+                conversions.add(&place, &parts.segment, &summary, events);
+            }
             effects.push(Effect::Finished(Finished { parts, summary }));
         }
         ended
+    }
+
+    /// Effect of feedback whose search has not arrived: a search may wait for a conversion.
+    fn expired(&mut self, id: Id, facts: &Facts) -> Effect {
+        let conversions = self.conversions.as_mut();
+        match conversions.and_then(|it| it.join(id, facts)) {
+            None => Effect::Orphaned(1),
+            Some(Joined::Duplicate) => Effect::Duplicate,
+            Some(Joined::Counted(variant) | Joined::BeyondLimit(variant)) => Effect::Joined {
+                action: facts.action,
+                variant,
+                number: 1,
+            },
+        }
+    }
+
+    /// Returns searches whose time for conversions has passed. Returns true if none is left.
+    fn close_conversions(&mut self, work: &mut Work, effects: &mut Vec<Effect>) -> bool {
+        let frontier = self.frontier;
+        let conversions = self.conversions.as_mut();
+        conversions.is_none_or(|it| it.close_some(frontier, work, effects))
+    }
+
+    /// Returns the searches of the oldest minute that wait for conversions before their time has passed.
+    /// Returns their number.
+    pub fn close_oldest_conversions(&mut self, effects: &mut Vec<Effect>) -> usize {
+        let conversions = self.conversions.as_mut();
+        conversions.map_or(0, |it| it.close_oldest(effects))
     }
 
     fn summary(&self, number: Number, search: &Entry, work: &mut Work) -> FeedbackSummary {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{FeedbackSummary, Parts};
+use super::{Conversions, FeedbackSummary, Parts};
 use crate::engine::id::Id;
 use crate::engine::registry::Label;
 use crate::engine::segment::Segment;
@@ -48,6 +48,8 @@ pub enum Effect {
     SessionEnded(Id),
     /// The second of feedback on a whole session is closed.
     Session(SessionFeedback),
+    /// The time of a search for conversions has passed.
+    Conversions(Conversions),
     /// A record is not kept.
     Exceeded(Exceeded),
 }

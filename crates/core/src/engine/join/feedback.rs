@@ -8,9 +8,11 @@ use hashbrown::HashTable;
 use super::by_id::{ById, SLOT_BYTES};
 use super::pool::{Number, Pool};
 use super::{Reading, Second};
+use crate::engine::fixed::Nano;
 use crate::engine::id::Id;
-use crate::event::Action;
-use crate::measure::user::Rating;
+use crate::event::{Action, Amount};
+use crate::measure::Currency;
+use crate::measure::user::{Rating, Worth};
 use crate::time::EventTime;
 
 /// User action as far as the measures need it.
@@ -20,8 +22,8 @@ pub enum Reaction {
     Click,
     /// Time spent on a result, in milliseconds.
     Dwell(f64),
-    /// Conversion.
-    Conversion,
+    /// Conversion, with its value.
+    Conversion(Option<Worth>),
     /// Thumbs; true for thumbs up.
     Thumbs(bool),
     /// Rating.
@@ -40,7 +42,7 @@ impl Reaction {
         match action {
             Action::Click => Self::Click,
             Action::Dwell { dwell_ms } => Self::Dwell(dwell_ms),
-            Action::Conversion => Self::Conversion,
+            Action::Conversion { amount } => Self::Conversion(amount.and_then(worth)),
             Action::Thumbs { up } => Self::Thumbs(up),
             Action::Rating { value, min, max } => Self::Rating(Rating::new(value, min, max)),
             Action::Judgment { grade } => Self::Judgment(grade),
@@ -63,6 +65,24 @@ impl Reaction {
     fn is_interaction(self) -> bool {
         !matches!(self, Self::Dwell(_))
     }
+}
+
+/// Value of a conversion.
+fn worth(amount: Amount) -> Option<Worth> {
+    Some(Worth {
+        currency: Currency::new(&amount.currency)?,
+        nanos: u64::try_from(Nano::from_f64(amount.value).get()).ok()?,
+    })
+}
+
+/// Adds a value to those in other currencies.
+pub(super) fn add_worth(values: &mut Vec<Worth>, added: Worth) {
+    if let Some(known) = values.iter_mut().find(|it| it.currency == added.currency) {
+        known.nanos = known.nanos.saturating_add(added.nanos);
+        return;
+    }
+    values.push(added);
+    values.sort_unstable_by_key(|it| it.currency);
 }
 
 /// Result that a record refers to.
@@ -165,6 +185,13 @@ pub(super) struct Waiting {
     )]
     pub(super) beyond: Option<Box<BTreeMap<(Second, u8), Repeats>>>,
 }
+
+/// Position of a conversion in `Action::NAMES`.
+const CONVERSION: u8 = 3;
+const _: () = assert!(matches!(
+    Action::NAMES[CONVERSION as usize].as_bytes(),
+    b"conversion"
+));
 
 /// Length of a list from which on its records are in the table by event. Shorter lists are searched
 /// one by one.
@@ -384,11 +411,12 @@ impl Feedback {
     }
 
     /// Takes the records that wait for a search with this id, in the order of their addition, and
-    /// the numbers of those beyond the limit, as far as `belongs` accepts their times.
+    /// the numbers of those beyond the limit, as far as `belongs` accepts their times. It also states
+    /// whether an event is a conversion.
     pub(super) fn take_waiting(
         &mut self,
         id: Id,
-        belongs: impl Fn(EventTime) -> bool,
+        belongs: impl Fn(EventTime, bool) -> bool,
     ) -> (Vec<Facts>, Vec<(u8, Repeats)>) {
         let Some(number) = self.waiting_for(id) else {
             return (Vec::new(), Vec::new());
@@ -400,7 +428,8 @@ impl Feedback {
         let mut at = list.head;
         while let Some(record) = at.some().and_then(|it| self.records.get(it)) {
             let (this, next) = (at, record.next);
-            if belongs(record.facts.ts) {
+            let facts = &record.facts;
+            if belongs(facts.ts, facts.action == CONVERSION) {
                 taken.extend(self.remove(this, &mut list));
             }
             at = next;
@@ -410,31 +439,30 @@ impl Feedback {
         self.pending -= counted
             .filter(|it| it.reading != Reading::AlreadyCounted)
             .count();
-        let beyond = self.take_beyond(number, |second| belongs(EventTime(second.0 * 1_000)));
+        let beyond = self.take_beyond(number, |second, action| {
+            belongs(EventTime(second.0 * 1_000), action == CONVERSION)
+        });
         self.set_list(number, list);
         (taken, beyond)
     }
 
-    /// Removes a record whose second is closed, if it still waits. Returns true if it is thereby
-    /// counted as orphaned.
-    pub(super) fn expire(&mut self, number: Number, second: Second) -> bool {
-        let Some(record) = self.records.get(number) else {
-            return false;
-        };
+    /// Removes a record whose second is closed, if it still waits. Returns it with the id of its search if
+    /// it is thereby counted.
+    pub(super) fn expire(&mut self, number: Number, second: Second) -> Option<(Id, Facts)> {
+        let record = self.records.get(number)?;
         let Owner::Waiting(owner) = record.owner else {
-            return false;
+            return None;
         };
         if Second::of(record.facts.ts) > second {
-            return false;
+            return None;
         }
-        let Some(mut list) = self.waiting.get(owner).map(|it| it.list) else {
-            return false;
-        };
+        let waiting = self.waiting.get(owner)?;
+        let (id, mut list) = (waiting.id, waiting.list);
         let facts = self.remove(number, &mut list);
         self.set_list(owner, list);
-        let is_pending = facts.is_some_and(|it| it.reading != Reading::AlreadyCounted);
-        self.pending -= usize::from(is_pending);
-        is_pending
+        let facts = facts.filter(|it| it.reading != Reading::AlreadyCounted)?;
+        self.pending -= 1;
+        Some((id, facts))
     }
 
     /// Removes the events beyond the limit whose second is closed. Returns their number.
@@ -442,7 +470,7 @@ impl Feedback {
         let Some(number) = self.waiting_for(id) else {
             return 0;
         };
-        let beyond = self.take_beyond(number, |it| it <= second);
+        let beyond = self.take_beyond(number, |it, _| it <= second);
         if let Some(list) = self.waiting.get(number).map(|it| it.list) {
             self.set_list(number, list);
         }
@@ -452,13 +480,13 @@ impl Feedback {
     fn take_beyond(
         &mut self,
         number: Number,
-        is_taken: impl Fn(Second) -> bool,
+        is_taken: impl Fn(Second, u8) -> bool,
     ) -> Vec<(u8, Repeats)> {
         let waiting = self.waiting.get_mut(number);
         let Some(beyond) = waiting.and_then(|it| it.beyond.as_mut()) else {
             return Vec::new();
         };
-        let taken = beyond.extract_if(.., |(second, _), _| is_taken(*second));
+        let taken = beyond.extract_if(.., |(second, action), _| is_taken(*second, *action));
         let taken: Vec<_> = taken
             .map(|((_, action), repeats)| (action, repeats))
             .collect();

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::feedback::{Reaction, Record, Target};
-use crate::measure::user::{Click, Rating, SessionContext, UserResponse};
+use super::feedback::{Reaction, Record, Target, add_worth};
+use crate::measure::user::{Click, Rating, SessionContext, UserResponse, Worth};
 use crate::time::{EventTime, Millis};
 
 /// Summary of the user feedback on one search. A [`UserResponse`] borrows from it.
@@ -14,7 +14,8 @@ pub struct FeedbackSummary {
     clicks: Vec<Click>,
     ratings: Vec<Rating>,
     thumbs: [u32; 2],
-    conversions: u32,
+    pub(super) conversions: u32,
+    pub(super) values: Vec<Worth>,
     session: Option<SessionContext>,
     /// Number of clicks on results that were not served.
     pub unserved_clicks: u64,
@@ -30,6 +31,7 @@ impl FeedbackSummary {
             results,
             clicks: &self.clicks,
             conversions: self.conversions,
+            values: &self.values,
             thumbs_up: self.thumbs[1],
             thumbs_down: self.thumbs[0],
             ratings: &self.ratings,
@@ -79,7 +81,12 @@ impl FeedbackSummary {
                     Target::Result(index) => clicks.push((record.facts.ts.max(searched), index)),
                     Target::NotStated | Target::NotServed => summary.unserved_clicks += 1,
                 },
-                Reaction::Conversion => summary.conversions += 1,
+                Reaction::Conversion(worth) => {
+                    summary.conversions += 1;
+                    if let Some(worth) = worth {
+                        add_worth(&mut summary.values, worth);
+                    }
+                }
                 Reaction::Thumbs(_) | Reaction::Rating(_) => {
                     summary.add_explicit(record.facts.reaction);
                 }

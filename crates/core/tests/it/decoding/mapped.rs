@@ -317,7 +317,7 @@ fn a_record_can_hold_a_list_of_events() {
     assert_eq!(ignored, 1);
     let expected = [
         "Some(\"s1\") 1763337600000 Click Some(\"a\") None",
-        "Some(\"s1\") 1763337601000 Conversion Some(\"c\") None",
+        "Some(\"s1\") 1763337601000 Conversion { amount: None } Some(\"c\") None",
         "missing_field: /events/3: a click needs `object_id` or `position` (object_id is mapped to \
          /ids/0)",
     ];

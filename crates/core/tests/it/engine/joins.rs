@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::position::{FeedbackTopic, Join, Topics};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
@@ -30,7 +31,7 @@ const SHARED_ALL: Topics = Topics {
 };
 
 /// Number of partitions of each topic.
-const PARTITIONS: [i32; 2] = [3, 5];
+pub(super) const PARTITIONS: [i32; 2] = [3, 5];
 
 /// Records of a topic partition, by kind of the topic.
 type Log = BTreeMap<(Kind, i32), Vec<String>>;
@@ -141,10 +142,32 @@ fn partition(topics: Topics, record: &Record) -> i32 {
     }
 }
 
-/// Snapshot after all records, read by one engine up to `cut`, and then by another one.
+/// Snapshot after all records, read by one engine up to `cut`, and then by another one that adds its
+/// counters to those of the first.
 fn run(topics: Topics, records: &[Record], cut: Option<(usize, &[u8])>) -> (World, Snapshot) {
-    let mut settings = settings();
-    settings.topics = topics;
+    let settings = Settings {
+        topics,
+        ..settings()
+    };
+    run_of(settings, records, cut, false)
+}
+
+/// The same with a second engine that continues from the saved state of the first one.
+pub(super) fn run_saved(
+    settings: Settings,
+    records: &[Record],
+    cut: Option<(usize, &[u8])>,
+) -> (World, Snapshot) {
+    run_of(settings, records, cut, true)
+}
+
+fn run_of(
+    settings: Settings,
+    records: &[Record],
+    cut: Option<(usize, &[u8])>,
+    is_saved: bool,
+) -> (World, Snapshot) {
+    let topics = settings.topics;
     let world = World::new(settings);
     let mut reader = Reader::new(&world);
     reader.assign(&[]);
@@ -159,8 +182,13 @@ fn run(topics: Topics, records: &[Record], cut: Option<(usize, &[u8])>) -> (Worl
             let mut left = reader.engine.snapshot();
             left.pending = [0; 2];
             left.partitions.clear();
-            before = Some(left);
+            let state = reader.engine.state();
             reader = Reader::new(&world);
+            if is_saved {
+                reader.engine.restore(&state);
+            } else {
+                before = Some(left);
+            }
             reader.assign(&points);
             tick(&mut reader.engine, START + record.arrival);
             reader.catch_up(&log, &points, choices);
@@ -237,7 +265,7 @@ proptest! {
     }
 }
 
-const DRAFT: Draft = Draft {
+pub(super) const DRAFT: Draft = Draft {
     query: 0,
     results: [0, 1, 6],
     served: 3,

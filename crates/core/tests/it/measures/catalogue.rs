@@ -36,7 +36,22 @@ fn cutoff(descriptor: &Descriptor) -> &'static str {
 
 /// Canonical spelling of a measure.
 pub(super) fn example(descriptor: &Descriptor) -> String {
-    spelled(descriptor, descriptor.name, "", cutoff(descriptor))
+    spelled(
+        descriptor,
+        descriptor.name,
+        unit(descriptor),
+        cutoff(descriptor),
+    )
+}
+
+/// Parameter that every spelling states, because the score has its unit.
+fn unit(descriptor: &Descriptor) -> &'static str {
+    let mut parameters = descriptor.parameters();
+    if parameters.any(|it| it.name == "currency") {
+        "currency=USD"
+    } else {
+        ""
+    }
 }
 
 #[track_caller]
@@ -83,7 +98,7 @@ fn names_and_aliases_are_accepted_in_any_case() {
             let canonical = spelled(
                 descriptor,
                 descriptor.name,
-                "",
+                unit(descriptor),
                 number.unwrap_or(cutoff(descriptor)),
             );
             for name in [name.to_lowercase(), name.to_uppercase(), name] {

@@ -175,7 +175,9 @@ impl Served {
         match feedback.action {
             Action::Click => actions.clicks = actions.clicks.saturating_add(1),
             Action::Dwell { dwell_ms } => actions.dwell_ms += narrow(dwell_ms),
-            Action::Conversion => actions.conversions = actions.conversions.saturating_add(1),
+            Action::Conversion { .. } => {
+                actions.conversions = actions.conversions.saturating_add(1);
+            }
             _ => return None,
         }
         if feedback.action != Action::Click || stored.grade.is_some() {
