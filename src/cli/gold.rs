@@ -13,6 +13,7 @@ pub(super) mod output;
 mod propose;
 mod sample;
 mod stats;
+mod suggest_aliases;
 mod validate;
 
 use clap::Subcommand;
@@ -38,6 +39,8 @@ pub(super) enum GoldCommand {
     Propose(propose::Propose),
     /// Grade documents from the clicks of users, and check the grades.
     FromClicks(from_clicks::FromClicks),
+    /// List frequent queries that seem to be rewordings of a gold query: candidates for its aliases.
+    SuggestAliases(suggest_aliases::SuggestAliases),
     /// Add the grades of a filled annotation sheet to a gold set.
     Adopt(adopt::Adopt),
     /// Draw a sample of the judgements for a further annotator, or compute the error rate from the
@@ -56,6 +59,7 @@ pub(super) fn run(command: &GoldCommand) -> Result<(), Failure> {
         GoldCommand::Diff(arguments) => diff::run(arguments),
         GoldCommand::Propose(arguments) => propose::run(arguments),
         GoldCommand::FromClicks(arguments) => from_clicks::run(arguments),
+        GoldCommand::SuggestAliases(arguments) => suggest_aliases::run(arguments),
         GoldCommand::Adopt(arguments) => adopt::run(arguments),
         GoldCommand::Sample(arguments) => sample::run(arguments),
     }

@@ -302,6 +302,13 @@ rankgauge gold from-clicks --search search.jsonl --feedback feedback.jsonl --out
 rankgauge gold from-clicks --config rankgauge.yaml --last 90d --human gold.json --output clicks.json",
     ),
     help(
+        "gold suggest-aliases",
+        "docs/gold.md",
+        "\
+# List frequent queries that seem to be rewordings of gold queries
+rankgauge gold suggest-aliases --gold gold.json --search search.jsonl --feedback feedback.jsonl",
+    ),
+    help(
         "gold adopt",
         "docs/gold.md",
         "\

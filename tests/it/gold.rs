@@ -4,6 +4,7 @@ mod commands;
 mod from_clicks;
 mod propose;
 mod sample;
+mod suggest_aliases;
 mod templates;
 
 use std::path::PathBuf;

@@ -8,6 +8,7 @@
 //! A search counts once, regardless of the number of clicks in it. Feedback comes first because
 //! then no search needs to be stored. Memory is bounded, and events beyond the limit are counted.
 
+pub mod aliases;
 mod selection;
 mod tally;
 

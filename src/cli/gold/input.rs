@@ -6,6 +6,7 @@ use anyhow::anyhow;
 use clap::Args;
 
 use crate::cli::failure::Failure;
+use crate::config::Config;
 use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
 
 /// Files of a gold set.
@@ -33,6 +34,29 @@ impl Input {
             format: self.from,
             ..Options::default()
         }
+    }
+
+    /// Loads the gold set at `paths`, or that of the configuration if there are none.
+    pub(super) fn set(&self, paths: &[PathBuf], config: &Config) -> Result<GoldSet, Failure> {
+        let (paths, options) = if paths.is_empty() {
+            let options = Options {
+                format: self.from.or(config.gold.options.format),
+                ..config.gold.options
+            };
+            (config.gold.paths.as_slice(), options)
+        } else {
+            let options = Options {
+                relevance_level: config.gold.options.relevance_level,
+                ..self.options()
+            };
+            (paths, options)
+        };
+        if paths.is_empty() {
+            return Err(Failure::Usage(anyhow!(
+                "no gold set: name one with --gold, or a configuration with gold.paths"
+            )));
+        }
+        gold::load(paths, &options).map_err(|error| Failure::Usage(error.into()))
     }
 
     /// Loads the gold set of all `files` together.

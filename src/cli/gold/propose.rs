@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
     if let Some(path) = &arguments.templates {
         return templates::run(arguments, &config, path);
     }
-    let gold = arguments.gold(&config)?;
+    let gold = arguments.input.set(&arguments.gold, &config)?;
     let mut invalid = Invalid::default();
     let proposals = arguments.proposals(&config, &gold, &mut invalid)?;
     if let (0, Some(first)) = (proposals.searches.read, &invalid.first) {

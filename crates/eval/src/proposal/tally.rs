@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{FeedbackFacts, MIN_SATISFIED_DWELL_MS, SearchFacts};
 use rankgauge_core::event::{Action, Feedback, Search};
-use rankgauge_core::gold::{GoldSet, Grade, QueryIndex, normalise};
+use rankgauge_core::gold::{GoldQuery, GoldSet, Grade, QueryIndex, normalise};
 use rankgauge_core::number::real_length;
 use rankgauge_core::ranking::JudgeBy;
 
@@ -105,6 +105,8 @@ impl QueryIdentity {
 pub struct Tally<'a> {
     pub(super) gold: &'a GoldSet,
     judge_by: JudgeBy,
+    /// True if judged documents of gold queries are counted as well.
+    counts_judged: bool,
     /// Remaining memory in bytes.
     memory_left: usize,
     pending_feedback: FxHashMap<u64, Vec<StoredFeedback>>,
@@ -122,6 +124,7 @@ impl<'a> Tally<'a> {
         Self {
             gold,
             judge_by,
+            counts_judged: false,
             memory_left: memory_limit,
             pending_feedback: FxHashMap::default(),
             read_searches: FxHashSet::default(),
@@ -130,6 +133,13 @@ impl<'a> Tally<'a> {
             searches: SearchFacts::default(),
             feedback: FeedbackFacts::default(),
         }
+    }
+
+    /// Counts judged documents of gold queries as well.
+    #[must_use]
+    pub fn with_judged(mut self) -> Self {
+        self.counts_judged = true;
+        self
     }
 
     /// Returns the outcomes of the searches and the feedback. Feedback whose search has not been
@@ -207,7 +217,7 @@ impl<'a> Tally<'a> {
             self.feedback.over_limit += u64::try_from(distinct).unwrap_or(u64::MAX);
             return;
         };
-        let gold = self.gold;
+        let (gold, counts_judged) = (self.gold, self.counts_judged);
         let Self {
             memory_left,
             queries,
@@ -270,9 +280,9 @@ impl<'a> Tally<'a> {
             }
         };
         for (at, document) in served.documents.iter().enumerate() {
-            let is_judged =
-                |query: &rankgauge_core::gold::GoldQuery| query.judgements.find(document).is_some();
-            if document.is_empty() || served.first(at) != at || gold_query.is_some_and(is_judged) {
+            let is_judged = |query: &GoldQuery| query.judgements.find(document).is_some();
+            let is_left_out = !counts_judged && gold_query.is_some_and(is_judged);
+            if document.is_empty() || served.first(at) != at || is_left_out {
                 continue;
             }
             let actions = actions.get(&at).copied().unwrap_or_default();

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 
@@ -12,9 +11,8 @@ use crate::cli::gold::input::Input;
 use crate::cli::gold::output::{self, Output};
 use crate::cli::output::OutputFormat;
 use crate::cli::settings::SettingsArguments;
-use crate::config::{Config, parse_duration};
+use crate::config::parse_duration;
 use rankgauge_core::gold::adoption::SheetRow;
-use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_eval::gold::write;
 
 #[derive(Debug, Args)]
@@ -74,31 +72,6 @@ pub(in crate::cli) struct Propose {
     pub(super) force: bool,
     #[command(flatten)]
     pub(super) output_format: OutputFormat,
-}
-
-impl Propose {
-    /// Loads the gold set of the command or of the configuration.
-    pub(super) fn gold(&self, config: &Config) -> Result<GoldSet, Failure> {
-        let (paths, options) = if self.gold.is_empty() {
-            let options = Options {
-                format: self.input.from.or(config.gold.options.format),
-                ..config.gold.options
-            };
-            (&config.gold.paths, options)
-        } else {
-            let options = Options {
-                relevance_level: config.gold.options.relevance_level,
-                ..self.input.options()
-            };
-            (&self.gold, options)
-        };
-        if paths.is_empty() {
-            return Err(Failure::Usage(anyhow!(
-                "no gold set: name one with --gold, or a configuration with gold.paths"
-            )));
-        }
-        gold::load(paths, &options).map_err(|error| Failure::Usage(error.into()))
-    }
 }
 
 /// File written by the command.

@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(
     let gold = if arguments.gold.is_empty() && config.gold.paths.is_empty() {
         GoldSet::empty()
     } else {
-        arguments.gold(config)?
+        arguments.input.set(&arguments.gold, config)?
     };
     let usage = |error: anyhow::Error| Failure::Usage(error);
     let templates = Template::parse_all(&path.display().to_string(), &read(path)?)
