@@ -332,6 +332,13 @@ rankgauge label draw --search search.jsonl --variant A --variant B --focus diffe
 rankgauge label draw --frame frame.tsv --measure P@5 --output draw.json --sheet sheet.csv",
     ),
     help(
+        "label serve",
+        "docs/no-gold-set.md",
+        "\
+# Label the rows of a sheet in the browser
+rankgauge label serve --draw draw.json --sheet sheet.csv",
+    ),
+    help(
         "label estimate",
         "docs/no-gold-set.md",
         "\

@@ -3,6 +3,7 @@
 mod draw;
 mod estimate;
 mod files;
+mod serve;
 
 use clap::Subcommand;
 
@@ -14,6 +15,9 @@ pub(super) enum LabelCommand {
     /// Draw pairs of query and document to label, so that the labels estimate the quality of all
     /// traffic.
     Draw(draw::DrawArguments),
+    /// Serve a page on the loopback that shows the rows of a sheet one after the other, and write the labels to
+    /// the sheet.
+    Serve(serve::ServeArguments),
     /// Estimate a measure and the difference of two variants from the labels of a sample.
     Estimate(estimate::EstimateArguments),
 }
@@ -22,6 +26,7 @@ pub(super) enum LabelCommand {
 pub(super) fn run(command: &LabelCommand) -> Result<(), Failure> {
     match command {
         LabelCommand::Draw(arguments) => draw::run(arguments),
+        LabelCommand::Serve(arguments) => serve::run(arguments),
         LabelCommand::Estimate(arguments) => estimate::run(arguments),
     }
 }

@@ -2,6 +2,7 @@
 
 mod commands;
 mod from_clicks;
+mod label_serve;
 mod propose;
 mod sample;
 mod suggest_aliases;

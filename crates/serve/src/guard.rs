@@ -5,16 +5,22 @@
 use std::net::{IpAddr, SocketAddr};
 
 use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
-use hyper::{StatusCode, http::uri::Authority};
+use hyper::http::uri::Authority;
 
-use crate::api::problem::ApiError;
+/// Request that is refused, with the reason. The status of the response is 403.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Refused(String);
 
 /// Rejects a request whose `Host` is neither `localhost` nor an address: an attacker may have
 /// pointed any other name at this machine (DNS rebinding).
 ///
 /// An address cannot be redirected. If the listener is bound to one address, `Host` has to be that
 /// address or a loopback address.
-pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), ApiError> {
+///
+/// # Errors
+/// The reason for which the request is refused.
+pub fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Refused> {
     let host = headers.get(HOST).and_then(authority);
     let is_allowed = host.as_ref().is_some_and(|authority| {
         let name = authority.host();
@@ -37,13 +43,16 @@ pub(super) fn host(headers: &HeaderMap, listening: SocketAddr) -> Result<(), Api
          site could have chosen any other name",
         listening.ip()
     );
-    Err(ApiError::new(StatusCode::FORBIDDEN, error))
+    Err(Refused(error))
 }
 
 /// Rejects a request that a browser sends on behalf of a page of another site. The checked headers
 /// are `Sec-Fetch-Site` and `Origin`; `scheme` is that of the listener. Other programs send neither of them; a browser sends at least
 /// one of them with every POST.
-pub(super) fn same_site(headers: &HeaderMap, scheme: &str) -> Result<(), ApiError> {
+///
+/// # Errors
+/// The reason for which the request is refused.
+pub fn same_site(headers: &HeaderMap, scheme: &str) -> Result<(), Refused> {
     let same_fetch = headers
         .get("sec-fetch-site")
         .is_none_or(|site| site == "same-origin" || site == "none");
@@ -58,7 +67,7 @@ pub(super) fn same_site(headers: &HeaderMap, scheme: &str) -> Result<(), ApiErro
         return Ok(());
     }
     let error = "pages of other sites cannot send commands; use a program such as curl";
-    Err(ApiError::new(StatusCode::FORBIDDEN, error))
+    Err(Refused(error.into()))
 }
 
 fn authority(value: &HeaderValue) -> Option<Authority> {

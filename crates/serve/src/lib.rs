@@ -26,7 +26,7 @@ pub mod clock;
 pub mod collect;
 mod endpoints;
 pub mod gateway;
-mod guard;
+pub mod guard;
 pub mod history;
 pub mod http;
 pub mod json;

@@ -52,6 +52,14 @@ pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failu
     Ok(())
 }
 
+/// Replaces a file at once: its content is the old or the new one at any time.
+pub(in crate::cli) fn replace(output: &Output) -> anyhow::Result<()> {
+    let file = prepare(output)?;
+    file.persist(&output.path)
+        .with_context(|| format!("{}: cannot be written", output.path.display()))?;
+    Ok(())
+}
+
 fn exists(path: &Path) -> anyhow::Error {
     anyhow!(
         "{}: the file exists already; name another, or overwrite it with --force",

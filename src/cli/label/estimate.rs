@@ -14,8 +14,8 @@ use rankgauge_eval::labelling::draw::Draw;
 use rankgauge_eval::labelling::html;
 use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::report::{Judge, Kind, LabelEstimate, LabelReport, report};
-use rankgauge_eval::labelling::sheet;
-use rankgauge_eval::text_layout::escape_controls;
+use rankgauge_eval::labelling::sheet::Sheet;
+use rankgauge_eval::text_layout::{count_of, escape_controls};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct EstimateArguments {
@@ -134,7 +134,9 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
     let draw = draw.map_err(|error| wrong(&arguments.draw, &error))?;
     let measure = draw.measure.parse::<LabelMeasure>();
     let measure = measure.map_err(|error| wrong(&arguments.draw, &error))?;
-    let labels = sheet::labels(&draw, &read(&arguments.sheet)?);
+    let sheet = Sheet::parse(&draw, &read(&arguments.sheet)?);
+    let sheet = sheet.map_err(|error| wrong(&arguments.sheet, &error))?;
+    let labels = sheet.labels(0);
     let labels = labels.map_err(|error| wrong(&arguments.sheet, &error))?;
     let judge = match &arguments.judge {
         None => None,
@@ -143,12 +145,13 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
             Some(judge.map_err(|error| wrong(path, &error))?)
         }
     };
-    let Some(report) = report(&draw, &measure, &labels, judge.as_ref()) else {
+    let Some(mut report) = report(&draw, &measure, &labels, judge.as_ref()) else {
         return Err(Failure::Usage(anyhow!(
             "{}: row 1 has no label; labels are filled in from the top",
             arguments.sheet.display()
         )));
     };
+    report.annotators = sheet.agreement(|grade| measure.gain(grade, draw.scale_max) >= 0.5);
     for condition in &arguments.require {
         if !report.estimates.iter().any(|it| condition.is_about(it)) {
             return Err(Failure::Usage(anyhow!(
@@ -233,6 +236,15 @@ fn text(report: &LabelReport) -> String {
             "judge {}: kappa {kappa}, error {} (corrected)",
             escape_controls(&judge.id),
             errors.join(", ")
+        ));
+    }
+    if let Some(both) = &report.annotators {
+        let kappa = both.kappa;
+        let kappa = kappa.map_or_else(|| "undefined".to_owned(), |it| format!("{it:.2}"));
+        page.line(format_args!(
+            "two annotators graded {}: {:.0} % equal, kappa {kappa}",
+            count_of(both.rows, "row", "rows"),
+            both.equal * 100.0
         ));
     }
     page.item("The intervals are about the sampled traffic, not about future traffic or errors of annotators.");

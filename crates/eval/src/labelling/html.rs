@@ -66,6 +66,13 @@ pub fn page(report: &LabelReport) -> String {
                         }
                     }
                 }
+                @if let Some(both) = &report.annotators {
+                    p {
+                        "Two annotators graded " (both.rows) " rows: "
+                        (format!("{:.0} %", both.equal * 100.0)) " equal"
+                        @if let Some(kappa) = both.kappa { ", kappa " (format!("{kappa:.2}")) }
+                    }
+                }
                 p {
                     "The intervals of 95 % are about the sampled traffic, not about future traffic or \
                      errors of annotators."

@@ -9,7 +9,7 @@ use super::draw::{Draw, Target};
 use super::interval::any_time;
 use super::measure::LabelMeasure;
 use super::sequence::{Control, Estimate, Rows, estimate, sequence, two_phase};
-use super::sheet::Label;
+use super::sheet::{Agreement, Label};
 use rankgauge_core::statistics::kappa;
 
 /// Normal quantile of the interval that is looked at once.
@@ -197,6 +197,9 @@ pub struct LabelReport {
     pub estimates: Vec<LabelEstimate>,
     /// Agreement of the judge. `None` without a judge.
     pub judge: Option<JudgeReport>,
+    /// Agreement of two annotators. `None` without rows that both graded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotators: Option<Agreement>,
 }
 
 /// Result of one set of gains.
@@ -391,5 +394,9 @@ pub fn report(
         kappa: labelled.kappa(judge),
         error,
     });
-    Some(LabelReport { estimates, judge })
+    Some(LabelReport {
+        estimates,
+        judge,
+        annotators: None,
+    })
 }

@@ -1,5 +1,8 @@
 //! Estimates from labels, against values of the reference implementation.
 
+use rankgauge_eval::labelling::draw::{Focus, draw};
+use rankgauge_eval::labelling::frame;
+use rankgauge_eval::labelling::sheet::{self, Label, Sheet, SheetError};
 use rankgauge_eval::labelling::{
     Control, Rows, any_time, clock, estimate, order_of, sequence, two_phase, uniform,
 };
@@ -89,7 +92,11 @@ mod files {
     use rankgauge_eval::labelling::draw::{Draw, Focus, draw};
     use rankgauge_eval::labelling::frame;
     use rankgauge_eval::labelling::report::{Judge, report};
-    use rankgauge_eval::labelling::sheet;
+    use rankgauge_eval::labelling::sheet::{self, Label, Sheet, SheetError};
+
+    fn labels_of(draw: &Draw, text: &str) -> Result<Vec<Label>, SheetError> {
+        Sheet::parse(draw, text)?.labels(0)
+    }
 
     /// Gain of a document of the frame.
     fn gain(document: usize) -> f64 {
@@ -137,7 +144,7 @@ mod files {
         let mut covered = [0, 0];
         for seed in 0..40 {
             let draw = sample(seed);
-            let labels = sheet::labels(&draw, &filled(&draw, 100)).unwrap();
+            let labels = labels_of(&draw, &filled(&draw, 100)).unwrap();
             let found = report(&draw, &"P@5".parse().unwrap(), &labels, None).unwrap();
             assert_eq!(found.estimates.len(), 3);
             for (target, estimate) in draw.targets.iter().zip(&found.estimates) {
@@ -159,7 +166,7 @@ mod files {
     #[test]
     fn a_perfect_judge_of_all_rows_leaves_no_doubt_and_a_constant_one_changes_nothing() {
         let draw = sample(1);
-        let labels = sheet::labels(&draw, &filled(&draw, 60)).unwrap();
+        let labels = labels_of(&draw, &filled(&draw, 60)).unwrap();
         let scores = |score: &dyn Fn(usize) -> f64| {
             let rows = draw.rows.iter().enumerate();
             let lines = rows.map(|(at, row)| {
@@ -192,7 +199,7 @@ mod files {
     fn sheets_that_do_not_fit_name_the_row() {
         let draw = sample(7);
         let sheet = filled(&draw, 5);
-        let error = |text: &str| sheet::labels(&draw, text).unwrap_err().to_string();
+        let error = |text: &str| labels_of(&draw, text).unwrap_err().to_string();
         let lines: Vec<&str> = sheet.lines().collect();
         let with = |at: usize, line: &str| {
             let mut lines = lines.clone();
@@ -224,7 +231,7 @@ mod files {
         lines[10] = format!("{row}skip");
         let measure = "P@5".parse().unwrap();
         let of = |text: &str| {
-            let labels = sheet::labels(&draw, text).unwrap();
+            let labels = labels_of(&draw, text).unwrap();
             report(&draw, &measure, &labels, None).unwrap().estimates
         };
         let (labelled, skipped) = (of(&sheet), of(&lines.join("\n")));
@@ -243,4 +250,37 @@ mod files {
         let repeated = "query\tdocument\ta_A\nq\td\t1\nq\td\t1\n";
         assert!(error(repeated).contains("is in line 2 already"));
     }
+}
+
+#[test]
+fn a_sheet_keeps_the_labels_of_two_annotators() {
+    let frame = frame::parse(
+        "query\tdocument\ta_A\nq1\td1\t0.2\nq1\td2\t0.2\nq2\td1\t0.2\n",
+        &[],
+    );
+    let sample = draw(frame.unwrap(), ("P@5".into(), 3.0), Focus::Level, 1, 3).unwrap();
+    let mut sheet = Sheet::parse(&sample, &sheet::write(&sample).unwrap()).unwrap();
+    assert!(!sheet.write(&sample).unwrap().contains("grade_2"));
+    let (grade, skip) = (|grade| Some(Label::Grade(grade)), Some(Label::Skipped));
+    for (row, labels) in [[grade(2.0), grade(1.0)], [grade(0.5), skip], [skip, None]]
+        .into_iter()
+        .enumerate()
+    {
+        sheet.rows[row].labels = labels;
+    }
+    let read = Sheet::parse(&sample, &sheet.write(&sample).unwrap()).unwrap();
+    assert_eq!(read, sheet);
+    assert_eq!(read.labels(0).unwrap().len(), 3);
+    assert_eq!(read.labels(1), Ok(vec![Label::Grade(1.0), Label::Skipped]));
+    let agreement = read.agreement(|grade| grade >= 1.0).unwrap();
+    assert_eq!((agreement.rows, agreement.kappa), (1, None));
+
+    sheet.rows[0].labels[1] = None;
+    assert_eq!(sheet.labels(1), Err(SheetError::Gap { row: 1, next: 2 }));
+    let wrong = sheet.write(&sample).unwrap().replace("skip", "maybe");
+    let error = Sheet::parse(&sample, &wrong).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "row 2: `grade_2` is `maybe`; write a number from 0 to 3, or `skip`"
+    );
 }

@@ -5,6 +5,7 @@ use hyper::header::ALLOW;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::guard::Refused;
 use crate::server::{HttpResponse, response};
 
 /// Media type of problem details.
@@ -29,6 +30,12 @@ pub(crate) struct ApiError {
     endpoints: Box<[String]>,
     #[serde(skip)]
     allow: Option<Box<str>>,
+}
+
+impl From<Refused> for ApiError {
+    fn from(refused: Refused) -> Self {
+        Self::new(StatusCode::FORBIDDEN, refused.to_string())
+    }
 }
 
 impl ApiError {
