@@ -346,6 +346,13 @@ rankgauge label serve --draw draw.json --sheet sheet.csv",
 rankgauge label estimate --draw draw.json --sheet sheet.csv --require 'difference(P@5)>-0.02'",
     ),
     help(
+        "label simulate",
+        "docs/no-gold-set.md",
+        "\
+# Bias, coverage and labels needed, on 30,000 synthetic queries
+rankgauge label simulate",
+    ),
+    help(
         "evaluate",
         "docs/reports.md",
         "\

@@ -4,6 +4,7 @@ mod draw;
 mod estimate;
 mod files;
 mod serve;
+mod simulate;
 
 use clap::Subcommand;
 
@@ -20,6 +21,8 @@ pub(super) enum LabelCommand {
     Serve(serve::ServeArguments),
     /// Estimate a measure and the difference of two variants from the labels of a sample.
     Estimate(estimate::EstimateArguments),
+    /// Show bias and coverage of the estimates on synthetic searches whose measures are known.
+    Simulate(simulate::SimulateArguments),
 }
 
 /// Runs a command.
@@ -28,5 +31,6 @@ pub(super) fn run(command: &LabelCommand) -> Result<(), Failure> {
         LabelCommand::Draw(arguments) => draw::run(arguments),
         LabelCommand::Serve(arguments) => serve::run(arguments),
         LabelCommand::Estimate(arguments) => estimate::run(arguments),
+        LabelCommand::Simulate(arguments) => simulate::run(arguments),
     }
 }

@@ -2,7 +2,7 @@
 //! with intervals from its labels.
 //!
 //! [`frame`] collects the rows that can be drawn, [`draw`] puts them in the order of the sample, and
-//! [`report`] estimates the measure from the labels of a prefix. The module uses no files and no
+//! [`report`] estimates the measure from the labels of a prefix. [`simulation`] checks both. The module uses no files and no
 //! clock, and random decisions are hashes of ids: equal inputs give equal bytes.
 
 pub mod draw;
@@ -16,6 +16,7 @@ pub mod report;
 
 mod sequence;
 pub mod sheet;
+pub mod simulation;
 
 pub use interval::any_time;
 pub use order::{clock, order_of, uniform};

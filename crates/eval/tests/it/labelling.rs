@@ -3,6 +3,7 @@
 use rankgauge_eval::labelling::draw::{Focus, draw};
 use rankgauge_eval::labelling::frame;
 use rankgauge_eval::labelling::sheet::{self, Label, Sheet, SheetError};
+use rankgauge_eval::labelling::simulation::{SimulatedCase, SimulationOptions, simulate};
 use rankgauge_eval::labelling::{
     Control, Rows, any_time, clock, estimate, order_of, sequence, two_phase, uniform,
 };
@@ -250,6 +251,38 @@ mod files {
         let repeated = "query\tdocument\ta_A\nq\td\t1\nq\td\t1\n";
         assert!(error(repeated).contains("is in line 2 already"));
     }
+}
+
+#[test]
+fn simulated_estimates_are_unbiased_and_hold_under_continuous_monitoring() {
+    let options = SimulationOptions {
+        queries: 300,
+        searches: 3_000,
+        repetitions: 12,
+        labels: 40,
+        seed: 3,
+    };
+    let cases = simulate(options);
+    assert_eq!(cases.len(), 16);
+    for case in &cases {
+        assert!(
+            case.bias.abs() <= 4.0 * case.bias_standard_error,
+            "{case:?}"
+        );
+        assert!(case.ever_outside_any_time <= 0.26, "{case:?}");
+        assert!(case.half_width_once < case.half_width_any_time, "{case:?}");
+    }
+    let mean = |of: fn(&SimulatedCase) -> f64| cases.iter().map(of).sum::<f64>() / 16.0;
+    assert!(mean(|case| case.covers_once) > 0.85);
+    assert!(mean(|case| case.ever_outside_any_time) < 0.1);
+    assert!(mean(|case| case.ever_outside_once) > 0.15);
+    let (none, good) = (&cases[12], &cases[15]);
+    assert_eq!(
+        (none.kind, none.judge_kappa, good.judge_kappa),
+        ("level", None, Some(0.8))
+    );
+    assert!(good.labels_needed[0][0] < none.labels_needed[0][0]);
+    assert_eq!(simulate(options), cases);
 }
 
 #[test]
