@@ -17,6 +17,7 @@ use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_eval::text_layout::count_of;
+use rankgauge_kafka::batches::{Accepted, Codec};
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::text::Text as Exposition;
 
@@ -321,11 +322,51 @@ pub fn describe(config: &Config, load: &Load) -> String {
     text
 }
 
-/// Returns a warning if the process may need more than the memory `limit` of its container.
-pub fn warning(config: &Config, limit: u64) -> Option<String> {
+/// Memory that the process needs at most, in bytes, without the gold set and with batches of ordinary
+/// producers.
+pub fn process_bytes(config: &Config) -> u64 {
     let number = u64::try_from(config.workers).unwrap_or(u64::MAX);
     let budget = u64::try_from(config.engine.memory).unwrap_or(u64::MAX);
-    let needed = number.saturating_mul(budget).saturating_add(PROCESS_BYTES);
+    number.saturating_mul(budget).saturating_add(PROCESS_BYTES)
+}
+
+/// Describes the memory that the process needs at most.
+pub fn describe_process(config: &Config) -> String {
+    let bytes = |codec| {
+        let topics = [Accepted::by_default(codec)];
+        let bytes = config.kafka.fetched_bytes(&topics, 1);
+        let workers = u64::try_from(config.workers).unwrap_or(u64::MAX);
+        rounded(bytes.saturating_mul(workers))
+    };
+    format!(
+        "memory      {} and the gold set: {} with engine.memory {}, and the process itself; \
+         producers that are not trusted can cause up to {} more with compression.type \
+         uncompressed of both topics, {} with snappy, {} with lz4, {} with gzip, {} with zstd or \
+         producer (max.message.bytes 1048588, one broker; check --live reads the topics)\n",
+        rounded(process_bytes(config)),
+        count_of(config.workers, "worker", "workers"),
+        config::format_bytes(config.engine.memory),
+        bytes(Codec::Uncompressed),
+        bytes(Codec::Snappy),
+        bytes(Codec::Lz4),
+        bytes(Codec::Gzip),
+        bytes(Codec::Any),
+    )
+}
+
+/// Size for users, rounded up: `356 MiB`, `16 GiB`.
+pub fn rounded(bytes: u64) -> String {
+    let mebibytes = bytes.div_ceil(1 << 20);
+    if mebibytes < 10_240 {
+        format!("{mebibytes} MiB")
+    } else {
+        format!("{} GiB", mebibytes.div_ceil(1 << 10))
+    }
+}
+
+/// Returns a warning if the process may need more than the memory `limit` of its container.
+pub fn warning(config: &Config, limit: u64) -> Option<String> {
+    let needed = process_bytes(config);
     (needed > limit).then(|| {
         format!(
             "warning: {} with engine.memory {} may need up to {} MiB with the process \

@@ -9,12 +9,13 @@ mod coverage;
 mod finding;
 mod keys;
 mod load;
+mod memory;
 mod records;
 mod sample;
 
 use std::time::Duration;
 
-use crate::config::Config;
+use crate::config::{Config, container};
 use crate::registry::Blocking;
 use rankgauge_core::decode::Encoded;
 use rankgauge_core::engine::position::{FeedbackTopic, Join};
@@ -61,6 +62,9 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
             ),
             Err(error) => failed("permissions", &error),
         });
+    }
+    if partitions.iter().flatten().count() == kafka.kinds().len() {
+        findings.push(memory::check(config, &reader, container::memory_limit()));
     }
     let mut by_kind: [Option<TopicSample>; 2] = [None, None];
     let mut since = None;

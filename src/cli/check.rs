@@ -226,6 +226,7 @@ fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyh
         text.push_str(&capacity::describe(config, &load));
         text.push_str(&traffic::warnings(config, gold, &load));
     }
+    text.push_str(&capacity::describe_process(config));
     if let Some(limit) = config::container::memory_limit() {
         text.push_str(&capacity::warning(config, limit).unwrap_or_default());
     }

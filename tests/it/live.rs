@@ -12,6 +12,7 @@ pub(crate) mod check;
 mod dead_letters;
 mod exactness;
 mod faults;
+mod fetched_memory;
 mod fleet;
 mod garbage;
 mod group;

@@ -1,5 +1,6 @@
 //! Everything that talks to Kafka: settings of clients, the consumer of a [`group`], the standalone
-//! [`reader`], [`producer`]s, a [`publisher`], and one [`Error`], which contains no secret.
+//! [`reader`], [`producer`]s, a [`publisher`], bounds of fetched [`batches`], and one [`Error`], which
+//! contains no secret.
 //!
 //! The crate depends on the events and commit points of [`rankgauge_core`], not on its engine.
 //!
@@ -19,6 +20,7 @@
     reason = "clients of Kafka wait for brokers by the clock"
 )]
 
+pub mod batches;
 pub mod commit_metadata;
 pub mod connection;
 pub mod dead_letters;

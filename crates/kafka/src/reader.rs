@@ -19,6 +19,7 @@ use rankgauge_core::decode::Envelope;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
+use crate::batches::Fetched;
 use crate::envelope::MessageEnvelope;
 use crate::standalone::{CONNECT_TIMEOUT, StandaloneContext, connect};
 use crate::{Error, Settings, topic};
@@ -145,6 +146,20 @@ impl<'a> Reader<'a> {
     /// The reason for which the topic cannot be read.
     pub fn partitions(&self, name: &str) -> Result<usize, Error> {
         topic::partitions(self.consumer.client(), self.settings, name, self.wait())
+    }
+
+    /// Bound of the memory of fetched batches, from the settings of the topics.
+    ///
+    /// # Errors
+    /// If the settings of the topics cannot be read.
+    pub fn fetched(&self) -> Result<Fetched, Error> {
+        let topics = self.settings.names();
+        let accepted = self.settings.accepted(&topics, self.wait())?;
+        let brokers = topic::leaders(self.consumer.client(), &topics, self.wait());
+        Ok(Fetched {
+            bytes: self.settings.fetched_bytes(&accepted, brokers),
+            topics: topics.into_iter().zip(accepted).collect(),
+        })
     }
 
     /// Checks that the client may use the consumer group, by a request for its committed offsets.

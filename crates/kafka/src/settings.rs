@@ -379,6 +379,7 @@ impl Settings {
         for (name, value) in FIXED {
             client.set(name, value);
         }
+        self.set_fetch_sizes(&mut client);
         // Records may be deleted after the start offsets were resolved. The read then starts at the
         // first remaining record.
         client.set("auto.offset.reset", "earliest");
@@ -394,6 +395,7 @@ impl Settings {
         for (name, value) in FIXED {
             client.set(name, value);
         }
+        self.set_fetch_sizes(&mut client);
         // One worker must read a search and its feedback.
         match self.group_protocol {
             GroupProtocol::Classic => client.set("partition.assignment.strategy", "range"),

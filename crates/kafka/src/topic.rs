@@ -1,5 +1,6 @@
 //! Topics as the brokers describe them.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -9,6 +10,7 @@ use std::time::Duration;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::{Client, ClientContext, DefaultClientContext};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::metadata::MetadataPartition;
 use tracing::info;
 
 use crate::{Error, Settings};
@@ -39,6 +41,25 @@ pub(crate) fn partitions<C: ClientContext>(
         None => Err(Error::NoTopic(name.to_owned())),
         Some(code) => Err(Error::of_topic(name, &KafkaError::Global(code), settings)),
     }
+}
+
+/// Returns the number of brokers that lead partitions of these topics; at least 1.
+pub(crate) fn leaders<C: ClientContext>(
+    client: &Client<C>,
+    names: &[String],
+    wait: Duration,
+) -> usize {
+    let found = names.iter().filter_map(|name| {
+        let metadata = client.fetch_metadata(Some(name), wait).ok()?;
+        let topic = metadata
+            .topics()
+            .iter()
+            .find(|found| found.name() == name.as_str());
+        let leaders = topic?.partitions().iter().map(MetadataPartition::leader);
+        Some(leaders.collect::<Vec<_>>())
+    });
+    let leaders: BTreeSet<i32> = found.flatten().filter(|leader| *leader >= 0).collect();
+    leaders.len().max(1)
 }
 
 /// Returns the numbers of partitions of the topics that are read; without a topic of feedback alone, that
@@ -107,7 +128,7 @@ pub(crate) fn ensure_owner<C: ClientContext>(
 }
 
 /// Waits for a request on the current thread.
-fn block_on<F: Future>(request: F) -> F::Output {
+pub(crate) fn block_on<F: Future>(request: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

@@ -232,8 +232,19 @@ impl Broker {
 
     /// Creates a topic and waits until every partition has its leader.
     pub(crate) fn create_topic(&self, name: &str, partitions: usize) {
+        self.create_topic_with(name, partitions, &[]);
+    }
+
+    /// The same as [`Broker::create_topic`], with settings of the topic.
+    pub(crate) fn create_topic_with(
+        &self,
+        name: &str,
+        partitions: usize,
+        settings: &[(&str, &str)],
+    ) {
         let count = i32::try_from(partitions).expect("invariant: tests use few partitions");
         let topic = NewTopic::new(name, count, TopicReplication::Fixed(1));
+        let topic = (settings.iter()).fold(topic, |topic, (name, value)| topic.set(name, value));
         let created = block_on(self.admin().create_topics([&topic], &admin_options()))
             .unwrap_or_else(|error| panic!("cannot create topic {name}: {error}"));
         for result in created {
@@ -244,15 +255,13 @@ impl Broker {
 
     /// Creates a topic with one partition that is compacted as soon as possible.
     pub(crate) fn create_compacted_topic(&self, name: &str) {
-        let topic = NewTopic::new(name, 1, TopicReplication::Fixed(1))
-            .set("cleanup.policy", "compact")
-            .set("segment.ms", "50")
-            .set("min.cleanable.dirty.ratio", "0.001")
-            .set("max.compaction.lag.ms", "1");
-        let created = block_on(self.admin().create_topics([&topic], &admin_options()));
-        let created = created.unwrap_or_else(|error| panic!("cannot create topic {name}: {error}"));
-        assert!(created.iter().all(Result::is_ok), "{created:?}");
-        self.await_leaders(name, 1);
+        let settings = [
+            ("cleanup.policy", "compact"),
+            ("segment.ms", "50"),
+            ("min.cleanable.dirty.ratio", "0.001"),
+            ("max.compaction.lag.ms", "1"),
+        ];
+        self.create_topic_with(name, 1, &settings);
     }
 
     /// Number of records that partition 0 of a topic still has.
@@ -404,6 +413,21 @@ impl Broker {
             .unwrap_or_else(|error| panic!("no Kafka producer: {error}"));
         let records = records.iter().map(|payload| ("", payload, Some(0)));
         Producer(producer).produce(topic, records);
+    }
+
+    /// Returns a producer of batches of `records` records each, compressed with `codec`.
+    pub(crate) fn batch_producer(&self, codec: &str, records: usize) -> Producer {
+        let producer = self
+            .settings()
+            .set("compression.type", codec)
+            .set("message.max.bytes", "1000000000")
+            .set("batch.size", "1000000000")
+            .set("batch.num.messages", records.to_string())
+            // A batch is sent when it is full.
+            .set("linger.ms", "60000")
+            .create_with_context(Deliveries::default())
+            .unwrap_or_else(|error| panic!("no Kafka producer: {error}"));
+        Producer(producer)
     }
 
     /// Damages the compressed content of the last batch in partition 0 of `topic`. The broker is

@@ -110,13 +110,15 @@ fn a_healthy_system_passes_and_nothing_is_committed() {
         "the configuration is valid",
         "ok      topics: ",
         "ok      permissions: ",
+        "memory: the process needs at most ",
+        "bytes (max.message.bytes), compression.type producer",
         "ok      records: 200 sampled records of ",
         "lie in the partition of their search",
         "ok      clock: ",
         "of 200 gold queries occur",
         "ok      capacity: ",
         "for each worker (engine.memory is 256MiB) and ",
-        "live check: 0 errors, 0 warnings",
+        "live check: 0 errors",
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
@@ -125,7 +127,9 @@ fn a_healthy_system_passes_and_nothing_is_committed() {
     let report: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(report["errors"], 0);
     let findings = report["findings"].as_array().expect("an array");
-    assert!(findings.iter().all(|it| it["severity"] == "ok"), "{json}");
+    // A container may have less memory than batches of any codec need.
+    let mut findings = findings.iter().filter(|it| it["check"] != "memory");
+    assert!(findings.all(|it| it["severity"] == "ok"), "{json}");
     let group = settings["kafka"]["group_id"].as_str().expect("a name");
     for kind in Kind::ALL {
         let committed = broker().committed_offsets(group, stream.topic(kind));
