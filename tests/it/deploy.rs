@@ -560,7 +560,7 @@ fn kustomize_and_chart_contain_the_same_rules_and_dashboards() {
         let copies = path("deploy/helm/rankgauge/files").join(copies);
         let expected = files_of(&path(folder));
         if std::env::var_os("UPDATE").is_some() {
-            let _ = std::fs::remove_dir_all(&copies);
+            std::fs::remove_dir_all(&copies).expect("a folder");
             std::fs::create_dir_all(&copies).expect("a folder");
             for (name, content) in &expected {
                 std::fs::write(copies.join(name), content).expect("the file can be written");
