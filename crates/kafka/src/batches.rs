@@ -66,12 +66,13 @@ impl Codec {
     }
 
     /// Maximum memory of a fetched byte. Records of a few bytes need about 400 bytes in librdkafka
-    /// each, which decides for the first two; for the others, it is the highest ratio of the format.
+    /// each, which decides for the first two; for the others, it is the highest ratio of the format. For LZ4
+    /// it counts twice: librdkafka copies what it has decompressed to a larger buffer when one is full.
     pub fn bytes_for_one(self) -> u64 {
         match self {
             Self::Uncompressed => 58,
             Self::Snappy => 82,
-            Self::Lz4 => 255,
+            Self::Lz4 => 510,
             Self::Gzip => 1_032,
             // Blocks of 128 KiB in four bytes.
             Self::Zstd | Self::Any => 32_768,
