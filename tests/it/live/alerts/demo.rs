@@ -23,14 +23,15 @@ const DEMO: &str = include_str!("../../../../config/demo.yaml");
 
 /// Alerts that the regression of the demo raises: alert, variant, measure. V5 drops in the watched
 /// ranking measures, and is then worse than the control V4, which the drop inhibits; V1, V2 and V3 are
-/// worse by design, in one alert each.
-const DEMO_ALERTS: [[&str; 3]; 6] = [
+/// worse by design, in one alert each. Of the interleaved rankings, users prefer one by design.
+const DEMO_ALERTS: [[&str; 3]; 7] = [
     ["RankgaugeExperimentArmWorse", "V1", ""],
     ["RankgaugeExperimentArmWorse", "V2", ""],
     ["RankgaugeExperimentArmWorse", "V3", ""],
     ["RankgaugeExperimentArmWorse", "V5", ""],
     ["RankgaugeQualityDropped", "V5", "RR"],
     ["RankgaugeQualityDropped", "V5", "nDCG@10"],
+    ["RankgaugeRankingPreferred", "", ""],
 ];
 
 /// Event time runs ahead of the clock: each minute takes one scrape. The target test needs 25 minutes
@@ -65,12 +66,12 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
         prometheus.wait_for_scrapes(1);
         let told = alertmanager.notifications();
         let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-        (by("on-call") >= 1 && by("search-team") >= 3).then_some(told)
+        (by("on-call") >= 1 && by("search-team") >= 4).then_some(told)
     });
-    // One notification for each worse arm, and for the drop of V5 one, and one more if its measures
+    // One notification for each worse arm and for the preferred ranking, and for the drop of V5 one, and one more if its measures
     // drop at different times.
     let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-    assert_eq!(by("search-team"), 3, "{told:?}");
+    assert_eq!(by("search-team"), 4, "{told:?}");
     assert!((1..=2).contains(&by("on-call")), "{told:?}");
     let dropped = told.iter().flat_map(|notification| &notification.alerts);
     let mut dropped = dropped.filter(|it| it.labels["alertname"] == "RankgaugeQualityDropped");
@@ -80,12 +81,14 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
 }
 
 /// Alerts on an hour of the demo without its regression. V1, V2 and V3 are worse than the control by
-/// design, and the mean nDCG@10 of V1 is below its lowest target.
-const HEALTHY_DEMO_ALERTS: [[&str; 3]; 4] = [
+/// design, the mean nDCG@10 of V1 is below its lowest target, and users prefer one of the interleaved
+/// rankings.
+const HEALTHY_DEMO_ALERTS: [[&str; 3]; 5] = [
     ["RankgaugeExperimentArmWorse", "V1", ""],
     ["RankgaugeExperimentArmWorse", "V2", ""],
     ["RankgaugeExperimentArmWorse", "V3", ""],
     ["RankgaugeQualityBelowTarget", "V1", "nDCG@10"],
+    ["RankgaugeRankingPreferred", "", ""],
 ];
 
 /// Event time runs ahead of the clock: each minute takes one scrape.

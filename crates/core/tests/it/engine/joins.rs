@@ -230,8 +230,13 @@ proptest! {
         topics in prop::sample::select(vec![SHARED, ALL, SHARED_ALL]),
     ) {
         let cut = cut.index(records.len().max(1));
-        let found = counted(topics, &records, Some((cut, &choices)));
-        let expected = counted(topics, &records, None);
+        // A session that a handover divides counts as two.
+        let whole = |mut samples: super::Samples| {
+            samples.retain(|name, _| !name.starts_with("interleaving_"));
+            samples
+        };
+        let found = whole(counted(topics, &records, Some((cut, &choices))));
+        let expected = whole(counted(topics, &records, None));
         let different = difference(&found, &expected);
         prop_assert!(different.is_empty(), "{topics:?}: {different:#?}");
     }
