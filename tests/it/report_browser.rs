@@ -77,7 +77,8 @@ fn claims_of_comparison() -> serde_json::Value {
     json!({
         "headings": [
             "V1 (A) against V2 (B)", "V1 (A) against V5-전체 (B)", "What was tested",
-            "Gain of each step", "Best run", "Worst queries of V5-전체 by nDCG(gain=exp)@10",
+            "Gain of each step",
+            "All pairs", "Best run", "Worst queries of V5-전체 by nDCG(gain=exp)@10",
             "Notes",
         ],
         "figures": [
