@@ -75,7 +75,8 @@ def test_files_of_trec_eval(expected, qrels, results, options):
                 # Half a digit of what is printed.
                 assert ours[canonical] == pytest.approx(float(values[name]), abs=5.0001e-5), (query, name)
                 compared += 1
-    assert compared >= 3 * len(names)
+    # Some of the measures are not printed for single queries.
+    assert compared >= 2 * len(names)
 
 
 def test_values_of_pytrec_eval():

@@ -60,7 +60,8 @@ class RankgaugeProvider(providers.Provider):
 
     def supports(self, measure: Any) -> bool:
         measure.validate_params()
-        if measure.NAME in _EXCLUDED:
+        # Both leave out unjudged results, but the cutoff of ir_measures counts them.
+        if measure.NAME in _EXCLUDED or measure.params.get("judged_only"):
             return False
         try:
             measure_name(_spelling(measure))
