@@ -173,9 +173,7 @@ impl Engine {
         if !segment.is_synthetic {
             let of = Observed::Error(search.error_type.is_some());
             self.test_objectives(search.ts, variant, of);
-            if !self.settings.detection.means.is_empty() {
-                self.test_traffic(search.ts, variant);
-            }
+            self.test_traffic(search.ts, variant);
         }
         if let Some(error_type) = &search.error_type {
             let error_type = self.names.label(Dimension::ErrorType, error_type);
@@ -371,8 +369,8 @@ impl Engine {
 
     /// Adds a search to the objectives of the shares of variants.
     fn test_traffic(&mut self, ts: EventTime, variant: Label) {
-        let settings = Arc::clone(&self.settings);
-        for objective in &settings.detection.means {
+        let settings = &self.settings.detection;
+        for objective in &settings.means {
             let (of, own) = match &objective.quantity {
                 TestedQuantity::OfVariant(of) => (of, 1.0),
                 TestedQuantity::OfOthers(of) => (of, 0.0),
@@ -381,7 +379,7 @@ impl Engine {
             let of = self.names.label(Dimension::Variant, of);
             let value = if of == variant { own } else { 1.0 - own };
             let means = &mut self.totals.means;
-            means.add(objective, ts, of, value, &settings.detection);
+            means.add(objective, ts, of, value, settings);
         }
     }
 

@@ -110,10 +110,8 @@ impl Engine {
         if let Some(bucket) = parts.trial.as_ref().and_then(|it| it.bucket) {
             self.totals.units.add_scores(bucket, &self.scratch.scores);
         }
-        if segment.is_eligible {
-            let of = Observed::NoResults(parts.served.results() == 0);
-            self.test_objectives(parts.ts, segment.variant, of);
-        }
+        let of = Observed::NoResults(parts.served.results() == 0);
+        self.test_objectives(parts.ts, segment.variant, of);
         // Searches of one session are not independent. Only the last one counts as an observation.
         if response.session.is_none_or(|session| session.is_last) {
             let scores = std::mem::take(&mut self.scratch.scores);

@@ -100,47 +100,39 @@ fn percent(search: i64, salt: i64) -> i64 {
         .rem_euclid(100)
 }
 
-#[test]
-fn shares_within_their_objective_have_no_evidence_in_a_month() {
-    // 8 % of 10 %, 4 % of 5 %, 4 % of 5 %, 20 % of 10 to 30 %.
+/// Objectives with their evidence after 30 days, of which these percentages of the searches are slow,
+/// failed, without results, of V5.
+fn evidence_of([slow, failed, empty, of_v5]: [i64; 4]) -> Vec<(&'static str, f64)> {
     let (world, engine) = shared(4_500, |it| {
         [
-            percent(it, 0) < 8,
-            percent(it, 1) < 4,
-            percent(it, 2) < 4,
-            percent(it, 3) < 20,
+            percent(it, 0) < slow,
+            percent(it, 1) < failed,
+            percent(it, 2) < empty,
+            percent(it, 3) < of_v5,
         ]
     });
     let samples = world.samples(&engine.snapshot());
-    for objective in [
+    let objectives = [
         "latency all p90",
         "error_rate",
         "zero_result_rate",
         "traffic_share V5",
-    ] {
-        let log = value(&samples, "objective_log_evidence", objective);
+    ];
+    let of = |objective| value(&samples, "objective_log_evidence", objective);
+    objectives.map(|it| (it, of(it))).to_vec()
+}
+
+#[test]
+fn shares_within_their_objective_have_no_evidence_in_a_month() {
+    // 8 % of 10 %, 4 % of 5 %, 4 % of 5 %, 20 % of 10 to 30 %.
+    for (objective, log) in evidence_of([8, 4, 4, 20]) {
         assert!(log < log_threshold(0.001), "{objective}: {log}");
     }
 }
 
 #[test]
 fn shares_that_miss_their_objective_have_evidence() {
-    let (world, engine) = shared(4_500, |it| {
-        [
-            percent(it, 0) < 20,
-            percent(it, 1) < 10,
-            percent(it, 2) < 10,
-            percent(it, 3) < 5,
-        ]
-    });
-    let samples = world.samples(&engine.snapshot());
-    for objective in [
-        "latency all p90",
-        "error_rate",
-        "zero_result_rate",
-        "traffic_share V5",
-    ] {
-        let log = value(&samples, "objective_log_evidence", objective);
+    for (objective, log) in evidence_of([20, 10, 10, 5]) {
         assert!(log > log_threshold(0.001), "{objective}: {log}");
     }
 }
