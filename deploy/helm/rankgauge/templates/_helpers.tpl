@@ -328,3 +328,54 @@ volumeMounts:
     mountPath: /var/lib/rankgauge
   {{- end }}
 {{- end }}
+
+{{/* Pod that runs one command with the configuration, and ends. Takes root, the name of the container, args before
+--config, and more arguments after it. */}}
+{{- define "rankgauge.once" -}}
+{{- $ := .root -}}
+restartPolicy: Never
+automountServiceAccountToken: false
+enableServiceLinks: false
+securityContext:
+  {{- include "rankgauge.podSecurityContext" $ | nindent 2 }}
+{{- with $.Values.image.pullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+containers:
+  - name: {{ .name }}
+    image: {{ include "rankgauge.image" $ }}
+    imagePullPolicy: {{ $.Values.image.pullPolicy }}
+    args:
+      {{- toYaml .args | nindent 6 }}
+      - --config
+      - /etc/rankgauge/config/rankgauge.yaml
+      {{- with .more }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+    {{- with $.Values.env }}
+    env:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with $.Values.envFrom }}
+    envFrom:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    resources:
+      {{- include "rankgauge.resources" $ | nindent 6 }}
+    securityContext:
+      {{- include "rankgauge.securityContext" $ | nindent 6 }}
+    volumeMounts:
+      {{- include "rankgauge.mounts" $ | nindent 6 }}
+      {{- if $.Values.checkpoint.enabled }}
+      - name: rankgauge-checkpoint
+        mountPath: /var/lib/rankgauge
+      {{- end }}
+volumes:
+  {{- include "rankgauge.inputVolumes" $ | nindent 2 }}
+  {{- if $.Values.checkpoint.enabled }}
+  - name: rankgauge-checkpoint
+    emptyDir:
+      sizeLimit: 16Mi
+  {{- end }}
+{{- end }}
