@@ -1,46 +1,22 @@
 // Opens a report in Chromium and looks whether it shows what it claims: to those who see it, in
 // light and in dark, in a narrow and in a wide window, and to those who hear it. Usage:
 // node check.mjs REPORT.html CLAIMS.json. Prints what is wrong and fails, or prints nothing.
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
+import { fail, start, watch } from "./browser.mjs";
 
 const [report, claimsFile] = process.argv.slice(2);
 const claims = JSON.parse(readFileSync(claimsFile, "utf8"));
 const wrong = [];
 const expect = (holds, sentence) => holds || wrong.push(sentence);
 
-const require = createRequire(import.meta.url);
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-expect(existsSync(executablePath), `${executablePath} is missing: run tests/setup.sh browser`);
-let chromium;
-try {
-  ({ chromium } = await import("playwright-core"));
-} catch {
-  wrong.push("playwright-core is missing: run tests/setup.sh browser");
-}
-if (wrong.length > 0) fail();
-
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({
-  executablePath,
-  // However busy the machine is: whoever waits for this check has a limit of their own.
-  timeout: 0,
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-});
+const { axe, browser } = await start(wrong);
 // The page forbids scripts; the check's own run all the same.
 const context = await browser.newContext({ bypassCSP: true });
 const page = await context.newPage();
 page.setDefaultTimeout(0);
 const url = pathToFileURL(report).href;
-page.on("console", (message) => {
-  if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);
-});
-page.on("pageerror", (error) => wrong.push(`error on the page: ${error}`));
-page.on("dialog", (dialog) => {
-  wrong.push("a script of the data ran");
-  return dialog.dismiss();
-});
+watch(page, wrong);
 page.on("request", (request) => expect(request.url() === url, `a request for ${request.url()}`));
 await page.goto(url);
 await look(page);
@@ -55,7 +31,7 @@ for (const colorScheme of ["light", "dark"]) {
 await page.emulateMedia({ media: "print" });
 const pdf = await page.pdf({ format: "A4" });
 expect(pdf.length > 10_000, "printing gives an empty file");
-if (wrong.length > 0) fail();
+if (wrong.length > 0) fail(wrong);
 // Playwright kills the browser as this process ends. Asked to close, it may take half a minute.
 process.exit(0);
 
@@ -162,9 +138,4 @@ async function accessible(page, where) {
     const places = violation.nodes.slice(0, 3).map((node) => node.html.slice(0, 200));
     wrong.push(`${where}: ${violation.id}: ${violation.help}\n  ${places.join("\n  ")}`);
   }
-}
-
-function fail() {
-  console.error([...new Set(wrong)].join("\n"));
-  process.exit(1);
 }

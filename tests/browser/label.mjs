@@ -1,39 +1,17 @@
 // Labels a sheet with the keyboard in Chromium. Usage: node label.mjs URL PICTURE_FOLDER. Prints what is wrong and
 // fails, or prints nothing.
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import { fail, start, watch } from "./browser.mjs";
 
 const [url, pictures] = process.argv.slice(2);
 const wrong = [];
 const expect = (holds, sentence) => holds || wrong.push(sentence);
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-expect(existsSync(executablePath), `${executablePath} is missing: run tests/setup.sh browser`);
-let chromium;
-try {
-  ({ chromium } = await import("playwright-core"));
-} catch {
-  wrong.push("playwright-core is missing: run tests/setup.sh browser");
-}
-if (wrong.length > 0) fail();
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({
-  executablePath,
-  timeout: 0,
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-});
+const { axe, browser } = await start(wrong);
 const context = await browser.newContext({ bypassCSP: true });
 const page = await context.newPage();
 page.setDefaultTimeout(60_000);
-page.on("console", (message) => {
-  if (["error", "warning"].includes(message.type())) wrong.push(`console: ${message.text()}`);
-});
-page.on("pageerror", (error) => wrong.push(`error on the page: ${error}`));
-page.on("dialog", (dialog) => {
-  wrong.push("a script of the data ran");
-  return dialog.dismiss();
-});
+watch(page, wrong);
 
 const shows = (place) => page.waitForFunction((text) => document.getElementById("place").textContent === text, place);
 const press = async (key, place) => {
@@ -81,10 +59,5 @@ await press("1", "Row 3");
 await page.keyboard.press("0");
 await page.waitForSelector("#end:not([hidden])");
 expect((await content("agreement")).startsWith("Both annotators graded 2 rows: 50 % equal, kappa 1.00"), await content("agreement"));
-if (wrong.length > 0) fail();
+if (wrong.length > 0) fail(wrong);
 process.exit(0);
-
-function fail() {
-  console.error([...new Set(wrong)].join("\n"));
-  process.exit(1);
-}

@@ -1,9 +1,9 @@
 // Walks through the live page in Chromium as its users do: from an alarm to the ranking that explains
 // it, by keyboard, on a phone, in dark mode and without scripts. Usage:
 // node page.mjs URL PICTURES CLAIMS.json. Prints the problems and fails, or prints nothing.
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fail, start, watch } from "./browser.mjs";
 import { everyNumber } from "./numbers.mjs";
 
 const [base, pictures, claimsFile] = process.argv.slice(2);
@@ -12,39 +12,20 @@ mkdirSync(pictures, { recursive: true });
 const problems = [];
 const expect = (holds, sentence) => holds || problems.push(sentence);
 
-const require = createRequire(import.meta.url);
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-expect(existsSync(executablePath), `${executablePath} is missing: run tests/setup.sh browser`);
-const { chromium } = await import("playwright-core").catch(() => ({}));
-expect(chromium, "playwright-core is missing: run tests/setup.sh browser");
-if (problems.length > 0) fail();
-
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const browser = await chromium.launch({
-  executablePath,
-  timeout: 0,
-  args: ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"],
-});
+const { axe, browser } = await start(problems);
 const page = await open({});
 
 for (const part of [numbers, header, twoClicks, keyboard, screens, hostileTexts, withoutScripts, deployments]) {
   await part().catch((error) => problems.push(`${part.name}: ${error}`));
 }
-if (problems.length > 0) fail();
+if (problems.length > 0) fail(problems);
 process.exit(0);
 
 async function open(options) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const opened = await context.newPage();
   opened.setDefaultTimeout(15_000);
-  opened.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) problems.push(`console: ${message.text()}`);
-  });
-  opened.on("pageerror", (error) => problems.push(`error on the page: ${error}`));
-  opened.on("dialog", (dialog) => {
-    problems.push("a script of the data ran");
-    return dialog.dismiss();
-  });
+  watch(opened, problems);
   opened.on("request", (request) =>
     expect(request.url().startsWith(base), `a request for ${request.url()}`));
   return opened;
@@ -233,9 +214,4 @@ async function check(name, isMain = true) {
   }
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.emulateMedia({ colorScheme: "light" });
-}
-
-function fail() {
-  console.error([...new Set(problems)].join("\n"));
-  process.exit(1);
 }

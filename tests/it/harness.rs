@@ -14,6 +14,7 @@
 )]
 
 pub(crate) mod alertmanager;
+pub(crate) mod browser;
 pub(crate) mod faults;
 pub(crate) mod gate;
 pub(crate) mod kafka;

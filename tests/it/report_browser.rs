@@ -5,8 +5,6 @@
 mod sample;
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use rankgauge_core::statistics::Settings;
 use rankgauge_eval::compare::{
@@ -15,7 +13,7 @@ use rankgauge_eval::compare::{
 use rankgauge_eval::report::{self, Format, write};
 use serde_json::json;
 
-const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
+use crate::harness::browser::look;
 
 /// Expected content of the page of [`sample::short`]: its sections, and captions of its pictures
 /// and tables with some of their numbers.
@@ -148,34 +146,22 @@ fn the_page_shows_its_content_accessibly_and_loads_nothing_external() {
         per_query: true,
         ..report::Options::default()
     };
-    look(&write(&sample::short(), Format::Html, &options), &claims());
+    look_at(&write(&sample::short(), Format::Html, &options), &claims());
 }
 
 #[test]
 fn the_comparison_page_shows_its_content_and_loads_nothing_external() {
     let page = report::compare::write(&comparison(), &[], report::Format::Html);
-    look(&page, &claims_of_comparison());
+    look_at(&page, &claims_of_comparison());
 }
 
 /// Opens a page in the browser and checks it against its claims.
 #[track_caller]
-fn look(html: &str, claims: &serde_json::Value) {
+fn look_at(html: &str, claims: &serde_json::Value) {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let page = folder.path().join("report.html");
     fs::write(&page, html).unwrap();
     let claims_file = folder.path().join("claims.json");
     fs::write(&claims_file, claims.to_string()).unwrap();
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
-    let output = Command::new("node")
-        .arg(project.join("check.mjs"))
-        .args([&page, &claims_file])
-        .current_dir(&project)
-        .output()
-        .unwrap_or_else(|error| panic!("node cannot be run ({error}); {INSTALL}"));
-    assert!(
-        output.status.success(),
-        "{}{}\n(where a module or the browser is missing: {INSTALL})",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    look("check.mjs", &[&page, &claims_file]);
 }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
+use crate::harness::browser::look;
 
 /// Sample of three rows in `folder`.
 fn draw(folder: &Path) {
@@ -120,21 +120,9 @@ fn two_annotators_label_with_the_keyboard() {
     let folder = tempfile::tempdir().unwrap();
     draw(folder.path());
     let mut serving = Serving::start(folder.path());
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("label");
-    let output = Command::new("node")
-        .arg(project.join("label.mjs"))
-        .arg(format!("http://{}/", serving.address))
-        .arg(&pictures)
-        .current_dir(&project)
-        .output()
-        .unwrap_or_else(|error| panic!("node cannot be run ({error}); {INSTALL}"));
-    assert!(
-        output.status.success(),
-        "{}{}\n(if a module or the browser is missing: {INSTALL})",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let address = format!("http://{}/", serving.address);
+    look("label.mjs", &[&address, &pictures]);
     let end = serving.stop();
     assert!(
         end.contains("3 labels in sheet.csv, 3 of the second annotator"),

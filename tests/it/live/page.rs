@@ -4,7 +4,6 @@ mod states;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rankgauge_core::time::Millis;
@@ -13,11 +12,10 @@ use serde_json::{Value, json};
 use super::http::{Answer, ask_as_written};
 use super::stream::Stream;
 use super::{SOON, scrape_when_received, settings, start, yaml};
+use crate::harness::browser::look;
 use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{http_get, wait_until};
-
-const INSTALL: &str = "install what it needs with `tests/setup.sh browser`";
 
 /// Text of a query that must stay a text.
 const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>";
@@ -101,21 +99,9 @@ fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
     });
     let claims_file = stream.folder().join("claims.json");
     fs::write(&claims_file, claims.to_string()).expect("the folder can be written");
-    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser");
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
-    let output = Command::new("node")
-        .arg(project.join("page.mjs"))
-        .arg(format!("http://{}", sidecar.admin_address()))
-        .args([&pictures, &claims_file])
-        .current_dir(&project)
-        .output()
-        .unwrap_or_else(|error| panic!("node cannot be run ({error}); {INSTALL}"));
-    assert!(
-        output.status.success(),
-        "{}{}\n(if a module or the browser is missing: {INSTALL})",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
+    let address = format!("http://{}", sidecar.admin_address());
+    look("page.mjs", &[&address, &pictures, &claims_file]);
     responses_match_the_description(&sidecar);
 }
 
