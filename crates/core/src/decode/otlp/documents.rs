@@ -35,7 +35,7 @@ pub(super) struct Documents<'a> {
 pub(super) fn unreadable(attribute: impl fmt::Display, problem: &Unreadable) -> Rejection {
     let reason = match problem {
         Unreadable::NotUtf8 => Reason::NotUtf8,
-        Unreadable::Malformed(_) | Unreadable::TooDeep | Unreadable::Json(_) => Reason::BadValue,
+        _ => Reason::BadValue,
     };
     Rejection::new(reason, format_args!("{attribute}: {problem}"))
 }
@@ -71,7 +71,7 @@ pub(super) fn read<'a>(
     }
     let output = || {
         let output = attributes.get(Attribute::Output).ok()?.text()?;
-        Any::of_json(output)
+        Any::of_json(output).ok()
     };
     let Some(mut documents) = found else {
         let is_empty = span.is_error || output().is_some_and(is_empty_output);
@@ -248,10 +248,10 @@ fn whole<'a>(
         let value = match value {
             Any::Text(text) if NO_JSON.contains(&&*text) => continue,
             Any::Text(text) => match Any::of_json(text) {
-                Some(value) => value,
+                Ok(value) => value,
                 // The output of a Langfuse observation can be any text.
-                None if attribute == Attribute::LangfuseOutput => continue,
-                None => return Err(bad(name, "not JSON, or truncated JSON")),
+                Err(_) if attribute == Attribute::LangfuseOutput => continue,
+                Err(problem) => return Err(unreadable(name, &problem)),
             },
             value => value,
         };
@@ -284,9 +284,7 @@ fn of_object<'a>(
 ) -> Result<Document<'a>, Rejection> {
     let element = match element {
         // An array of OpenTelemetry has elements of one scalar type: objects are JSON texts.
-        Any::Text(text) => {
-            Any::of_json(text).ok_or_else(|| bad(place, "not JSON, or truncated JSON"))?
-        }
+        Any::Text(text) => Any::of_json(text).map_err(|problem| unreadable(&place, &problem))?,
         element => element,
     };
     let Any::Map(members) = element else {

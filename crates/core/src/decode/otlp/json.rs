@@ -18,7 +18,7 @@ use super::mapping::Mapping;
 use super::span::{
     Attributes, EXCEPTION, EXCEPTION_TYPE, ExceptionType, Resource, STATUS_ERROR, Span, id,
 };
-use super::value::{Any, MAX_DEPTH, Raw, Unreadable};
+use super::value::{Any, Raw, Room, Unreadable};
 use crate::event::Text;
 use crate::event::read::objects;
 
@@ -268,29 +268,27 @@ impl<'a> SpanWire<'a> {
 /// Decodes the JSON form of an `AnyValue`.
 ///
 /// # Errors
-/// It is not one, or it is too deep.
-pub(super) fn any(text: &str) -> Result<Any<'_>, Unreadable> {
+/// It is not one, or it has no room.
+pub(super) fn any<'a>(text: &'a str, room: Room<'_>) -> Result<Any<'a>, Unreadable> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = AnyValue(0).deserialize(&mut deserializer);
+    let value = AnyValue(room).deserialize(&mut deserializer);
     value.map_err(|error| Unreadable::Json(error.to_string()))
 }
 
-/// Reader of an `AnyValue` at a depth.
+/// Reader of an `AnyValue`.
 #[derive(Clone, Copy)]
-struct AnyValue(usize);
+struct AnyValue<'c>(Room<'c>);
 
-impl<'de> DeserializeSeed<'de> for AnyValue {
+impl<'de> DeserializeSeed<'de> for AnyValue<'_> {
     type Value = Any<'de>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Any<'de>, D::Error> {
-        if self.0 > MAX_DEPTH {
-            return Err(D::Error::custom(Unreadable::TooDeep));
-        }
+        self.0.take().map_err(D::Error::custom)?;
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for AnyValue {
+impl<'de> Visitor<'de> for AnyValue<'_> {
     type Value = Any<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -316,8 +314,8 @@ impl<'de> Visitor<'de> for AnyValue {
                 "boolValue" => Any::Bool(map.next_value()?),
                 "intValue" => Any::Int(map.next_value::<Signed>()?.0),
                 "doubleValue" => Any::Double(map.next_value::<Real>()?.0),
-                "arrayValue" => map.next_value_seed(Values(ArrayOf(self.0 + 1)))?,
-                "kvlistValue" => map.next_value_seed(Values(MapOf(self.0 + 1)))?,
+                "arrayValue" => map.next_value_seed(Values(ArrayOf(self.0.inside())))?,
+                "kvlistValue" => map.next_value_seed(Values(MapOf(self.0.inside())))?,
                 "bytesValue" => {
                     map.next_value::<Text<'_>>()?;
                     Any::Bytes
@@ -423,7 +421,7 @@ fn scalar<'de, D: Deserializer<'de>, T: Scalar>(
     deserializer.deserialize_any(ScalarVisitor(expected, PhantomData))
 }
 
-/// Reader of the elements of an array or of an object at a depth.
+/// Reader of the elements of an array or of an object.
 trait Elements<'de>: Copy {
     type List: Default;
 
@@ -432,9 +430,9 @@ trait Elements<'de>: Copy {
 }
 
 #[derive(Clone, Copy)]
-struct ArrayOf(usize);
+struct ArrayOf<'c>(Room<'c>);
 
-impl<'de> Elements<'de> for ArrayOf {
+impl<'de> Elements<'de> for ArrayOf<'_> {
     type List = Vec<Any<'de>>;
 
     fn read<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::List, A::Error> {
@@ -451,9 +449,9 @@ impl<'de> Elements<'de> for ArrayOf {
 }
 
 #[derive(Clone, Copy)]
-struct MapOf(usize);
+struct MapOf<'c>(Room<'c>);
 
-impl<'de> Elements<'de> for MapOf {
+impl<'de> Elements<'de> for MapOf<'_> {
     type List = Vec<(Cow<'de, str>, Any<'de>)>;
 
     fn read<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::List, A::Error> {
@@ -531,10 +529,10 @@ impl<'de, E: Elements<'de>> Visitor<'de> for Sequence<E> {
     }
 }
 
-/// Reader of `{"key": …, "value": …}` whose value is at a depth.
-struct Member(usize);
+/// Reader of `{"key": …, "value": …}`.
+struct Member<'c>(Room<'c>);
 
-impl<'de> DeserializeSeed<'de> for Member {
+impl<'de> DeserializeSeed<'de> for Member<'_> {
     type Value = (Cow<'de, str>, Any<'de>);
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -542,7 +540,7 @@ impl<'de> DeserializeSeed<'de> for Member {
     }
 }
 
-impl<'de> Visitor<'de> for Member {
+impl<'de> Visitor<'de> for Member<'_> {
     type Value = (Cow<'de, str>, Any<'de>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -252,17 +252,17 @@ impl<'a> Context<'_, 'a> {
             return Ok(Some(input));
         }
         match Any::of_json(input.clone()) {
-            Some(Any::Text(text)) => Ok(Any::Text(text).text()),
-            Some(mut object @ Any::Map(_)) => {
+            Ok(Any::Text(text)) => Ok(Any::Text(text).text()),
+            Ok(mut object @ Any::Map(_)) => {
                 let mut fields = self.mapping.query_fields.iter();
                 Ok(fields.find_map(|field| object.take(field).and_then(Any::text)))
             }
-            Some(_) => Ok(None),
-            None if is_json => Err(Rejection::new(
+            Ok(_) => Ok(None),
+            Err(_) if is_json => Err(Rejection::new(
                 Reason::BadValue,
                 format_args!("{}: not JSON, or truncated JSON", attribute.name()),
             )),
-            None => Ok(Some(input)),
+            Err(_) => Ok(Some(input)),
         }
     }
 
@@ -319,10 +319,9 @@ fn metadata<'a>(attributes: &Attributes<'a>) -> Result<Any<'a>, Rejection> {
     let value = value.map_err(|problem| unreadable(attribute.name(), &problem))?;
     Ok(match value {
         Any::Text(text) if documents::NO_JSON.contains(&&*text) => Any::Empty,
-        Any::Text(text) => Any::of_json(text).ok_or_else(|| {
-            let detail = format_args!("{}: not JSON, or truncated JSON", attribute.name());
-            Rejection::new(Reason::BadValue, detail)
-        })?,
+        Any::Text(text) => {
+            Any::of_json(text).map_err(|problem| unreadable(attribute.name(), &problem))?
+        }
         value => value,
     })
 }
@@ -413,7 +412,7 @@ fn usage<'a>(
         value.map_err(|problem| unreadable(attribute.name(), &problem))
     };
     let object = |attribute: Attribute| {
-        let object = text(attributes, attribute)?.and_then(Any::of_json);
+        let object = text(attributes, attribute)?.and_then(|text| Any::of_json(text).ok());
         Ok::<_, Rejection>(object.unwrap_or_default())
     };
     let mut details = object(Attribute::LangfuseUsage)?;

@@ -1,16 +1,20 @@
 //! Values of attributes, decoded when a mapping needs them.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 
-use serde::Deserialize;
-use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
 use super::super::wire::{Fields, Malformed};
 use super::json;
 
 /// Maximum depth of nested values.
 pub(super) const MAX_DEPTH: usize = 16;
+
+/// Maximum number of values in one attribute, those of all its arrays and objects together: about
+/// 10 MB, while an array of a body of 16 MiB can have millions of values of 2 bytes.
+pub(super) const MAX_VALUES: usize = 100_000;
 
 /// Text that stands for hidden content.
 const REDACTED: &str = "__REDACTED__";
@@ -58,6 +62,12 @@ pub(super) enum Unreadable {
     /// More than [`MAX_DEPTH`] levels.
     #[error("more than {MAX_DEPTH} levels of nesting")]
     TooDeep,
+    /// More than [`MAX_VALUES`] values.
+    #[error("more than {MAX_VALUES} values in one attribute")]
+    TooMany,
+    /// Text that should be JSON.
+    #[error("not JSON, or truncated JSON")]
+    NotJson,
     /// Not the JSON form of an `AnyValue`.
     #[error("{0}")]
     Json(String),
@@ -67,19 +77,50 @@ impl<'a> Raw<'a> {
     /// Decodes the value.
     ///
     /// # Errors
-    /// It is malformed or too deep.
+    /// It is malformed, too deep or too large.
     pub(super) fn decode(self) -> Result<Any<'a>, Unreadable> {
+        let left = Cell::new(MAX_VALUES);
         match self {
-            Self::Proto(message) => any(message, 0),
-            Self::Json(text) => json::any(text),
+            Self::Proto(message) => any(message, Room::new(&left)),
+            Self::Json(text) => json::any(text, Room::new(&left)),
         }
     }
 }
 
-fn any(message: &[u8], depth: usize) -> Result<Any<'_>, Unreadable> {
-    if depth > MAX_DEPTH {
-        return Err(Unreadable::TooDeep);
+/// Values that an attribute can still have at a depth.
+#[derive(Clone, Copy)]
+pub(super) struct Room<'c> {
+    depth: usize,
+    left: &'c Cell<usize>,
+}
+
+impl<'c> Room<'c> {
+    fn new(left: &'c Cell<usize>) -> Self {
+        Self { depth: 0, left }
     }
+
+    /// Room for the values of an array or an object.
+    pub(super) fn inside(self) -> Self {
+        let depth = self.depth + 1;
+        Self { depth, ..self }
+    }
+
+    /// Takes the room of one value.
+    ///
+    /// # Errors
+    /// It is too deep, or the attribute has too many values.
+    pub(super) fn take(self) -> Result<(), Unreadable> {
+        if self.depth > MAX_DEPTH {
+            return Err(Unreadable::TooDeep);
+        }
+        let left = self.left.get().checked_sub(1).ok_or(Unreadable::TooMany)?;
+        self.left.set(left);
+        Ok(())
+    }
+}
+
+fn any<'a>(message: &'a [u8], room: Room<'_>) -> Result<Any<'a>, Unreadable> {
+    room.take()?;
     let mut fields = Fields::of(message);
     let mut value = Any::Empty;
     while let Some((number, field)) = fields.next()? {
@@ -88,8 +129,8 @@ fn any(message: &[u8], depth: usize) -> Result<Any<'_>, Unreadable> {
             2 => Any::Bool(field.varint(number)? != 0),
             3 => Any::Int(field.varint(number)?.cast_signed()),
             4 => Any::Double(f64::from_bits(field.fixed64(number)?)),
-            5 => Any::List(list(field.bytes(number)?, depth)?),
-            6 => Any::Map(map(field.bytes(number)?, depth)?),
+            5 => Any::List(list(field.bytes(number)?, room.inside())?),
+            6 => Any::Map(map(field.bytes(number)?, room.inside())?),
             7 => {
                 field.bytes(number)?;
                 Any::Bytes
@@ -100,24 +141,24 @@ fn any(message: &[u8], depth: usize) -> Result<Any<'_>, Unreadable> {
     Ok(value)
 }
 
-fn list(message: &[u8], depth: usize) -> Result<Vec<Any<'_>>, Unreadable> {
+fn list<'a>(message: &'a [u8], room: Room<'_>) -> Result<Vec<Any<'a>>, Unreadable> {
     let mut values = Vec::new();
     let mut fields = Fields::of(message);
     while let Some((number, field)) = fields.next()? {
         if number == 1 {
-            values.push(any(field.bytes(number)?, depth + 1)?);
+            values.push(any(field.bytes(number)?, room)?);
         }
     }
     Ok(values)
 }
 
-fn map(message: &[u8], depth: usize) -> Result<Vec<(Cow<'_, str>, Any<'_>)>, Unreadable> {
+fn map<'a>(message: &'a [u8], room: Room<'_>) -> Result<Vec<(Cow<'a, str>, Any<'a>)>, Unreadable> {
     let mut entries = Vec::new();
     let mut fields = Fields::of(message);
     while let Some((number, field)) = fields.next()? {
         if number == 1 {
             let (key, value) = key_value(field.bytes(number)?)?;
-            entries.push((Cow::Borrowed(utf8(key)?), any(value, depth + 1)?));
+            entries.push((Cow::Borrowed(utf8(key)?), any(value, room)?));
         }
     }
     Ok(entries)
@@ -236,20 +277,41 @@ impl<'a> Any<'a> {
     }
 
     /// Parses a JSON document that is the text of an attribute.
-    pub(super) fn of_json(text: Cow<'a, str>) -> Option<Self> {
+    ///
+    /// # Errors
+    /// It is not JSON, too deep or too large.
+    pub(super) fn of_json(text: Cow<'a, str>) -> Result<Self, Unreadable> {
         match text {
-            Cow::Borrowed(text) => serde_json::from_str(text).ok(),
-            Cow::Owned(text) => {
-                let value: Any<'_> = serde_json::from_str(&text).ok()?;
-                Some(value.into_owned())
-            }
+            Cow::Borrowed(text) => of_json(text),
+            Cow::Owned(text) => of_json(&text).map(Any::into_owned),
         }
     }
 }
 
-struct AnyVisitor;
+fn of_json(text: &str) -> Result<Any<'_>, Unreadable> {
+    let left = Cell::new(MAX_VALUES);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = JsonValue(Room::new(&left)).deserialize(&mut deserializer);
+    match value.and_then(|value| deserializer.end().map(|()| value)) {
+        Err(_) if left.get() == 0 => Err(Unreadable::TooMany),
+        value => value.map_err(|_| Unreadable::NotJson),
+    }
+}
 
-impl<'de> Visitor<'de> for AnyVisitor {
+/// Reader of a JSON value.
+#[derive(Clone, Copy)]
+struct JsonValue<'c>(Room<'c>);
+
+impl<'de> DeserializeSeed<'de> for JsonValue<'_> {
+    type Value = Any<'de>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Any<'de>, D::Error> {
+        self.0.take().map_err(D::Error::custom)?;
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for JsonValue<'_> {
     type Value = Any<'de>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,7 +349,8 @@ impl<'de> Visitor<'de> for AnyVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
         let mut values = Vec::new();
-        while let Some(value) = seq.next_element()? {
+        let inside = Self(self.0.inside());
+        while let Some(value) = seq.next_element_seed(inside)? {
             values.push(value);
         }
         Ok(Any::List(values))
@@ -295,15 +358,10 @@ impl<'de> Visitor<'de> for AnyVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut members = Vec::new();
-        while let Some((crate::event::Text(key), value)) = map.next_entry()? {
-            members.push((key, value));
+        let inside = Self(self.0.inside());
+        while let Some(crate::event::Text(key)) = map.next_key()? {
+            members.push((key, map.next_value_seed(inside)?));
         }
         Ok(Any::Map(members))
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Any<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(AnyVisitor)
     }
 }

@@ -235,3 +235,36 @@ fn records_with_more_spans_than_the_limit_are_rejected() {
     assert_eq!(rejection.reason, Reason::TooLarge);
     assert!(rejection.detail.contains("100001 spans"), "{rejection}");
 }
+
+/// An array has two bytes a value: without a limit, a body of 16 MiB would take half a gigabyte.
+#[test]
+fn an_attribute_has_a_limited_number_of_values() {
+    let documents = |value: Any| {
+        let mut span = search(1);
+        span.attributes.truncate(2);
+        let value = AnyValue { value: Some(value) };
+        let key = "retrieval.documents".into();
+        span.attributes.push(KeyValue {
+            key,
+            value: Some(value),
+        });
+        Traces::of(&[], vec![span])
+    };
+    let empty = AnyValue { value: None };
+    let array = ArrayValue {
+        values: vec![empty; 100_001],
+    };
+    let objects = format!("[{}1]", "1,".repeat(100_001));
+    for traces in [documents(Any::Array(array)), documents(Any::Text(objects))] {
+        let mapping = Mapping::default();
+        let binary = proto(&traces.encode_to_vec(), &ACCEPTANCE, &mapping);
+        let text = read_json(traces.json().to_string().as_bytes(), &ACCEPTANCE, &mapping);
+        for decoded in [binary, text] {
+            let rejection = decoded.expect("a record of spans").rejection();
+            assert!(
+                rejection.contains("more than 100000 values in one attribute"),
+                "{rejection}"
+            );
+        }
+    }
+}
