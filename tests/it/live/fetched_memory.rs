@@ -28,7 +28,7 @@ const MIB: u64 = 1 << 20;
 const BATCHES: usize = 4;
 
 /// The number before `MiB` in the finding `memory`.
-fn stated_limit(settings: &Value) -> u64 {
+pub(super) fn stated_limit(settings: &Value) -> u64 {
     let (text, code) = check::check(settings, &[]);
     assert_eq!(code, 0, "{text}");
     let (_, after) = text

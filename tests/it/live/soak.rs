@@ -1,6 +1,6 @@
-//! Soak test: mixed, bounded load with rebalances, gold reloads, slow scrapers and, in a long run,
-//! broker restarts. Memory, file descriptors and threads stay flat, and at the end every counter
-//! equals replay.
+//! Soak test: mixed, bounded load with compressed bombs, rebalances, gold reloads, slow scrapers and, in
+//! a long run, broker restarts. Memory, file descriptors and threads stay flat, memory stays below the
+//! stated limit, and at the end every counter equals replay.
 //!
 //! `make test` runs a few rounds without pauses, which prove the counters. `make soak` runs for
 //! [`WARM_UP_MINUTES`] and then for `RANKGAUGE_SOAK_MINUTES`, and compares the resources of the first
@@ -10,15 +10,18 @@ use std::io::Write as _;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use rankgauge_core::event::Kind;
+use rankgauge_core::number::real;
 use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
+use super::fetched_memory::stated_limit;
 use super::stream::Stream;
 use super::{
     CONSUMED, SHUTDOWN, SOON, added, assert_same, counters, received, replayed, settings, start,
     wait_until_counted,
 };
-use crate::harness::kafka::Broker;
+use crate::harness::kafka::{Broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
 
@@ -39,6 +42,18 @@ const RESOURCES: [&str; 3] = [
     "process_open_fds",
     "process_threads",
 ];
+/// Partitions of each topic.
+const PARTITIONS: u16 = 4;
+/// Codecs of the producers of bombs, and the size of their records. All records of a batch are
+/// compressed to a few kB.
+const BOMBS: [(&str, usize); 4] = [
+    ("zstd", 900_000),
+    ("gzip", 300_000),
+    ("lz4", 100_000),
+    ("snappy", 20_000),
+];
+/// Records of a bomb.
+const BOMB_RECORDS: usize = 20;
 /// Allowed relative change.
 const TOLERANCE: f64 = 0.05;
 
@@ -113,17 +128,24 @@ fn resources(exposition: &Exposition) -> [f64; 3] {
 
 fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
     let shared = crate::harness::kafka::broker;
-    let stream = {
+    let mut stream = {
         let broker = broker.as_ref().unwrap_or_else(|| shared());
-        Stream::on_new_topics(broker, 4, 50.0, Millis(0))
+        let name = unique_name("soak");
+        let topics = Kind::ALL.map(|kind| format!("{name}.{}", kind.name()));
+        for topic in &topics {
+            // The broker compresses again what producers that are not trusted send.
+            let settings = [("compression.type", "lz4"), ("max.message.bytes", "524288")];
+            broker.create_topic_with(topic, usize::from(PARTITIONS), &settings);
+        }
+        Stream::new(topics, PARTITIONS, 50.0, Millis(0))
     };
-    let mut stream = stream;
     let mut settings = settings(broker.as_ref().unwrap_or_else(|| shared()), &stream);
     settings["workers"] = json!(2);
     settings["windows"] = json!(["1m"]);
     settings["engine"]["feedback_window"] = json!("1m");
     settings["engine"]["out_of_orderness"] = json!("5s");
     settings["engine"]["max_future_skew"] = json!("24h");
+    let limit = stated_limit(&settings);
     let [first_settings, second_settings] =
         [0, 1].map(|number| of_replica(&settings, &stream, number));
     let first = start(&first_settings);
@@ -142,7 +164,10 @@ fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
             broker.restart();
             broker_restarts += 1;
         }
-        stream.produce(broker.as_ref().unwrap_or_else(|| shared()), RATE * 5);
+        let producers = broker.as_ref().unwrap_or_else(|| shared());
+        let (codec, bytes) = BOMBS[number as usize % BOMBS.len()];
+        stream.send_bombs(producers, codec, BOMB_RECORDS, bytes);
+        stream.produce(producers, RATE * 5);
         samples.push(resources(&first.metrics()));
         if is_paced {
             wait_until(ROUND * 4, "the round has its time", || {
@@ -169,6 +194,9 @@ fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
         a.sum("rankgauge_gold_reloads_total", &[]),
         truth.len()
     );
+    let peak = first.peak_memory();
+    eprintln!("soak: peak of memory {peak} bytes, stated limit {limit} bytes");
+    assert!(peak < real(limit), "{peak} of {limit} bytes");
     if is_paced {
         let warm_up = (WARM_UP_MINUTES * ROUNDS_PER_MINUTE) as usize;
         assert_flat(samples.get(warm_up..).expect("minutes after the warm-up"));

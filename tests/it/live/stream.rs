@@ -214,6 +214,30 @@ impl Stream {
         }
     }
 
+    /// Produces a compressed batch of `records` invalid searches of `bytes` bytes to each partition. In the
+    /// files, each is as invalid with one byte.
+    pub(super) fn send_bombs(
+        &mut self,
+        broker: &Broker,
+        codec: &str,
+        records: usize,
+        bytes: usize,
+    ) {
+        let producer = broker.batch_producer(codec, records);
+        let payload = vec![b'x'; bytes];
+        for partition in self.partitions_of(Kind::Search).collect::<Vec<_>>() {
+            let sent = (0..records).map(|_| ("", &payload, Some(partition)));
+            producer.produce(self.topic(Kind::Search), sent);
+        }
+        self.produced[Kind::Search.index()] +=
+            (records as u64) * self.partitions[Kind::Search.index()];
+        for file in &mut self.files[Kind::Search.index()] {
+            file.write_all("x\n".repeat(records).as_bytes())
+                .and_then(|()| file.flush())
+                .expect("the file can be written");
+        }
+    }
+
     /// Produces only these records. The stream does not advance.
     pub(super) fn send(&mut self, broker: &Broker, records: &[Record]) {
         let producer = self.producer.take().unwrap_or_else(|| broker.producer());
