@@ -396,3 +396,24 @@ fn check_warns_of_tests_that_the_stated_traffic_cannot_decide() {
     assert!(!fast.contains("warning: the traffic"), "{fast}");
     assert!(!fast.contains("warning: baselines"), "{fast}");
 }
+
+#[test]
+fn check_warns_of_an_admin_listener_that_other_machines_reach() {
+    let folder = folder();
+    let warning = "admin.listen: other machines reach the admin listener without authentication";
+    for (admin, is_open) in [
+        ("{listen: '0.0.0.0:9469'}", true),
+        ("{listen: '[::]:9469'}", true),
+        ("{listen: '127.0.0.1:9469'}", false),
+        ("{listen: none}", false),
+        (
+            "{listen: '0.0.0.0:9469', allow_unauthenticated: true}",
+            false,
+        ),
+    ] {
+        let configuration = format!("kafka: {{brokers: x:9092}}\nadmin: {admin}\n");
+        let (text, code) = check(folder.path(), &configuration, &[]);
+        assert_eq!(code, 0, "{text}");
+        assert_eq!(text.contains(warning), is_open, "{admin}: {text}");
+    }
+}

@@ -114,6 +114,35 @@ fn invalid_parameters_are_rejected_with_the_valid_ones() {
     assert_eq!(found["queries"], json!([]));
 }
 
+/// Log and page of a sidecar whose admin listener has this address.
+fn shown_on(address: &str, admin: &Value) -> [String; 2] {
+    let settings = json!({
+        "kafka": {"brokers": format!("127.0.0.1:{}", free_port())},
+        "admin": admin,
+    });
+    let listen = [("RANKGAUGE__ADMIN__LISTEN", address)];
+    let sidecar = Sidecar::start(&super::yaml(&settings), &listen);
+    let page = ask(&sidecar, "GET", "/", "");
+    assert_eq!(page.status, 200);
+    let page = String::from_utf8_lossy(&page.body).into_owned();
+    [sidecar.log(), page]
+}
+
+#[test]
+fn admin_listener_without_authentication_on_a_public_address_warns_in_log_and_page() {
+    let [log, page] = shown_on("0.0.0.0:0", &json!({}));
+    let warning =
+        "WARN rankgauge::app: admin listener without authentication on an address of the network";
+    assert!(log.contains(warning), "{log}");
+    assert!(page.contains("✗ no authentication"), "{page}");
+    let accepted = json!({"allow_unauthenticated": true});
+    for (address, admin) in [("127.0.0.1:0", &json!({})), ("0.0.0.0:0", &accepted)] {
+        let [log, page] = shown_on(address, admin);
+        assert!(!log.contains("without authentication"), "{log}");
+        assert!(!page.contains("no authentication"), "{page}");
+    }
+}
+
 #[test]
 fn api_accepts_only_loopback_host_headers() {
     let sidecar = alone(&[]);
