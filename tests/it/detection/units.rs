@@ -33,6 +33,21 @@ fn search(number: i64, unit: &str, arm: i64, score: f64) -> Value {
 }
 
 #[test]
+fn sums_of_decimal_scores_are_exact() {
+    // The scores of an arm are equal: the variance is that of the pseudo-count, 1/4 of a search a
+    // bucket, and the difference is exact.
+    let lines: Vec<Value> = (0..2000_i64)
+        .map(|number| {
+            let score = if number % 2 == 1 { 0.3 } else { 0.35 };
+            search(number, &format!("u{number}"), number % 2, score)
+        })
+        .collect();
+    let found = summary(&["--test", "experiment"], &lines);
+    let difference = found["difference"].as_f64().expect("a difference");
+    assert!((difference + 0.05).abs() < 1e-14, "{found}");
+}
+
+#[test]
 fn an_experiment_finds_the_worse_arm_and_ignores_a_bot() {
     // Scores vary by unit; arm 1 is worse by 0.1.
     let worse: Vec<Value> = (0..4000_i64)

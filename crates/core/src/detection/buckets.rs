@@ -24,9 +24,9 @@ const LIMIT_FACTOR: u64 = 4;
 /// Variance of the prior of a difference.
 const PRIOR_VARIANCE: f64 = 0.02 * 0.02;
 
-/// Weight of a score in units of a sum: 2⁴⁰. Sums of integers are exact, so merging is independent of
-/// order.
-const UNITS: f64 = 1_099_511_627_776.0;
+/// Weight of a score in units of a sum: 10¹². Sums of integers are exact, so merging is independent of
+/// order, and decimals are not rounded.
+const UNITS: f64 = 1e12;
 
 /// Sums of one bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
