@@ -52,7 +52,8 @@ fn main() -> anyhow::Result<()> {
                 let promised = test.false_alarms.map(|count| count.promised);
                 println!(
                     "  {name:8} false alarms {observed:?} of {promised:.1?} promised, delays {:.1?}",
-                    test.delays.map(|delay| delay.unwrap_or(f64::INFINITY))
+                    test.delays
+                        .map(|delay| delay.median.unwrap_or(f64::INFINITY))
                 );
             }
         });

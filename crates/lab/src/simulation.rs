@@ -1,24 +1,33 @@
 //! Simulations of the tests: false alarms without a drop, and delays until a drop is detected.
 //!
-//! [`hold_against_promise`] runs the tests of the sidecar on models of dependent traffic.
+//! [`hold_against_promise`] runs the tests of the sidecar on models of dependent traffic. [`table`]
+//! has the other tables: audits, experiments, interleaving, and rules that are common in practice.
 //! [`simulate`] runs the bets on independent scores of a given distribution, and two common
 //! dashboard rules for comparison.
 //!
 //! Random numbers come from a seed: equal settings give equal results with any number of threads.
 
+mod assigned;
+mod audit;
 mod chance;
 mod models;
 mod population;
+mod practice;
 mod promise;
+mod sessions;
+mod table_models;
+mod tables;
 mod traffic;
+mod unjudged;
 mod watcher;
 
 pub use models::{LIMITS, Listed, Model, SEARCHES, USERS};
 pub use population::{Population, Query};
 pub use promise::{
-    DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, ModelResult, Report, Setup,
+    DROPS, Delay, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, ModelResult, Report, Setup,
     TestResult, hold_against_promise, violations,
 };
+pub use tables::{Found, Row, Subject, Table, table};
 pub use traffic::{Noise, Traffic};
 
 use rayon::prelude::*;

@@ -1,16 +1,17 @@
-//! Table of `backtest --simulate`: promised against observed, on the traffic models.
+//! Tables of `backtest --simulate`: promised against observed, on the traffic models.
 
 use anyhow::anyhow;
 use serde::Serialize;
 
 use super::arguments::TestArguments;
+use super::simulation::SimulatedTable;
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::{Format, OutputFormat, note};
 use crate::cli::threads::start_threads;
 use rankgauge_lab::simulation::{
-    DROPS, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, LIMITS, Model, ModelResult, Report,
-    SEARCHES, Setup, TestResult, USERS, hold_against_promise, violations,
+    DROPS, Delay, FREQUENT_ALPHAS, FREQUENT_MINUTES, FalseAlarmCount, Found, LIMITS, Listed, Model,
+    Report, Row, SEARCHES, Setup, Table, USERS, hold_against_promise, table, violations,
 };
 
 /// Number of streams of a model. Over all models of searches, they are enough to show with 95 %
@@ -35,11 +36,25 @@ struct Group {
     models: Vec<Model>,
 }
 
-/// Runs the simulation.
+/// Groups of models of dependent traffic.
+const GROUPS: [(&str, &[Model]); 3] = [
+    ("searches", &SEARCHES),
+    ("user measures", &USERS),
+    (LIMITS_NAME, &LIMITS),
+];
+
+/// Part of the report.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Part {
+    Group(Group),
+    Table(Table),
+}
+
+/// Runs the simulation of models whose name contains `model`, on a number of streams with a seed.
 pub(super) fn run(
-    model: &str,
-    streams: u32,
-    seed: u64,
+    tables: &[SimulatedTable],
+    (model, streams, seed): (&str, u32, u64),
     test_arguments: &TestArguments,
     format: Format,
 ) -> Result<(), Failure> {
@@ -54,21 +69,44 @@ pub(super) fn run(
         warm_up_tolerance: test_arguments.warm_up_tolerance,
     };
     start_threads();
+    let mut parts = Vec::new();
+    for wanted in tables {
+        match wanted.subject() {
+            None => parts.extend(groups(model, &setup).into_iter().map(Part::Group)),
+            Some(subject) => {
+                let simulated = table(subject, model, &setup, |row: &Row| {
+                    simulated(&row.traffic);
+                });
+                parts.extend(simulated.map(Part::Table));
+            }
+        }
+    }
+    if parts.is_empty() {
+        let models = GROUPS.iter().flat_map(|(_, models)| *models);
+        let models: Vec<&str> = models.map(|it| it.name).collect();
+        return Err(Failure::Usage(anyhow!(
+            "no traffic model of these tables has \"{model}\" in its name; the models of the table \
+             `drop` are: {}",
+            models.join("; ")
+        )));
+    }
+    OutputFormat { format }.print(|| text(&parts, &setup), &parts)
+}
+
+fn simulated(model: &str) {
+    note(&format!("simulated: {model}\n"));
+}
+
+/// Results on the models of dependent traffic.
+fn groups(model: &str, setup: &Setup) -> Vec<Group> {
     let mut groups = Vec::new();
-    let all = [
-        ("searches", &SEARCHES[..]),
-        ("user measures", &USERS[..]),
-        (LIMITS_NAME, &LIMITS[..]),
-    ];
-    for (name, models) in all {
+    for (name, models) in GROUPS {
         let is_meant = |it: &&Model| it.name.contains(model);
         let models: Vec<Model> = models.iter().filter(is_meant).copied().collect();
         if models.is_empty() {
             continue;
         }
-        let report = hold_against_promise(&models, &setup, |result| {
-            note(&format!("simulated: {}\n", result.model));
-        });
+        let report = hold_against_promise(&models, setup, |result| simulated(result.model));
         let violations = (name != LIMITS_NAME).then(|| violations(&models, &report));
         groups.push(Group {
             name,
@@ -77,19 +115,117 @@ pub(super) fn run(
             models,
         });
     }
-    if groups.is_empty() {
-        let all = all.iter().flat_map(|(_, models)| *models);
-        let all: Vec<&str> = all.map(|it| it.name).collect();
-        return Err(Failure::Usage(anyhow!(
-            "no traffic model has \"{model}\" in its name; the models are: {}",
-            all.join("; ")
-        )));
-    }
-    OutputFormat { format }.print(|| text(&groups, &setup), &groups)
+    groups
 }
 
-fn text(groups: &[Group], setup: &Setup) -> String {
+fn text(parts: &[Part], setup: &Setup) -> String {
     let mut page = Page::default();
+    let groups: Vec<&Group> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Group(group) => Some(group),
+            Part::Table(_) => None,
+        })
+        .collect();
+    if !groups.is_empty() {
+        text_of_groups(&mut page, &groups, setup);
+    }
+    for part in parts {
+        if let Part::Table(table) = part {
+            text_of_table(&mut page, table);
+        }
+    }
+    page.into_text()
+}
+
+/// Adds a Markdown table of results, and its violations.
+fn text_of_table(page: &mut Page, table: &Table) {
+    let has_methods = table.rows.iter().any(|row| row.method.is_some());
+    let has_found = table.rows.iter().any(|row| !row.found.is_empty());
+    let has_listed = table
+        .rows
+        .iter()
+        .any(|row| row.found.iter().any(|found| found.listed.is_some()));
+    let is_practice = table
+        .rows
+        .iter()
+        .any(|row| row.false_alarms_a_week.is_some());
+    let has_classes = table.rows.iter().any(|row| !row.classes.is_empty());
+    let mut head = vec!["traffic".to_owned()];
+    head.extend(has_methods.then(|| "method".to_owned()));
+    head.push("streams".to_owned());
+    if is_practice {
+        head.push("false alarms a week".to_owned());
+    } else {
+        let levels = table.levels.iter();
+        head.extend(levels.map(|level| format!("false alarms, {level}")));
+    }
+    head.extend(has_found.then(|| "effect".to_owned()));
+    head.extend(has_found.then(|| format!("median {} (found of)", table.unit)));
+    head.extend(has_listed.then(|| "listed".to_owned()));
+    head.extend(has_classes.then(|| "class".to_owned()));
+    page.lines(format_args!("{}.", table.title));
+    page.gap();
+    page.lines(format_args!("| {} |", head.join(" | ")));
+    page.lines(format_args!("|{}", "---|".repeat(head.len())));
+    for row in &table.rows {
+        let mut cells = vec![row.traffic.clone()];
+        cells.extend(has_methods.then(|| row.method.unwrap_or("sidecar").to_owned()));
+        cells.push(row.streams.to_string());
+        if is_practice {
+            cells.push(format!(
+                "{:.1}",
+                row.false_alarms_a_week.unwrap_or_default()
+            ));
+        } else {
+            let counted = row.false_alarms.iter().map(count);
+            let missing = table.levels.len().saturating_sub(row.false_alarms.len());
+            cells.extend(counted.chain(vec![String::new(); missing]));
+        }
+        let each = |of: &dyn Fn(&Found) -> String| {
+            let cells: Vec<String> = row.found.iter().map(of).collect();
+            cells.join(" / ")
+        };
+        if has_found {
+            cells.push(each(&|found| found.size.to_string()));
+            cells.push(each(&|found| {
+                let median = number(found.median.unwrap_or(f64::INFINITY));
+                if found.found == found.of {
+                    median
+                } else {
+                    format!("{median} ({} of {})", found.found, found.of)
+                }
+            }));
+        }
+        if has_listed {
+            cells.push(each(&|found| found.listed.map_or("-".to_owned(), number)));
+        }
+        if has_classes {
+            let classes = row.classes.iter();
+            let classes: Vec<String> = classes
+                .map(|(name, count)| format!("{count} {name}"))
+                .collect();
+            cells.push(classes.join(", "));
+        }
+        page.lines(format_args!("| {} |", cells.join(" | ")));
+    }
+    page.gap();
+    let together = table.together.iter().map(count);
+    let together: Vec<String> = together.collect();
+    if !together.is_empty() && !is_practice {
+        page.lines(format_args!(
+            "False alarms of the rows with a promise together: {}.",
+            together.join(", ")
+        ));
+    }
+    if !table.violations.is_empty() {
+        page.lines(format_args!("Not shown to hold:"));
+        page.items(&table.violations, usize::MAX, Clone::clone);
+    }
+    page.gap();
+}
+
+fn text_of_groups(page: &mut Page, groups: &[&Group], setup: &Setup) {
     for group in groups {
         for (test, promise) in [
             (
@@ -115,51 +251,65 @@ fn text(groups: &[Group], setup: &Setup) -> String {
                 group.name
             ));
             page.gap();
-            table(&mut page, group, is_target);
+            group_table(page, group, is_target);
             page.gap();
         }
-        summary(&mut page, group);
+        summary(page, group);
         page.gap();
     }
+    let [d1, d2, d3, d4] = DROPS;
     page.lines(format_args!(
         "False alarms: healthy streams with an alarm; in brackets the number that is not exceeded with\n\
          95 % confidence, and the promised number. Delays: median minutes to the alarm after drops of\n\
-         {} / {} / {}; of the drop test among streams without an alarm before the drop.",
-        DROPS[0], DROPS[1], DROPS[2]
+         {d1} / {d2} / {d3} / {d4}; of the drop test among streams without an alarm before the drop."
     ));
-    page.into_text()
+    page.gap();
 }
 
 /// Adds a Markdown table of one of the tests.
-fn table(page: &mut Page, group: &Group, is_target: bool) {
-    let of = |result: &ModelResult| -> TestResult {
-        if is_target {
-            result.target
-        } else {
-            result.drop
-        }
+fn group_table(page: &mut Page, group: &Group, is_target: bool) {
+    let heads: &[&str] = if is_target {
+        &["delays", "delays listed"]
+    } else {
+        &[
+            "delays in the warm-up",
+            "listed",
+            "delays after it",
+            "delays after it listed",
+        ]
     };
     page.lines(format_args!(
-        "| traffic | streams × searches | false alarms, level 1 | level 2 | level 3 | delays | delays listed |"
+        "| traffic | streams × searches | false alarms, level 1 | level 2 | level 3 | {} |",
+        heads.join(" | ")
     ));
-    page.lines(format_args!("|---|---|---|---|---|---|---|"));
+    page.lines(format_args!("|{}", "---|".repeat(5 + heads.len())));
     for (model, result) in group.models.iter().zip(&group.report.models) {
-        let listed = model.listed.map(|listed| {
-            if is_target {
-                listed.target
-            } else {
-                listed.drop
-            }
-        });
-        let test = of(result);
+        let listed = |of: fn(&Listed) -> [Option<f64>; 4]| {
+            let listed = model.listed.as_ref().map(of);
+            let is_listed = |it: &[Option<f64>; 4]| it.iter().any(Option::is_some);
+            listed
+                .filter(is_listed)
+                .map_or("-".to_owned(), listed_minutes)
+        };
+        let (test, cells) = if is_target {
+            let test = &result.target;
+            (test, vec![minutes(&test.delays), listed(|it| it.target)])
+        } else {
+            let cells = vec![
+                minutes(&result.drop.delays),
+                listed(|it| it.drop),
+                minutes(&result.after_warm_up),
+                listed(|it| it.after_warm_up),
+            ];
+            (&result.drop, cells)
+        };
         page.lines(format_args!(
-            "| {} | {} × {:.0}k | {} | {} | {} |",
+            "| {} | {} × {:.0}k | {} | {} |",
             result.model,
             result.streams,
             result.searches / 1000.0,
             counts(&test.false_alarms),
-            minutes(test.delays),
-            listed.map_or_else(|| "-".to_owned(), minutes)
+            cells.join(" | ")
         ));
     }
     let all = if is_target {
@@ -168,10 +318,11 @@ fn table(page: &mut Page, group: &Group, is_target: bool) {
         &group.report.drop
     };
     page.lines(format_args!(
-        "| **together** | {} × {:.0}k | {} | | |",
+        "| **together** | {} × {:.0}k | {} |{}",
         group.report.streams,
         group.report.searches / f64::from(group.report.streams.max(1)) / 1000.0,
-        counts(all)
+        counts(all),
+        " |".repeat(heads.len())
     ));
 }
 
@@ -184,7 +335,7 @@ fn summary(page: &mut Page, group: &Group) {
     if violations.is_empty() {
         page.lines(format_args!(
             "{}: every promise holds: false alarms at most twice the promise with 95 % confidence;\n\
-             no median delay is shown to exceed 1.3 times the listed one (95 % confidence).",
+             no median delay is shown to exceed 1.3 (target) or 1.15 times (drop) the listed one (95 % confidence).",
             group.name
         ));
         return;
@@ -195,20 +346,32 @@ fn summary(page: &mut Page, group: &Group) {
 
 /// Cells of a table: the false alarms at each level.
 fn counts(counts: &[FalseAlarmCount]) -> String {
-    let cells = counts.iter().map(|count| {
-        format!(
-            "{} (≤ {:.1}; {:.1})",
-            count.observed, count.at_most, count.promised
-        )
-    });
+    let cells = counts.iter().map(count);
     cells.collect::<Vec<_>>().join(" | ")
 }
 
-fn minutes(delays: [Option<f64>; 3]) -> String {
-    let texts = delays.map(|delay| match delay {
-        None => "never".to_owned(),
-        Some(delay) if delay < 10.0 => format!("{delay:.1}"),
-        Some(delay) => format!("{delay:.0}"),
-    });
+fn count(count: &FalseAlarmCount) -> String {
+    format!(
+        "{} (≤ {:.1}; {:.1})",
+        count.observed, count.at_most, count.promised
+    )
+}
+
+fn minutes(delays: &[Delay; 4]) -> String {
+    let texts = delays.map(|delay| number(delay.median.unwrap_or(f64::INFINITY)));
     texts.join(" / ")
+}
+
+fn listed_minutes(listed: [Option<f64>; 4]) -> String {
+    let texts = listed.map(|listed| listed.map_or("-".to_owned(), number));
+    texts.join(" / ")
+}
+
+/// Delay with two or three digits; infinite without an alarm.
+fn number(delay: f64) -> String {
+    match delay {
+        delay if delay.is_infinite() => "never".to_owned(),
+        delay if delay < 10.0 => format!("{delay:.1}"),
+        delay => format!("{delay:.0}"),
+    }
 }

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::arguments::{Test, TestArguments};
@@ -17,7 +17,9 @@ use crate::cli::output::{Format, OutputFormat};
 use crate::cli::threads::start_threads;
 use crate::ingest::replay::open_lines;
 use rankgauge_eval::text_layout::{Column, TextTable};
-use rankgauge_lab::simulation::{self as simulator, Method, Outcome, Population, Query, Settings};
+use rankgauge_lab::simulation::{
+    self as simulator, Method, Outcome, Population, Query, Settings, Subject,
+};
 
 /// Mean and standard deviation of independent scores.
 const DEFAULT_MEAN: f64 = 0.8;
@@ -26,6 +28,9 @@ const DEFAULT_DEVIATION: f64 = 0.2;
 /// Traffic of a simulation.
 #[derive(Debug, Args)]
 pub(super) struct SimulationArguments {
+    /// Simulate only these tables. Default: those of --test; for the drop test, all.
+    #[arg(long = "table", value_enum, value_name = "TABLE", requires = "simulate", conflicts_with_all = ["scores", "mean", "deviation"])]
+    tables: Vec<SimulatedTable>,
     /// Simulate only the traffic models whose name contains this text.
     #[arg(long, value_name = "TEXT", requires = "simulate", default_value = "", hide_default_value = true, conflicts_with_all = ["scores", "mean", "deviation"])]
     model: String,
@@ -40,8 +45,8 @@ pub(super) struct SimulationArguments {
     /// Standard deviation of the beta distribution (0.2).
     #[arg(long, value_name = "S", requires = "simulate", value_parser = super::arguments::share)]
     deviation: Option<f64>,
-    /// Number of streams without a drop: of a traffic model (240; fewer if its streams are long, and
-    /// a quarter as many with drops), or of independent scores (600; and as many with a drop).
+    /// Number of streams without a drop: of a traffic model (240, of which tables use a share: long
+    /// streams are fewer), or of independent scores (600; and as many with a drop).
     #[arg(long, value_name = "N", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     streams: Option<u32>,
     /// Independent scores: scores per stream.
@@ -80,8 +85,65 @@ pub(super) fn run(
         return independent_scores(simulation, test_arguments, format);
     }
     let streams = simulation.streams.unwrap_or(promise::DEFAULT_STREAMS);
+    let tables = match (&simulation.tables[..], test_arguments.test) {
+        ([], Test::Drop) => SimulatedTable::value_variants(),
+        ([], Test::Target) => &[SimulatedTable::Drop],
+        ([], Test::Experiment) => &[SimulatedTable::Experiment, SimulatedTable::Power],
+        ([], Test::Split) => &[SimulatedTable::Split],
+        ([], Test::Interleaving) => &[SimulatedTable::Interleave],
+        (tables, _) => tables,
+    };
     let (model, seed) = (&simulation.model, simulation.seed);
-    promise::run(model, streams, seed, test_arguments, format)
+    promise::run(tables, (model, streams, seed), test_arguments, format)
+}
+
+/// Table of a simulation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SimulatedTable {
+    /// Target and drop tests on dependent traffic.
+    Drop,
+    /// Drop test on a service with users, bots, campaigns and new queries.
+    Audit,
+    /// Drops in some of the queries.
+    Local,
+    /// User measures with weekends, days and nights.
+    User,
+    /// Noise that all searches of an hour share.
+    Noise,
+    /// Experiments without a difference.
+    Experiment,
+    /// Experiments with a difference.
+    Power,
+    /// Splits as declared.
+    Split,
+    /// Interleaved rankings.
+    Interleave,
+    /// Classes of drops with unjudged results.
+    Unjudged,
+    /// Replicas of which some are not visible.
+    Replicas,
+    /// Alarm rules that are common in practice, on the same streams.
+    Practice,
+}
+
+impl SimulatedTable {
+    /// Subject of a table other than `drop`.
+    pub(super) fn subject(self) -> Option<Subject> {
+        Some(match self {
+            Self::Drop => return None,
+            Self::Audit => Subject::Audit,
+            Self::Local => Subject::Local,
+            Self::User => Subject::User,
+            Self::Noise => Subject::Noise,
+            Self::Experiment => Subject::Experiment,
+            Self::Power => Subject::Power,
+            Self::Split => Subject::Split,
+            Self::Interleave => Subject::Interleave,
+            Self::Unjudged => Subject::Unjudged,
+            Self::Replicas => Subject::Replicas,
+            Self::Practice => Subject::Practice,
+        })
+    }
 }
 
 fn independent_scores(
@@ -174,7 +236,7 @@ fn test_of(test_arguments: &TestArguments, per_query: bool) -> Result<simulator:
             ))),
         },
         (Test::Experiment | Test::Split | Test::Interleaving, _) => Err(Failure::Usage(anyhow!(
-            "--simulate is for --test drop or target"
+            "--simulate --mean, --deviation and --scores are for --test drop or target"
         ))),
         (Test::Drop, true) => Ok(simulator::Test::DropPerQuery { epsilon, threshold }),
         (Test::Drop, false) => Ok(simulator::Test::Drop {

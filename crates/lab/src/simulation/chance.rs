@@ -52,6 +52,13 @@ impl Chance {
         length
     }
 
+    /// Place among cumulated weights, drawn by weight.
+    pub(super) fn place(&mut self, cumulated: &[f64]) -> usize {
+        let drawn = self.uniform() * cumulated.last().copied().unwrap_or_default();
+        let place = cumulated.partition_point(|sum| *sum <= drawn);
+        place.min(cumulated.len().saturating_sub(1))
+    }
+
     /// Numbers below `count` in random order.
     pub(super) fn permutation(&mut self, count: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..count).collect();
@@ -60,4 +67,23 @@ impl Chance {
         }
         order
     }
+}
+
+/// Cumulated weights of the numbers below `count`.
+pub(super) fn cumulated(count: u32, weight: impl Fn(f64) -> f64) -> Vec<f64> {
+    let sums = (0..count).scan(0.0, |sum, number| {
+        *sum += weight(f64::from(number));
+        Some(*sum)
+    });
+    sums.collect()
+}
+
+/// Whole part of a number that is not negative, as a place in a list.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a place in a list in memory"
+)]
+pub(super) fn index(number: f64) -> usize {
+    number.max(0.0) as usize
 }

@@ -15,22 +15,41 @@ pub struct Model {
     pub listed: Option<Listed>,
 }
 
-/// Median delays in minutes that the specification of the tests lists, for drops of 0.05, 0.1 and
-/// 0.2. `None` for a drop that is not found within the stream.
+/// Median delays in minutes that the specification of the tests lists, for drops of 0.02, 0.05, 0.1
+/// and 0.2. `None` if none is listed; infinite for a drop that is not found within the stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Listed {
     /// Delays of the target test.
-    pub target: [Option<f64>; 3],
-    /// Delays of the drop test.
-    pub drop: [Option<f64>; 3],
+    pub target: [Option<f64>; 4],
+    /// Delays of the drop test in its warm-up.
+    pub drop: [Option<f64>; 4],
+    /// Delays of the drop test after its warm-up.
+    pub after_warm_up: [Option<f64>; 4],
 }
 
-const fn listed(target: [f64; 3], drop: [f64; 3]) -> Listed {
-    let [t1, t2, t3] = target;
-    let [d1, d2, d3] = drop;
-    Listed {
-        target: [Some(t1), Some(t2), Some(t3)],
-        drop: [Some(d1), Some(d2), Some(d3)],
+/// Delay of a drop that is not found.
+const NEVER: f64 = f64::INFINITY;
+
+impl Listed {
+    const fn target([d2, d3, d4]: [f64; 3]) -> Self {
+        Self {
+            target: [None, Some(d2), Some(d3), Some(d4)],
+            drop: [None; 4],
+            after_warm_up: [None; 4],
+        }
+    }
+
+    const fn drop(self, warm_up: Option<[f64; 4]>, after: [f64; 4]) -> Self {
+        let [a1, a2, a3, a4] = after;
+        let drop = match warm_up {
+            Some([d1, d2, d3, d4]) => [Some(d1), Some(d2), Some(d3), Some(d4)],
+            None => [None; 4],
+        };
+        Self {
+            drop,
+            after_warm_up: [Some(a1), Some(a2), Some(a3), Some(a4)],
+            ..self
+        }
     }
 }
 
@@ -48,7 +67,10 @@ pub const SEARCHES: [Model; 15] = [
         name: "independent, 200 fixed scores, 2/s",
         traffic: FIXED,
         share: 1.0,
-        listed: Some(listed([45.0, 30.0, 25.0], [10.0, 4.7, 2.3])),
+        listed: Some(
+            Listed::target([45.0, 30.0, 25.0])
+                .drop(Some([NEVER, 3.9, 1.6, 0.8]), [11.0, 2.9, 1.3, 0.7]),
+        ),
     },
     Model {
         name: "bursts of 5, 200 fixed, 2/s",
@@ -57,7 +79,7 @@ pub const SEARCHES: [Model; 15] = [
             ..FIXED
         },
         share: 1.0,
-        listed: Some(listed([55.0, 35.0, 30.0], [31.0, 14.0, 6.7])),
+        listed: Some(Listed::target([55.0, 35.0, 30.0])),
     },
     Model {
         name: "bursts of 20, 200 fixed, 2/s",
@@ -66,7 +88,10 @@ pub const SEARCHES: [Model; 15] = [
             ..FIXED
         },
         share: 1.0,
-        listed: Some(listed([100.0, 50.0, 35.0], [66.0, 28.0, 14.0])),
+        listed: Some(
+            Listed::target([100.0, 50.0, 35.0])
+                .drop(Some([NEVER, 27.0, 11.0, 5.2]), [82.0, 19.0, 9.1, 4.6]),
+        ),
     },
     Model {
         name: "bursts of 20, Zipf 2k fixed, 0.5/s",
@@ -78,7 +103,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([338.0, 108.0, 58.0], [311.0, 130.0, 65.0])),
+        listed: Some(Listed::target([338.0, 108.0, 58.0])),
     },
     Model {
         name: "Zipf 2k noisy, 0.5/s",
@@ -88,7 +113,10 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([55.0, 35.0, 30.0], [41.0, 18.0, 7.9])),
+        listed: Some(
+            Listed::target([55.0, 35.0, 30.0])
+                .drop(Some([NEVER, 23.0, 6.4, 2.8]), [NEVER, 18.0, 6.6, 3.0]),
+        ),
     },
     Model {
         name: "bursts of 5, Zipf 20k noisy, 10/s",
@@ -100,7 +128,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([45.0, 35.0, 25.0], [14.0, 5.3, 2.5])),
+        listed: Some(Listed::target([45.0, 35.0, 25.0])),
     },
     Model {
         name: "bursts of 20 sharing noise, 2k, 2/s",
@@ -110,7 +138,10 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([145.0, 65.0, 40.0], [84.0, 36.0, 18.0])),
+        listed: Some(
+            Listed::target([145.0, 65.0, 40.0])
+                .drop(Some([NEVER, 197.0, 17.0, 5.8]), [NEVER, 51.0, 17.0, 6.2]),
+        ),
     },
     Model {
         name: "sessions of 5, 2k noisy, 2/s",
@@ -119,7 +150,10 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([50.0, 35.0, 30.0], [13.0, 5.5, 2.5])),
+        listed: Some(
+            Listed::target([50.0, 35.0, 30.0])
+                .drop(Some([NEVER, 12.0, 2.8, 1.1]), [111.0, 6.3, 1.9, 0.9]),
+        ),
     },
     Model {
         name: "day and night mix, bursts of 5, 2/s",
@@ -130,7 +164,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.5,
-        listed: Some(listed([235.0, 50.0, 30.0], [39.0, 16.0, 7.6])),
+        listed: Some(Listed::target([235.0, 50.0, 30.0])),
     },
     Model {
         name: "reshuffle every 6 h, 2k noisy, 2/s",
@@ -139,7 +173,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([135.0, 40.0, 30.0], [14.0, 6.0, 2.8])),
+        listed: Some(Listed::target([135.0, 40.0, 30.0])),
     },
     Model {
         name: "2 % new queries an hour, 20k, 2/s",
@@ -150,7 +184,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(listed([55.0, 35.0, 30.0], [54.0, 21.0, 10.0])),
+        listed: Some(Listed::target([55.0, 35.0, 30.0])),
     },
     Model {
         name: "0/1 scores, reshuffle, bursts of 5, 2/s",
@@ -161,10 +195,10 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 1.0,
-        listed: Some(Listed {
-            target: [Some(450.0), Some(55.0), Some(30.0)],
-            drop: [None, Some(62.0), Some(14.0)],
-        }),
+        listed: Some(Listed::target([450.0, 55.0, 30.0]).drop(
+            Some([NEVER, NEVER, 100.0, 18.0]),
+            [NEVER, NEVER, 47.0, 11.0],
+        )),
     },
     Model {
         name: "all of it, 20 % unjudged, 2/s",
@@ -180,7 +214,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.5,
-        listed: Some(listed([767.0, 117.0, 44.0], [49.0, 21.0, 7.8])),
+        listed: Some(Listed::target([767.0, 117.0, 44.0])),
     },
     Model {
         name: "bursts of 20, Zipf 2k noisy, 200/s",
@@ -191,7 +225,7 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.25,
-        listed: Some(listed([45.0, 35.0, 30.0], [2.5, 1.0, 0.4])),
+        listed: Some(Listed::target([45.0, 35.0, 30.0])),
     },
     Model {
         name: "90 days, mix, weekly reshuffle, 0.2/s",
@@ -204,7 +238,9 @@ pub const SEARCHES: [Model; 15] = [
             ..Traffic::DEFAULT
         },
         share: 0.25,
-        listed: Some(listed([12_649.0, 493.0, 70.0], [273.0, 96.0, 41.0])),
+        listed: Some(
+            Listed::target([12_649.0, 493.0, 70.0]).drop(None, [1_718.0, 166.0, 65.0, 30.0]),
+        ),
     },
 ];
 

@@ -10,8 +10,8 @@ use statrs::distribution::{Continuous as _, ContinuousCDF as _, Normal};
 use super::chance::Chance;
 
 /// Seconds of a day and of an hour.
-const DAY: f64 = 86_400.0;
-const HOUR: f64 = 3_600.0;
+pub(super) const DAY: f64 = 86_400.0;
+pub(super) const HOUR: f64 = 3_600.0;
 
 /// Event time of the start of a stream in milliseconds: a midnight.
 const START: f64 = 1_763_337_600_000.0;
@@ -469,7 +469,7 @@ fn choose(weights: &[f64; 4], chance: &mut Chance) -> usize {
     clippy::cast_possible_truncation,
     reason = "a stream ends within years; milliseconds fit"
 )]
-fn milliseconds(seconds: f64) -> i64 {
+pub(super) fn milliseconds(seconds: f64) -> i64 {
     (START + 1000.0 * seconds).floor() as i64
 }
 
