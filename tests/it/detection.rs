@@ -5,6 +5,7 @@ mod golden;
 mod reference;
 #[path = "../../crates/core/tests/it/detection/reference_streams.rs"]
 mod reference_streams;
+mod streams;
 mod units;
 
 use std::io::Write as _;
