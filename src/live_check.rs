@@ -98,7 +98,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
     findings.extend(keys::check(config, partitions, &sample));
     findings.extend(clock::check(config, &by_kind, &sample, wall));
     findings.extend(coverage::check(config, gold, &sample));
-    findings.extend(load::check(config, &sample));
+    findings.extend(load::check(config, gold, &sample));
     findings
 }
 

@@ -2,6 +2,7 @@
 
 mod traffic;
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::output::{Format, print, print_data, warn};
 use super::settings::SettingsArguments;
+use crate::advice;
 use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
 use crate::config::{self, Config, ConfigError, Problem};
@@ -224,6 +226,11 @@ fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyh
             slice_values: count(arguments.slice_values),
         };
         text.push_str(&capacity::describe(config, &load));
+        let queries = gold.map(|gold| gold.queries().len());
+        for (number, line) in advice::lines(config, queries, &load).iter().enumerate() {
+            let part = if number == 0 { "advice" } else { "" };
+            _ = writeln!(text, "{part:12}{}", escape_controls(line));
+        }
         text.push_str(&traffic::warnings(config, gold, &load));
     }
     text.push_str(&capacity::describe_process(config));

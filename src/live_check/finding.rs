@@ -30,7 +30,7 @@ impl Severity {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Name of the check: `connection`, `topics`, `permissions`, `memory`, `registry`, `records`, `keys`, `clock`,
-    /// `eligibility`, `gold` or `capacity`.
+    /// `eligibility`, `gold`, `capacity` or `detection`.
     pub check: &'static str,
     /// Severity.
     pub severity: Severity,

@@ -1,26 +1,40 @@
-//! Load of the sample, and the memory and series to expect for it.
+//! Load of the sample: the memory and series to expect for it, and the drops that are found.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::finding::Finding;
 use super::records::{Sample, SampledSearch};
+use crate::advice;
 use crate::capacity::{self, Load};
 use crate::config::{Config, format_bytes};
+use rankgauge_core::gold::GoldSet;
 use rankgauge_core::number::real;
 use rankgauge_eval::text_layout::count_of;
 
-/// Finding about memory and series.
-pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
+/// Findings about memory and series, and about the drops that are found at the rate of the sample.
+pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) -> Vec<Finding> {
     if sample.searches.is_empty() {
-        return None;
+        return Vec::new();
     }
-    let Some(searches_per_second) = rate(&sample.searches) else {
-        return Some(Finding::warning(
+    let Some(load) = load_of(config, sample) else {
+        return vec![Finding::warning(
             "capacity",
             "the sample covers no time, so its rate is unknown",
             "raise --sample, or predict with --searches-per-second",
-        ));
+        )];
     };
+    let mut findings = vec![capacity_of(config, &load)];
+    let queries = gold.map(|gold| gold.queries().len());
+    let advice = advice::lines(config, queries, &load).join("; ");
+    if !advice.is_empty() {
+        findings.push(Finding::ok("detection", advice));
+    }
+    findings
+}
+
+/// Load of the sample. `None` if it covers no time.
+fn load_of(config: &Config, sample: &Sample) -> Option<Load> {
+    let searches_per_second = rate(&sample.searches)?;
     let searches = sample.searches.iter();
     let results = searches.clone().map(|it| it.results).sum::<usize>();
     let variants: BTreeSet<&str> = searches.clone().map(|it| it.variant.as_str()).collect();
@@ -31,18 +45,22 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
             .collect();
         values.len()
     });
-    let load = Load {
+    Some(Load {
         searches_per_second,
         results: results.div_ceil(sample.searches.len()),
         variants: variants.len(),
         slice_values: values.max().unwrap_or(0),
-    };
-    let predicted = capacity::predict(&config.engine, &load);
+    })
+}
+
+fn capacity_of(config: &Config, load: &Load) -> Finding {
+    let predicted = capacity::predict(&config.engine, load);
     let bytes = predicted.worker_bytes(config.workers);
     let message = format!(
-        "{searches_per_second:.1} searches a second with {}, {} and up to {} of a slice \
+        "{:.1} searches a second with {}, {} and up to {} of a slice \
          need {:.1} MiB for each worker (engine.memory is {}) and {} series in \
          a scrape of {:.2} MiB",
+        load.searches_per_second,
         count_of(load.results, "result", "results"),
         count_of(load.variants, "variant", "variants"),
         count_of(load.slice_values, "value", "values"),
@@ -52,7 +70,7 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
         real(u64::try_from(predicted.scrape_bytes).unwrap_or(u64::MAX)) / MIB
     );
     let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
-    Some(if bytes > budget {
+    if bytes > budget {
         Finding::warning(
             "capacity",
             message,
@@ -61,7 +79,7 @@ pub(super) fn check(config: &Config, sample: &Sample) -> Option<Finding> {
         )
     } else {
         Finding::ok("capacity", message)
-    })
+    }
 }
 
 const MIB: f64 = 1_048_576.0;

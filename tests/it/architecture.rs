@@ -302,8 +302,14 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "a prediction is a function of settings and a load",
     ),
     (
+        "sidecar::advice",
+        &["sidecar::capacity", "sidecar::config"],
+        "advice is a function of settings and a load",
+    ),
+    (
         "sidecar::live_check",
         &[
+            "sidecar::advice",
             "sidecar::capacity",
             "sidecar::config",
             "sidecar::ingest",

@@ -417,3 +417,91 @@ fn check_warns_of_an_admin_listener_that_other_machines_reach() {
         assert_eq!(text.contains(warning), is_open, "{admin}: {text}");
     }
 }
+
+/// Times in minutes that `check` states for drops of 0.02, 0.05, 0.1 and 0.2 of all queries.
+fn stated_minutes(text: &str) -> Vec<f64> {
+    let line = text
+        .lines()
+        .find(|line| line.contains("are found after about"));
+    let line = line.unwrap_or_else(|| panic!("no times: {text}"));
+    let times = line.split("about ").nth(1).expect("times").split(" / ");
+    times
+        .map(|time| match time.split_once(' ') {
+            Some((number, unit)) => {
+                let minutes = match unit {
+                    "min" => 1.0,
+                    "h" => 60.0,
+                    "d" => 1440.0,
+                    _ => panic!("{unit}"),
+                };
+                number.parse::<f64>().expect("a number") * minutes
+            }
+            None => f64::INFINITY,
+        })
+        .collect()
+}
+
+#[test]
+fn check_states_the_drops_that_are_found_and_proposes_settings() {
+    let folder = folder();
+    let queries = |number: usize| {
+        let queries: Vec<String> = (0..number)
+            .map(|id| format!(r#"{{"query_id": "q{id}", "ground_truth": {{"d1": 1}}}}"#))
+            .collect();
+        format!(r#"{{"queries": [{}]}}"#, queries.join(","))
+    };
+    let configuration = "gold: {paths: [gold.json]}\nmeasures: [nDCG@10, P@10, RR, SAT]\n\
+                         slices: [query_type]\n\
+                         detection: {measures: [nDCG@10, P@10, RR, SAT], series: 50, replicas: 4}\n";
+    let path = folder.path().join("rankgauge.yaml");
+    let checked = |rate: &str, number: usize| {
+        fs::write(folder.path().join("gold.json"), queries(number)).expect("a file");
+        let flags = [
+            "check",
+            "--config",
+            "rankgauge.yaml",
+            "--searches-per-second",
+            rate,
+        ];
+        let output = rankgauge().args(flags).current_dir(folder.path()).output();
+        let output = output.expect("the built binary runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    // The simulated delays of docs/detection.md, within a factor of two.
+    for (rate, number, simulated) in [
+        ("1", 5_000, [99.0, 5.2, 2.3, 1.0]),
+        ("0.001157", 200, [f64::INFINITY, 5_798.0, 1_530.0, 823.0]),
+    ] {
+        fs::write(&path, configuration).expect("a file");
+        let text = checked(rate, number);
+        let stated = stated_minutes(&text);
+        for (stated, simulated) in stated.iter().zip(simulated) {
+            let is_never = stated.is_infinite() && simulated.is_infinite();
+            let is_near = is_never || (0.5..2.0).contains(&(stated / simulated));
+            assert!(is_near, "{stated} is not about {simulated}: {text}");
+        }
+        for part in [
+            "in the warm-up, the first 2 days",
+            "series: 50 cost",
+            "slices: ",
+            "seasonal: ",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        // The proposal is a valid configuration, and finds drops sooner.
+        let proposal = text
+            .lines()
+            .find_map(|line| line.split_once("): detection: "));
+        let (_, proposal) = proposal.expect("a proposal");
+        let (before, _) = configuration.split_once("detection:").expect("the section");
+        fs::write(&path, format!("{before}detection: {proposal}\n")).expect("a file");
+        let proposed = stated_minutes(&checked(rate, number));
+        assert!(proposed[2] <= stated[2], "{proposal}");
+    }
+    // Each rate has its proposal.
+    fs::write(&path, configuration).expect("a file");
+    assert!(checked("0.001", 200).contains("false_alarms: 4, local: false}"));
+    assert!(checked("100", 200).contains("false_alarms: 0.25}"));
+}
