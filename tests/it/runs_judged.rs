@@ -260,6 +260,59 @@ fn feedback_adds_user_measures_equal_to_those_of_the_sidecar() {
 }
 
 #[test]
+fn feedback_on_interleaved_rankings_shows_the_preferred_team() {
+    // Each of 200 sessions has two searches. The users of three of four click the result of A, one of
+    // them ten times; the others click nothing.
+    let (mut searches, mut feedback) = (Vec::new(), Vec::new());
+    for at in 0..400_i64 {
+        searches.push(
+            json!({"query_id": format!("s{at}"), "ts": 1_000 * at, "query_key": format!("q{at}"),
+                "session_id": format!("u{}", at / 2), "experiment": {"id": "draft", "variant": "V1"},
+                "results": [{"id": "d", "team": "A"}, {"id": "e", "team": "B"}]})
+            .to_string(),
+        );
+        let clicks = match at % 8 {
+            0 => 10,
+            2 | 4 => 1,
+            _ => 0,
+        };
+        feedback.extend((0..clicks).map(|click| {
+            json!({"event_id": format!("c{at}-{click}"), "ts": 1_000 * at + 500 + click,
+                "type": "click", "query_id": format!("s{at}"), "position": 1})
+            .to_string()
+        }));
+    }
+    let queries =
+        (0..400).map(|at| json!({"query_id": format!("q{at}"), "ground_truth": {"d": 1}}));
+    let gold = json!({"queries": queries.collect::<Vec<_>>()});
+    let folder = folder(&[
+        ("gold.json", gold.to_string()),
+        ("a.jsonl", searches.join("\n")),
+        ("feedback.jsonl", feedback.join("\n")),
+    ]);
+    let evaluate = "evaluate --gold gold.json --run a.jsonl --feedback feedback.jsonl --measures \
+                    P@1 --format";
+    let found = json_of(folder.path(), &format!("{evaluate} json"));
+    let pair = &found["behaviour"][0]["interleaving"][0];
+    assert_eq!(
+        (&pair["experiment"], &pair["team"], &pair["against"]),
+        (&json!("draft"), &json!("A"), &json!("B"))
+    );
+    assert_eq!(
+        [&pair["wins"], &pair["losses"], &pair["ties"]],
+        [&json!(150), &json!(0), &json!(50)]
+    );
+    assert!((number(&pair["delta"]) - 0.375).abs() < 1e-12, "{pair}");
+    assert!(number(&pair["log_evidence"]) > 6.9, "{pair}");
+    for format in ["text", "markdown", "html"] {
+        let report = printed(folder.path(), &format!("{evaluate} {format}"));
+        assert!(report.contains("users prefer A"), "{report}");
+    }
+    let csv = printed(folder.path(), &format!("{evaluate} csv"));
+    assert!(csv.contains("interleaving,a,A,B,delta,0.375,200,"), "{csv}");
+}
+
+#[test]
 fn feedback_files_belong_to_all_runs_or_to_each() {
     let folder = folder(&events());
     let copy = |from: &str, to: &str| {

@@ -18,6 +18,29 @@ pub struct Behaviour {
     pub measures: Vec<BehaviourMean>,
     /// Means by slice.
     pub by: Vec<BehaviourSlice>,
+    /// Pairs of teams of interleaved rankings.
+    pub interleaving: Vec<TeamPreference>,
+}
+
+/// Preference of the users between two teams of interleaved rankings. A session is one observation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TeamPreference {
+    /// Id of the experiment; empty without one.
+    pub experiment: String,
+    /// First team, in the order of the names.
+    pub team: String,
+    /// Other team.
+    pub against: String,
+    /// Sessions with more distinct clicked results of the first team.
+    pub wins: u64,
+    /// Sessions with more of the other team.
+    pub losses: u64,
+    /// Sessions with as many of both.
+    pub ties: u64,
+    /// (wins + ties / 2) / sessions - 1/2.
+    pub delta: f64,
+    /// Log evidence (ln) that users prefer one of them; ln 1000 is the threshold of the alert.
+    pub log_evidence: f64,
 }
 
 /// Mean of a user measure.

@@ -11,14 +11,14 @@ use crate::cli::failure::Failure;
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::position::Join;
-use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, ScoreSeries};
+use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, ScoreSeries, TeamPair};
 use rankgauge_core::engine::scores::Tally;
 use rankgauge_core::engine::settings::Detection;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::measure::Measure;
-use rankgauge_eval::behaviour::{Behaviour, BehaviourMean, BehaviourSlice};
+use rankgauge_eval::behaviour::{Behaviour, BehaviourMean, BehaviourSlice, TeamPreference};
 use rankgauge_eval::run::STANDARD_INPUT;
 use rankgauge_serve::clock::wall_now;
 
@@ -163,5 +163,21 @@ fn read(run: String, model: &ReadModel<'_>, by: &[String]) -> Behaviour {
         feedback: model.outcomes(Kind::Feedback),
         measures: means(ALL_SEARCHES, ""),
         by: slices.collect(),
+        interleaving: model.team_pairs().iter().map(preference).collect(),
+    }
+}
+
+fn preference(pair: &TeamPair<'_>) -> TeamPreference {
+    let [team, against] = pair.teams.map(str::to_owned);
+    let sessions = pair.preference;
+    TeamPreference {
+        experiment: pair.experiment.to_owned(),
+        team,
+        against,
+        wins: sessions.wins,
+        losses: sessions.losses,
+        ties: sessions.ties,
+        delta: sessions.delta(),
+        log_evidence: sessions.log_evidence(),
     }
 }

@@ -4,6 +4,7 @@ use super::csv::Row;
 use super::document::{Block, Cell, Rows, number};
 use super::names::name;
 use crate::behaviour::{Behaviour, BehaviourMean};
+use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
 
 /// All means of the runs, then those of their slices: the run, the label, its value and the means.
 fn parts(behaviour: &[Behaviour]) -> impl Iterator<Item = (&str, [&str; 2], &[BehaviourMean])> {
@@ -59,12 +60,58 @@ pub(super) fn blocks(behaviour: &[Behaviour]) -> Vec<Block> {
             }
         )
     });
-    vec![table, Block::List(outcomes.collect())]
+    let mut blocks = vec![table, Block::List(outcomes.collect())];
+    blocks.extend(interleaving(behaviour));
+    blocks
+}
+
+/// Table of the teams of interleaved rankings. `None` without any.
+fn interleaving(behaviour: &[Behaviour]) -> Option<Block> {
+    let pairs = behaviour
+        .iter()
+        .flat_map(|of| of.interleaving.iter().map(|pair| (of.run.as_str(), pair)));
+    let rows = Rows::of(pairs)
+        .column("run", |(run, _)| name(run))
+        .column("experiment", |(_, pair)| name(&pair.experiment))
+        .column("team", |(_, pair)| name(&pair.team))
+        .column("against", |(_, pair)| name(&pair.against))
+        .column("wins", |(_, pair)| pair.wins.to_string())
+        .column("losses", |(_, pair)| pair.losses.to_string())
+        .column("ties", |(_, pair)| pair.ties.to_string())
+        .column("delta", |(_, pair)| number(pair.delta))
+        .column("evidence", |(_, pair)| number(pair.log_evidence))
+        .column("verdict", |(_, pair)| {
+            if pair.log_evidence < log_threshold(SPLIT_ALPHA) {
+                "not decided".to_owned()
+            } else if pair.delta > 0.0 {
+                format!("users prefer {}", name(&pair.team))
+            } else {
+                format!("users prefer {}", name(&pair.against))
+            }
+        });
+    let caption = "Interleaved rankings: sessions by the team with more distinct clicked results. The \
+                   evidence is a log e-value, and 6.91 decides";
+    rows.block(caption, 4)
 }
 
 /// Rows of CSV about user behaviour.
 pub(super) fn rows(behaviour: &[Behaviour]) -> impl Iterator<Item = Row> {
-    parts(behaviour).flat_map(|(run, [label, value], means)| {
+    let preferences = behaviour.iter().flat_map(|of| {
+        of.interleaving.iter().map(|pair| Row {
+            table: "interleaving",
+            run: of.run.clone(),
+            slice: pair.team.clone(),
+            value: pair.against.clone(),
+            measure: "delta".to_owned(),
+            score: Some(pair.delta),
+            n: usize::try_from(pair.wins + pair.losses + pair.ties).ok(),
+            text: format!(
+                "{} wins, {} losses, {} ties, evidence {}",
+                pair.wins, pair.losses, pair.ties, pair.log_evidence
+            ),
+        })
+    });
+    let means = parts(behaviour).flat_map(|(run, [label, value], means)| {
         means.iter().map(move |of| Row {
             table: "behaviour",
             run: run.to_owned(),
@@ -75,5 +122,6 @@ pub(super) fn rows(behaviour: &[Behaviour]) -> impl Iterator<Item = Row> {
             n: usize::try_from(of.n).ok(),
             ..Row::default()
         })
-    })
+    });
+    means.chain(preferences)
 }
