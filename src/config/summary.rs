@@ -225,9 +225,21 @@ fn detection(config: &Config) -> Vec<(&'static str, String)> {
     let measures = detection.measures.iter();
     let measures = counted(measures.map(|watched| &engine.measures[watched.index]));
     let measures = escape_controls(&measures);
+    let seasonal = detection.measures.iter().filter(|it| it.is_seasonal);
+    let seasonal: Vec<String> = seasonal
+        .map(|it| engine.measures[it.index].to_string())
+        .collect();
+    let seasonal = match &seasonal[..] {
+        [] => String::new(),
+        names => format!(
+            "compared with the same hour of earlier weeks: {}\n",
+            escape_controls(&names.join(" "))
+        ),
+    };
     let accepted = &config.false_alarms;
     let text = format!(
         "{measures}\n\
+         {seasonal}\
          drops of more than {} from the mean of the earlier searches of a query, at evidence {:.2}:\n\
          of more than {} in the warm-up, the first {} days of a series ({} of a seasonal measure)\n\
          ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\

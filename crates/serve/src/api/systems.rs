@@ -52,6 +52,10 @@ pub(crate) struct Systems {
 
 /// Facts about a measure.
 #[derive(Debug, Serialize, JsonSchema)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent properties, each a member of the JSON"
+)]
 pub(crate) struct MeasureInfo {
     /// Position in the settings.
     #[serde(skip)]
@@ -66,6 +70,8 @@ pub(crate) struct MeasureInfo {
     pub(crate) is_primary: bool,
     /// True if the measure is monitored for regressions.
     pub(crate) is_monitored: bool,
+    /// True if the drop test expects the mean of the same hour of earlier weeks.
+    pub(crate) is_seasonal: bool,
     /// Targets of the mean, highest first.
     pub(crate) targets: Vec<TargetInfo>,
 }
@@ -129,6 +135,13 @@ pub(crate) struct SystemScore {
     pub(crate) baseline: Option<f64>,
     /// Searches in the baseline; null for a measure that is not monitored.
     pub(crate) baseline_searches: Option<u64>,
+    /// Drop that is not reported: the configured one, that of the warm-up, or five times the learned
+    /// variation of hours. Null before the first comparison.
+    pub(crate) tolerance: Option<f64>,
+    /// End of the warm-up of the drop test in event time; null before the first comparison and after
+    /// the warm-up.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) warm_up_until: Option<String>,
     /// Confidence bounds of the mean of all searches since the last deployment.
     pub(crate) bounds: Option<Interval>,
     /// Mean minus the mean of the control since the start, with its confidence interval.
@@ -233,7 +246,7 @@ fn measures(
     let settings = &exposition.names.settings;
     let monitored = |index| {
         let mut monitored = settings.detection.measures.iter();
-        monitored.any(|monitored| monitored.index == index)
+        monitored.find(|monitored| monitored.index == index)
     };
     let measures = settings.measures.iter().enumerate();
     measures
@@ -256,7 +269,8 @@ fn measures(
                 direction: name_of(direction),
                 is_user_measure: measure.is_user_measure(),
                 is_primary: settings.primary_measure() == Some(index),
-                is_monitored: monitored(index),
+                is_monitored: monitored(index).is_some(),
+                is_seasonal: monitored(index).is_some_and(|it| it.is_seasonal),
                 targets,
             }
         })
@@ -341,6 +355,12 @@ impl View<'_> {
             tier: tier.map(|target| target.tier.clone()),
             baseline: baseline.filter(|_| is_learned).and_then(Baselines::mean),
             baseline_searches: baseline.map(Baselines::scores),
+            tolerance: watched.as_ref().and_then(|it| it.tolerance),
+            warm_up_until: watched
+                .as_ref()
+                .filter(|it| it.is_warm_up)
+                .and_then(|it| it.warm_up_until)
+                .map(|minute| status::time(EventTime(minute.saturating_mul(60_000)))),
             alarms: alarms.map(|test| test.name().to_owned()).collect(),
             bounds: watched
                 .as_ref()

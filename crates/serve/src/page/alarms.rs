@@ -8,6 +8,7 @@ use super::screen::when;
 use crate::api::regressions::{RegressionEntry, Regressions};
 use crate::api::systems::Systems;
 use crate::live::deployments::Deployment;
+use crate::live::regressions::Regression;
 use rankgauge_core::engine::read_model::ALL_SEARCHES;
 use rankgauge_core::measure::direction::Direction;
 
@@ -63,6 +64,8 @@ fn calm(systems: &Systems) -> Markup {
             @let below = scores().filter(|it| it.is_below_targets).count();
             p.calm { "No evidence of a drop, nor of a mean below its target."
                 @if below > 0 { " " span.name { (below) " means reach no target now." } }
+                @let warming = scores().filter(|it| it.warm_up_until.is_some()).count();
+                @if warming > 0 { " " span.name { "Warm-up: " (warming) " of " (monitored) " tests report large drops only." } }
                 @if tested < monitored { " " span.name { "Learning: " (monitored - tested) " of " (monitored) " baselines; a drop below them is not found yet." } }
             }
         }
@@ -112,7 +115,7 @@ fn alarm(entry: &RegressionEntry, deployments: &[Deployment]) -> Markup {
                     " " span.name { "mean of all searches " (score(bounds.lower)) "–" (score(bounds.upper)) }
                 }
             }
-            span.name { @if it.test == "drop" { "below its baseline" } @else { "below its target" } }
+            span.name { (cause(it)) }
             span.when { (when(&entry.time, entry.age_seconds)) " " (deployments::before_alarm(deployments, &it.variant, at)) }
             @if !it.queries.is_empty() {
                 span.top { span.name { "most affected " }
@@ -122,6 +125,15 @@ fn alarm(entry: &RegressionEntry, deployments: &[Deployment]) -> Markup {
                 }
             }
         }
+    }
+}
+
+/// Searches whose scores fell, and what they are below.
+fn cause(it: &Regression) -> &'static str {
+    match it.part {
+        Some("some") => "some queries below their baseline",
+        Some(_) => "all queries below their baseline",
+        None => "below its target",
     }
 }
 

@@ -7,7 +7,9 @@ use hyper::StatusCode;
 use maud::{Markup, html};
 
 use super::chart::Mark;
-use super::format::{count, duration, encoded, quantity, score, share, signed, text, variant_name};
+use super::format::{
+    count, duration, encoded, moment, quantity, score, share, signed, text, variant_name,
+};
 use super::scores::{WINDOW, columns, heat, mean, selected, share_of, slice_names, tier, windows};
 use super::screen::{Screen, command, empty};
 use super::{chart, deployments};
@@ -137,12 +139,26 @@ fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
                     (None, Some(searches)) => span.name { "learning: " (count(searches)) },
                     (None, None) => span.name { "–" },
                 }
+                (tested_drops(info, of))
             }
             td data-label="Bounds" { @if let Some(bounds) = of.bounds { (score(bounds.lower)) "–" (score(bounds.upper)) } @else { span.name { "–" } } }
             td data-label="Unjudged results" { (range(of)) }
             td data-label="Against control" { @match of.difference {
                 Some(it) => { (super::experiments::verdict(info.direction, it)) span.name { " " (signed(it.lower)) " … " (signed(it.upper)) } },
                 None => span.name { "–" },
+            } }
+        }
+    }
+}
+
+/// Smallest drops that are reported, and the end of the warm-up.
+fn tested_drops(info: &MeasureInfo, of: &SystemScore) -> Markup {
+    html! {
+        @if let Some(tolerance) = of.tolerance {
+            div.sub { span.name {
+                "drops above " (score(tolerance))
+                @if let Some(end) = &of.warm_up_until { ", warm-up until " (moment(end)) }
+                @if info.is_seasonal { ", by hour of the week" }
             } }
         }
     }

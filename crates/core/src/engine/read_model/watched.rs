@@ -25,6 +25,8 @@ pub struct WatchedSeries {
     pub tolerance: Option<f64>,
     /// End of the warm-up, in minutes of event time since 1970. `None` before the first comparison.
     pub warm_up_until: Option<i64>,
+    /// True if the newest search of the series is in the warm-up.
+    pub is_warm_up: bool,
     /// Anytime-valid confidence bounds of the mean of all searches since the last deployment.
     pub bounds: Option<Bounds>,
     /// True if the evidence of this process alone is sufficient for an alarm, by test; `None` without
@@ -91,13 +93,18 @@ impl ReadModel<'_> {
         let drop = detector.drop_extent(detection);
         let test = detector.drop_series();
         let rules = detection.series_rules(watched);
+        let warm_up_until = test.warm_up_until(&rules);
         WatchedSeries {
             measure: watched.index,
             series,
             part: drop.map(|_| test.part()),
             drop,
             tolerance: test.has_comparisons().then(|| test.tolerance()),
-            warm_up_until: test.warm_up_until(&rules),
+            warm_up_until,
+            is_warm_up: test
+                .minute()
+                .zip(warm_up_until)
+                .is_some_and(|(now, end)| now < end),
             bounds: detector.bounds(threshold, watched.is_lower_better),
             has_alarm: Test::ALL.map(has_alarm),
             log_evidence,
