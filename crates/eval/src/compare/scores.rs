@@ -1,10 +1,13 @@
-//! Per-query scores of one run: from an evaluation, or from lines as `trec_eval -q` prints them.
+//! Per-query scores of one run: from an evaluation, or from lines as `trec_eval -q` and `ir_measures -q`
+//! print them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, Read as _};
 
 use super::{CompareError, listed};
 use crate::evaluate::RunEvaluation;
+use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::is_count;
 use rankgauge_core::text::{self, TextError};
 
@@ -50,10 +53,14 @@ pub struct ScoreFileError {
 pub enum ScoreFileProblem {
     #[error("cannot be read: {0}")]
     Unreadable(#[from] io::Error),
-    #[error("the file is empty; expected lines of `measure query score`, as `trec_eval -q` prints")]
+    #[error(
+        "the file is empty; expected lines of `measure query score`, as `trec_eval -q` prints, or of \
+         `query measure score`, as `ir_measures -q`"
+    )]
     Empty,
     #[error(
-        "there are only `all` lines, and means cannot be paired; write the file with `trec_eval -q`"
+        "there are only `all` lines, and means cannot be paired; write the file with `trec_eval -q` or \
+         `ir_measures -q`"
     )]
     OnlySummaries,
     #[error("the line is longer than {MAX_LINE_BYTES} bytes; is this a file of scores?")]
@@ -62,6 +69,8 @@ pub enum ScoreFileProblem {
     NotUtf8(TextError),
     #[error("{found} columns instead of three: `measure query score`, separated by white space")]
     Columns { found: usize },
+    #[error("not a JSON line of ir_measures, with query_id, measure and value: {0}")]
+    Json(serde_json::Error),
     #[error("the score `{0}` is not a finite number")]
     NotANumber(String),
     #[error("`{measure}` of query `{query}` is already on line {first}; remove one")]
@@ -76,11 +85,43 @@ pub enum ScoreFileProblem {
 /// the limit bounds memory.
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
-/// Query id that trec_eval prints on lines about all queries.
+/// Query id on lines about all queries.
 const ALL: &str = "all";
 
-/// Only line of trec_eval without a number.
-const RUN_ID: &str = "runid";
+/// Lines of trec_eval without a number.
+const WITHOUT_NUMBER: [&str; 2] = ["runid", "relstring"];
+
+/// Order of the columns before the score.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Layout {
+    /// As trec_eval: `measure query`.
+    MeasureFirst,
+    /// As ir_measures: `query measure`.
+    QueryFirst,
+}
+
+impl Layout {
+    /// Recognises the layout by a line: the other column is no measure, or is about all queries.
+    fn of(first: &str, second: &str) -> Self {
+        let is_measure = |name: &str| Measure::parse_list(name).is_ok();
+        let is_query_first = second != ALL && !is_measure(first) && is_measure(second);
+        if is_query_first {
+            Self::QueryFirst
+        } else {
+            Self::MeasureFirst
+        }
+    }
+}
+
+/// Line of `ir_measures --output_format jsonl`.
+#[derive(serde::Deserialize)]
+struct JsonLine<'a> {
+    #[serde(borrow)]
+    query_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    measure: Cow<'a, str>,
+    value: f64,
+}
 
 impl RunScores {
     /// Scores of an evaluated run. `measures` are the measures of the evaluation.
@@ -95,8 +136,9 @@ impl RunScores {
         }
     }
 
-    /// Reads lines of `measure query score`. Lines about `all` queries, empty lines and `runid`
-    /// lines are skipped. `file` is the name used in errors.
+    /// Reads lines of `measure query score` or `query measure score`, or JSON lines of ir_measures. Empty
+    /// lines and those without a number are skipped, as is the last score of a measure about `all`
+    /// queries: one before it belongs to a query of this name. `file` is the name used in errors.
     ///
     /// # Errors
     /// Returns the first invalid line.
@@ -134,8 +176,16 @@ impl RunScores {
             line: None,
             problem,
         };
+        let is_summarised = !reader.summaries.is_empty();
+        reader
+            .add_query_named_all()
+            .map_err(|problem| ScoreFileError {
+                file: file.to_owned(),
+                line: None,
+                problem,
+            })?;
         if reader.lines_of.is_empty() {
-            return Err(empty(if reader.summaries {
+            return Err(empty(if is_summarised {
                 ScoreFileProblem::OnlySummaries
             } else {
                 ScoreFileProblem::Empty
@@ -165,8 +215,11 @@ struct Reader {
     queries: BTreeMap<String, Vec<Option<f64>>>,
     /// Line numbers of the scores, at the same positions as the scores.
     lines_of: BTreeMap<String, Vec<u64>>,
-    /// True if there was a line about all queries.
-    summaries: bool,
+    layout: Option<Layout>,
+    /// Last scores about all queries by measure, with their lines.
+    summaries: BTreeMap<String, (u64, f64)>,
+    /// Scores that such scores follow: of a query that is called so.
+    of_query_named_all: Vec<(u64, String, f64)>,
 }
 
 impl Reader {
@@ -181,18 +234,59 @@ impl Reader {
             }
             _ => text.split_ascii_whitespace().collect(),
         };
-        let (measure, query, score) = match columns.as_slice() {
-            [_, ALL, ..] => {
-                self.summaries = true;
-                return Ok(());
-            }
-            [] | [RUN_ID, ..] => return Ok(()),
-            [measure, query, score] => (*measure, *query, *score),
+        if text.trim_start().starts_with('{') {
+            let line: JsonLine<'_> = serde_json::from_str(text).map_err(ScoreFileProblem::Json)?;
+            let query = line.query_id.as_deref().unwrap_or(ALL);
+            return self.add(number, &line.measure, query, line.value);
+        }
+        let (first, second, score) = match columns.as_slice() {
+            [] => return Ok(()),
+            [first, ..] if WITHOUT_NUMBER.contains(first) => return Ok(()),
+            [first, second, score] => (*first, *second, *score),
             other => return Err(ScoreFileProblem::Columns { found: other.len() }),
         };
         let value: Option<f64> = score.parse().ok();
         let value = value.filter(|value| value.is_finite());
         let value = value.ok_or_else(|| ScoreFileProblem::NotANumber(excerpt(score)))?;
+        match *self.layout.get_or_insert_with(|| Layout::of(first, second)) {
+            Layout::MeasureFirst => self.add(number, first, second, value),
+            Layout::QueryFirst => self.add(number, second, first, value),
+        }
+    }
+
+    /// Adds a score, or replaces that about all queries.
+    fn add(
+        &mut self,
+        number: u64,
+        measure: &str,
+        query: &str,
+        value: f64,
+    ) -> Result<(), ScoreFileProblem> {
+        if query != ALL {
+            return self.insert(number, measure, query, value);
+        }
+        if let Some((line, before)) = self.summaries.insert(measure.to_owned(), (number, value)) {
+            let measure = measure.to_owned();
+            self.of_query_named_all.push((line, measure, before));
+        }
+        Ok(())
+    }
+
+    /// Adds the scores of the query that is called `all`.
+    fn add_query_named_all(&mut self) -> Result<(), ScoreFileProblem> {
+        for (line, measure, value) in std::mem::take(&mut self.of_query_named_all) {
+            self.insert(line, &measure, ALL, value)?;
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        number: u64,
+        measure: &str,
+        query: &str,
+        value: f64,
+    ) -> Result<(), ScoreFileProblem> {
         let column = if let Some(column) = self.columns.get(measure) {
             *column
         } else {
