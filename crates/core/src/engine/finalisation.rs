@@ -172,8 +172,8 @@ impl Engine {
         recorded.record(at, &segment.series, &known);
     }
 
-    /// Counts clicked results, expected clicks at the positions shown, clicks on unserved results,
-    /// and the time to the first click.
+    /// Counts clicked results and expected clicks, both at the positions with expected clicks, clicks on
+    /// unserved results, and the time to the first click.
     fn count_clicks(
         &mut self,
         search: &Parts,
@@ -185,7 +185,12 @@ impl Engine {
         let mut clicked: SmallVec<[u32; 8]> = positions.collect();
         clicked.sort_unstable();
         clicked.dedup();
-        let clicked = u64::try_from(clicked.len()).unwrap_or(u64::MAX);
+        let listed = self.settings.expected_clicks.len();
+        let is_expected = |position: &u32| {
+            listed == 0 || usize::try_from(*position).is_ok_and(|position| position <= listed)
+        };
+        let clicked = clicked.iter().filter(|it| is_expected(it)).count();
+        let clicked = u64::try_from(clicked).unwrap_or(u64::MAX);
         if clicked > 0 {
             self.count(&family::CLICKS, labels, clicked);
         }

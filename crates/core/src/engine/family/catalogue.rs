@@ -245,8 +245,9 @@ families! {
     CLICKS = counter(
         "clicks_total",
         &[VARIANT],
-        "Clicked results. A result counts once per search. Divided by expected_clicks_total, \
-         it is COEC (clicks over expected clicks), which is corrected for position bias.",
+        "Clicked results, at the positions that feedback.expected_clicks lists if it is configured. A result \
+         counts once per search. Divided by expected_clicks_total, it is COEC (clicks over expected clicks), \
+         which is corrected for position bias.",
     ).recorded();
     EXPECTED_CLICKS = counter(
         "expected_clicks_total",

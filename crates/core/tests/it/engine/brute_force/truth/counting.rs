@@ -286,7 +286,8 @@ impl Log {
         sums.search(search);
 
         let variant = [("variant", search.variant.as_str())];
-        sums.add("clicks_total", &variant, count(positions.len()));
+        let expected = positions.range(..=EXPECTED_CLICKS.len()).count();
+        sums.add("clicks_total", &variant, count(expected));
         let unserved = of_type("click").len() - clicks.len();
         sums.add("unserved_clicks_total", &variant, count(unserved));
         let expected = EXPECTED_CLICKS.iter().take(shown).sum();
