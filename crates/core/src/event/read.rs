@@ -232,12 +232,39 @@ const SECONDS: Range<i64> = 100_000_000..10_000_000_000;
 /// The same with fractions.
 const SECONDS_AS_NUMBERS: Range<f64> = 100_000_000.0..10_000_000_000.0;
 
-/// Converts milliseconds to a time, and rejects seconds.
+/// Numbers from here are times in microseconds, from the year 1973 on. In milliseconds, they are times from
+/// the year 5138 on.
+const MICROSECONDS: i64 = 100_000_000_000_000;
+
+/// Numbers from here are times in nanoseconds, from the year 1973 on.
+const NANOSECONDS: i64 = 100_000_000_000_000_000;
+
+/// Converts milliseconds to a time, and rejects numbers of other units.
 pub(crate) fn of_millis<E: Error>(millis: i64) -> Result<EventTime, E> {
     if SECONDS.contains(&millis) {
         return Err(in_seconds());
     }
+    if let Some(steps) = steps_to_unit(millis) {
+        let unit = if steps == 1 {
+            "microseconds"
+        } else {
+            "nanoseconds"
+        };
+        return Err(E::custom(format_args!(
+            "a time in {unit}; send milliseconds since 1970-01-01T00:00:00Z, or RFC 3339"
+        )));
+    }
     Ok(EventTime(millis))
+}
+
+/// Number of steps, each to a thousandth, from milliseconds to the unit of a number that is too large for a
+/// time in milliseconds.
+pub(crate) fn steps_to_unit(millis: i64) -> Option<usize> {
+    match millis {
+        ..MICROSECONDS => None,
+        MICROSECONDS..NANOSECONDS => Some(1),
+        NANOSECONDS.. => Some(2),
+    }
 }
 
 fn in_seconds<E: Error>() -> E {

@@ -286,9 +286,24 @@ fn times_without_an_offset_or_in_other_units_are_rejected() {
         ("-1", Reason::BadValue),
         (r#""1969-12-31T23:59:59Z""#, Reason::BadValue),
         ("18446744073709551615", Reason::BadValue),
+        ("1763337600120000", Reason::BadValue),
+        ("1763337600120000000", Reason::BadValue),
     ] {
         let text = search_with(&format!(r#""ts": {written}"#));
         assert_refused(search(text.as_bytes(), &LIMITS), reason, "ts");
+    }
+    for (written, unit) in [
+        (
+            "1763337600120000",
+            "ts: a time in microseconds; send milliseconds",
+        ),
+        (
+            "1763337600120000000",
+            "ts: a time in nanoseconds; send milliseconds",
+        ),
+    ] {
+        let text = search_with(&format!(r#""ts": {written}"#));
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::BadValue, unit);
     }
 }
 

@@ -14,7 +14,7 @@ use crate::decode::action::{ActionName, FeedbackValue};
 use crate::decode::native::{self, FeedbackWire};
 use crate::decode::ubi::{Meaning, derived_id};
 use crate::decode::{Event, json};
-use crate::event::read::{OTHER, TIME_IN_SECONDS, deserialize_time};
+use crate::event::read::{OTHER, TIME_IN_SECONDS, deserialize_time, steps_to_unit};
 use crate::event::{
     Attributes, Cost, Experiment, Hit, HitDetails, Id, Kind, Limits, Reason, Rejection, Score,
     Search, Stage, Text, Usage, Value,
@@ -221,6 +221,14 @@ fn time(value: &Scalar<'_>, unit: Option<TimeUnit>) -> Result<EventTime, (Reason
             ),
         };
         return Err((reason, text));
+    }
+    if let Some(steps) = steps_to_unit(millis) {
+        let unit = unit.unwrap_or(TimeUnit::Millis).smaller(steps);
+        let text = unit.map_or_else(
+            || "the time is out of range".to_owned(),
+            |unit| format!("a time in {unit}; set `time: {unit}` in the mapping"),
+        );
+        return Err((Reason::BadValue, text));
     }
     Ok(EventTime(millis))
 }

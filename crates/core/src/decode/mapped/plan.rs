@@ -139,6 +139,14 @@ pub(super) enum TimeUnit {
 }
 
 impl TimeUnit {
+    /// Name of the unit that is `steps` smaller, each a thousandth.
+    pub(super) fn smaller(self, steps: usize) -> Option<&'static str> {
+        let names = ["seconds", "millis", "micros", "nanos"];
+        let (name, _) = Self::NAMES.iter().find(|(_, unit)| *unit == self)?;
+        let position = names.iter().position(|it| it == name)?;
+        names.get(position + steps).copied()
+    }
+
     /// Every unit with its name.
     pub(super) const NAMES: [(&str, Self); 5] = [
         ("millis", Self::Millis),
