@@ -276,7 +276,8 @@ fn list(mut value: Any<'_>) -> Option<Vec<Any<'_>>> {
     }
 }
 
-/// Reads a document that is an object: `{id, score, content, …}`, or `{id, page_content, metadata}`.
+/// Reads a document that is an object: `{id, score, content, …}`, or `{id, page_content, metadata}`. The
+/// names may begin with `document.`, or be those of a member `document`.
 fn of_object<'a>(
     element: Any<'a>,
     is_langfuse: bool,
@@ -287,16 +288,23 @@ fn of_object<'a>(
         Any::Text(text) => Any::of_json(text).map_err(|problem| unreadable(&place, &problem))?,
         element => element,
     };
-    let Any::Map(members) = element else {
+    let Any::Map(mut members) = element else {
         return Err(Rejection::new(
             Reason::WrongType,
             format_args!("{place}: an object is expected"),
         ));
     };
+    let nested =
+        |(key, value): &(Cow<'_, str>, Any<'_>)| key == "document" && matches!(value, Any::Map(_));
+    if let Some(position) = members.iter().position(nested)
+        && let (_, Any::Map(inner)) = members.swap_remove(position)
+    {
+        members.extend(inner);
+    }
     let mut document = Document::default();
     let mut attributes = Vec::new();
     for (key, value) in members {
-        match &*key {
+        match key.strip_prefix("document.").unwrap_or(&key) {
             "id" => document.id = value.id(),
             "score" => document.score = value.number(),
             "content" | "page_content" => document.text = value.text().map(Text),

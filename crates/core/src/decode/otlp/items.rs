@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::feedback::{Item, ItemAttributes, Target};
-use super::json::{Integer, KeyValue, bytes, hex_id, list, or_default};
+use super::json::{Integer, KeyValue, bytes, id_of_text, list, or_default};
 use crate::event::Text;
 
 /// Record of log records or of spans.
@@ -123,8 +123,8 @@ impl<'a> Items<'a> {
 
 fn target(trace_id: &str, span_id: &str) -> Target {
     Target {
-        trace_id: hex_id(trace_id),
-        span_id: hex_id(span_id),
+        trace_id: id_of_text(trace_id),
+        span_id: id_of_text(span_id),
     }
 }
 

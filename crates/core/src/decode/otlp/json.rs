@@ -1,6 +1,6 @@
 //! Walk through the JSON form of an `ExportTraceServiceRequest`.
 //!
-//! Ids are hexadecimal, 64-bit integers are decimal texts or numbers, names are in lower camel case,
+//! Ids are hexadecimal or base64, 64-bit integers are decimal texts or numbers, names are in lower camel case,
 //! and unknown members are ignored, as the OpenTelemetry protocol requires. Absent members, `null`,
 //! empty texts and empty objects are default values.
 
@@ -90,8 +90,46 @@ struct EventWire<'a> {
 
 #[derive(Default, Deserialize)]
 struct Status {
-    #[serde(default)]
-    code: Integer,
+    #[serde(default, deserialize_with = "status_code")]
+    code: u64,
+}
+
+/// Reads the code of a status: a number, or its name as the JSON mapping of Protocol Buffers writes it.
+fn status_code<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    deserializer.deserialize_any(StatusVisitor)
+}
+
+struct StatusVisitor;
+
+impl<'de> Visitor<'de> for StatusVisitor {
+    type Value = u64;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a status code or its name, such as STATUS_CODE_OK")
+    }
+
+    fn visit_u64<E>(self, code: u64) -> Result<u64, E> {
+        Ok(code)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<u64, E> {
+        match name {
+            "" | "STATUS_CODE_UNSET" => Ok(0),
+            "STATUS_CODE_OK" => Ok(1),
+            "STATUS_CODE_ERROR" => Ok(STATUS_ERROR),
+            number => number
+                .parse()
+                .map_err(|_| E::invalid_value(serde::de::Unexpected::Str(name), &self)),
+        }
+    }
+
+    fn visit_unit<E>(self) -> Result<u64, E> {
+        Ok(0)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<u64, A::Error> {
+        IntegerVisitor.visit_map(map).map(|Integer(code)| code)
+    }
 }
 
 /// Attribute whose value is decoded later.
@@ -192,8 +230,45 @@ impl<'de> Deserialize<'de> for Integer {
     }
 }
 
-/// Decodes a hexadecimal id of `N` bytes, in either case.
-pub(super) fn hex_id<const N: usize>(text: &str) -> Option<[u8; N]> {
+/// Decodes an id of `N` bytes: hexadecimal in either case, or the base64 of the JSON mapping of Protocol
+/// Buffers. Their lengths differ.
+pub(super) fn id_of_text<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() == 2 * N {
+        hex_id(text)
+    } else {
+        base64_id(text)
+    }
+}
+
+fn base64_id<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.trim_end_matches('=').as_bytes();
+    if digits.len() != (8 * N).div_ceil(6) {
+        return None;
+    }
+    let mut bytes = [0; N];
+    let mut places = bytes.iter_mut();
+    let (mut bits, mut count) = (0_u32, 0);
+    for digit in digits {
+        let value = match digit {
+            b'A'..=b'Z' => digit - b'A',
+            b'a'..=b'z' => digit - b'a' + 26,
+            b'0'..=b'9' => digit - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            *places.next()? = u8::try_from(bits >> count).ok()?;
+            bits &= (1 << count) - 1;
+        }
+    }
+    id(&bytes)
+}
+
+fn hex_id<const N: usize>(text: &str) -> Option<[u8; N]> {
     let digit = |byte: u8| {
         char::from(byte)
             .to_digit(16)
@@ -253,13 +328,13 @@ impl<'a> SpanWire<'a> {
             (&*event.name == EXCEPTION).then(|| found.value())
         });
         Span {
-            trace_id: hex_id(&self.trace_id),
-            span_id: hex_id(&self.span_id),
+            trace_id: id_of_text(&self.trace_id),
+            span_id: id_of_text(&self.span_id),
             name: bytes(&self.name),
             start: self.start_time_unix_nano.0,
             end: self.end_time_unix_nano.0,
             dropped: self.dropped_attributes_count.0,
-            is_error: self.status.code.0 == STATUS_ERROR,
+            is_error: self.status.code == STATUS_ERROR,
             exception: exception.map_or(ExceptionType::Absent, ExceptionType::Value),
         }
     }

@@ -142,6 +142,88 @@ fn genai_documents_are_json_or_structured() {
 }
 
 #[test]
+fn whole_documents_have_the_names_of_flattened_ones_or_are_nested() {
+    let map = |members: Value| json!({"kvlistValue": {"values": members}});
+    let member = |key: &str, value: Value| json!({"key": key, "value": value});
+    let text = |text: &str| json!({"stringValue": text});
+    let dotted = map(json!([
+        member("document.id", text("a")),
+        member("document.score", json!({"doubleValue": 0.5})),
+        member("document.content", text("글")),
+        member("document.metadata", text(r#"{"lang": "ko"}"#)),
+    ]));
+    let nested = map(json!([member(
+        "document",
+        map(json!([
+            member("id", text("a")),
+            member("score", json!({"doubleValue": 0.5})),
+            member("content", text("글")),
+            member("metadata", map(json!([member("lang", text("ko"))]))),
+        ]))
+    )]));
+    for documents in [
+        json!(
+            r#"[{"document.id": "a", "document.score": 0.5, "document.content": "글",
+                 "document.metadata": {"lang": "ko"}}]"#
+        ),
+        json!(
+            r#"[{"document": {"id": "a", "score": 0.5, "content": "글", "metadata": {"lang": "ko"}}}]"#
+        ),
+        json!({"arrayValue": {"values": [dotted]}}),
+        json!({"arrayValue": {"values": [nested]}}),
+    ] {
+        let decoded = of_span(retriever(&[("retrieval.documents", documents)]));
+        assert_eq!(
+            decoded.search()["results"],
+            json!([{"id": "a", "score": 0.5, "text": "글", "attrs": {"lang": "ko"}}])
+        );
+    }
+}
+
+#[test]
+fn names_of_status_codes_and_ids_in_base64_are_read_in_json() {
+    let read = |span: Value| {
+        let record = super::messages::record(&[span]).to_string();
+        let decoded = super::json(record.as_bytes(), &ACCEPTANCE, &Mapping::default());
+        decoded.expect("valid")
+    };
+    let good = || retriever(&[("retrieval.documents.0.document.id", json!("a"))]);
+    let base64 = with(
+        with(good(), "traceId", json!("S/kvNXezTaajzpKdDg5HNg==")),
+        "spanId",
+        json!("APBnqgupArc="),
+    );
+    for (span, fails) in [
+        (
+            with(good(), "status", json!({"code": "STATUS_CODE_OK"})),
+            false,
+        ),
+        (
+            with(good(), "status", json!({"code": "STATUS_CODE_UNSET"})),
+            false,
+        ),
+        (
+            with(good(), "status", json!({"code": "STATUS_CODE_ERROR"})),
+            true,
+        ),
+        (with(good(), "status", json!({"code": "2"})), true),
+        (base64, false),
+    ] {
+        let decoded = read(span);
+        let search = decoded.search();
+        assert_eq!(
+            search["query_id"],
+            "4bf92f3577b34da6a3ce929d0e0e4736/00f067aa0ba902b7"
+        );
+        assert_eq!(search.get("error_type").is_some(), fails, "{search}");
+    }
+    for wrong in ["S/kvNXezTaajzpKdDg5H", "S/kvNXezTaajzpKdDg5H!!==", "é"] {
+        let rejection = read(with(good(), "traceId", json!(wrong))).rejection();
+        assert!(rejection.starts_with("bad_value"), "{rejection}");
+    }
+}
+
+#[test]
 fn langfuse_observations_state_input_and_output_as_json() {
     let output = r#"[{"id": "c0", "metadata": {"page": 3, "tags": []}, "page_content": "글",
                       "type": "Document"}]"#;
