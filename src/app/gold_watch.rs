@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use super::bounded_read::{BoundedReads, ReadError};
 use super::gold_files::GoldFiles;
@@ -191,6 +191,9 @@ impl GoldWatch {
             sha256 = gold.sha256(),
             "gold set loaded"
         );
+        if let Some(warning) = gold.level_warning() {
+            warn!(warning, "gold set without relevant documents");
+        }
         self.exposition.process.gold_loaded(&gold, wall_now());
         self.exposition.control.set_gold(gold);
     }

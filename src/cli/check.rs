@@ -114,6 +114,9 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));
     }
+    if let Some(warning) = gold.as_ref().and_then(GoldSet::level_warning) {
+        warn(&warning);
+    }
     if is_admin_open {
         warn(
             "admin.listen: other machines reach the admin listener without authentication; set \

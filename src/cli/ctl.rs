@@ -316,8 +316,8 @@ fn status(status: &Value) -> String {
     if status["gold"].is_object() {
         _ = writeln!(
             text,
-            "gold set    {} queries, version {}",
-            text_at(status, "/gold/queries"),
+            "gold set    {}, version {}",
+            queries_at(status, "/gold/queries"),
             text_at(status, "/gold/version"),
         );
     } else {
@@ -386,6 +386,11 @@ fn baselines(answer: &Value) -> String {
     )
 }
 
+fn queries_at(answer: &Value, pointer: &str) -> String {
+    let queries = answer.pointer(pointer).and_then(Value::as_u64);
+    count_of(queries.unwrap_or(0), "query", "queries")
+}
+
 fn reloaded(answer: &Value) -> String {
     let change = if answer["changed"] == true {
         "changed"
@@ -393,8 +398,8 @@ fn reloaded(answer: &Value) -> String {
         "did not change"
     };
     format!(
-        "the gold set {change}: {} queries, version {}\n",
-        text_at(answer, "/after/queries"),
+        "the gold set {change}: {}, version {}\n",
+        queries_at(answer, "/after/queries"),
         text_at(answer, "/after/version"),
     )
 }

@@ -6,6 +6,8 @@
 //! Texts of events, files and clients go the other way too: they are written to terminals and logs only as
 //! [`escape_controls`] and [`escape_lines`] return them.
 
+use std::fmt::Display;
+
 /// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -139,4 +141,14 @@ pub fn escape_lines(text: &str) -> String {
         escaped.push_str(&escape_controls(line));
     }
     escaped
+}
+
+/// Formats a count with its noun: `one` is the singular, `many` the plural.
+pub fn count_of<N: Copy + Display + From<u8> + PartialEq>(
+    count: N,
+    one: &str,
+    many: &str,
+) -> String {
+    let noun = if count == N::from(1) { one } else { many };
+    format!("{count} {noun}")
 }

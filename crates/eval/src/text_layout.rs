@@ -155,7 +155,4 @@ pub fn truncate(text: &str, width: usize) -> String {
     kept
 }
 
-/// Formats a count with its noun: `one` is the singular, `many` the plural.
-pub fn count_of(count: usize, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
-}
+pub use rankgauge_core::text::count_of;

@@ -215,6 +215,9 @@ impl JudgingArguments {
         input::check_distinct(inputs.chain(feedback_files.into_iter().flatten()))?;
         let gold = gold::load(paths, &self.gold_options(&config));
         let gold = Arc::new(gold.map_err(|error| usage(error.into()))?);
+        if let Some(warning) = gold.level_warning() {
+            output::warn(&warning);
+        }
         // The command ends soon: freeing a large gold set would only delay it.
         std::mem::forget(Arc::clone(&gold));
         let options = Options {

@@ -213,14 +213,15 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
 fn read_line(page: &mut Page, report: &Report<'_>) {
     let (searches, feedback) = (report.proposals.searches, report.proposals.feedback);
     page.line(format_args!(
-        "{} searches read, {} of queries in the gold set {}",
-        searches.read,
+        "{} read, {} of queries in the gold set {}",
+        count_of(searches.read, "search", "searches"),
         searches.known,
         escape_controls(report.gold_version)
     ));
     page.line(format_args!(
-        "{} feedback events read, {} of them about a document",
-        feedback.read, feedback.used
+        "{} read, {} of them about a document",
+        count_of(feedback.read, "feedback event", "feedback events"),
+        feedback.used
     ));
     let notes = [
         (report.invalid_searches, "searches are invalid"),

@@ -12,6 +12,7 @@ use super::normal_form::normalise;
 use super::problem::{Place, Problems};
 use super::query::GoldQuery;
 use super::validate;
+use crate::text::count_of;
 
 /// Options for reading gold files.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -81,10 +82,10 @@ impl fmt::Display for GoldSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "gold set {}: {} queries, {} judgements, sha256 {}",
+            "gold set {}: {}, {}, sha256 {}",
             self.version(),
-            self.queries().len(),
-            self.judgement_count(),
+            count_of(self.queries().len(), "query", "queries"),
+            count_of(self.judgement_count(), "judgement", "judgements"),
             self.sha256()
         )
     }
@@ -181,6 +182,24 @@ impl GoldSet {
     /// Lowest grade that counts as relevant.
     pub fn relevance_level(&self) -> Grade {
         self.relevance_level
+    }
+
+    /// Warning, as a sentence, if no document is relevant although some have a grade above 0: the scale has
+    /// another relevance level.
+    pub fn level_warning(&self) -> Option<String> {
+        let mut judgements = self.queries.iter().map(|query| &query.judgements);
+        if judgements.clone().any(|it| it.relevant(None) > 0) {
+            return None;
+        }
+        let grades = judgements
+            .by_ref()
+            .flat_map(|it| it.grades().iter().copied());
+        let highest = grades.max().filter(|highest| *highest > Grade::ZERO)?;
+        Some(format!(
+            "no document counts as relevant: the highest grade is {highest}, and the relevance level is {}; set \
+             gold.relevance_level to the lowest grade of a relevant document",
+            self.relevance_level
+        ))
     }
 
     /// Highest grade of the scale: as stated by a file, else the highest grade of a judgement.

@@ -242,14 +242,23 @@ fn beyond_scale(set: &GoldSet, expected: &Expectations) -> Vec<Finding> {
 }
 
 fn queries(set: &GoldSet, warnings: &mut Vec<Finding>) {
+    let level_warning = set.level_warning();
+    let is_level_wrong = level_warning.is_some();
+    warnings.extend(level_warning.map(|message| Finding::new("no_relevant", message)));
     for (position, query) in set.queries().iter().enumerate() {
         let counted = query.judgements.relevant(None);
         // A gold query without document ids lists texts.
-        if counted == 0 && query.texts.is_empty() {
-            let consequence = if query.judgements.is_empty() {
-                "no judgement: its searches are not judged; judge documents"
-            } else {
-                "no relevant document: it always scores 0; judge one"
+        let is_explained = is_level_wrong && !query.judgements.is_empty();
+        if counted == 0 && query.texts.is_empty() && !is_explained {
+            let highest = query.judgements.grades().iter().copied().max();
+            let consequence = match highest {
+                None => "no judgement: its searches are not judged; judge documents".to_owned(),
+                Some(highest) if highest > Grade::ZERO => format!(
+                    "no relevant document: it always scores 0; its highest grade is {highest}, and the \
+                     relevance level {} (gold.relevance_level); lower the level, judge a document",
+                    set.relevance_level()
+                ),
+                Some(_) => "no relevant document: it always scores 0; judge one".to_owned(),
             };
             let message = format!(
                 "query `{}` has {consequence} or remove the query",

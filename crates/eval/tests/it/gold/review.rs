@@ -51,6 +51,25 @@ fn queries_without_relevant_documents_are_reported_with_their_lines() {
 }
 
 #[test]
+fn a_scale_below_the_relevance_level_is_one_warning_that_names_the_setting() {
+    let srw = r#"{"judgmentRatings": [
+        {"query": "phone", "ratings": [{"docId": "a", "rating": "0.7"}, {"docId": "b", "rating": "0.2"}]},
+        {"query": "tv", "ratings": [{"docId": "a", "rating": "0.9"}]}]}"#;
+    let found = review(srw, &Expectations::default());
+    assert_eq!(kinds(&found), ["no_relevant", "size"]);
+    let expected = "no document counts as relevant: the highest grade is 0.9, and the relevance level is 1; set \
+                    gold.relevance_level to the lowest grade of a relevant document";
+    assert_eq!(found.warnings[0].message, expected);
+    let one = review("q 0 d 1\nr 0 d 0.5\n", &Expectations::default());
+    assert_eq!(kinds(&one), ["no_relevant", "size"]);
+    let message = &one.warnings[0].message;
+    assert!(
+        message.contains("query `r`") && message.contains("gold.relevance_level"),
+        "{message}"
+    );
+}
+
+#[test]
 fn annotators_that_differ_beyond_the_threshold_are_reported() {
     let judged = |first: i32, second: i32| {
         format!("{{\"relevance\": 3, \"annotator_1\": {first}, \"annotator_2\": {second}}}")
