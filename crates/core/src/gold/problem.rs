@@ -44,6 +44,14 @@ pub enum Problem {
     NoFiles { path: PathBuf },
     #[error("{file}: the file is empty; give it queries with judgements, or leave it out")]
     Empty { file: Arc<str> },
+    #[error(
+        "{file}: only the header `{header}`, and no judgements; add lines with a query, a document and a grade, \
+         or leave the file out"
+    )]
+    OnlyHeader {
+        file: Arc<str>,
+        header: &'static str,
+    },
     #[error("{file}: `{list}` is an empty list; give it queries, or leave the file out")]
     NoQueries { file: Arc<str>, list: &'static str },
     #[error("{name} is empty; give it queries with judgements")]
@@ -262,12 +270,13 @@ impl Problem {
             | Self::NoJudgements { .. }
             | Self::NoRows { .. }
             | Self::SeveralSplits { .. } => None,
-            Self::Empty { file } | Self::Corpus { file } | Self::NoQueries { file, .. } => {
-                Some(Place {
-                    file: file.clone(),
-                    line: None,
-                })
-            }
+            Self::Empty { file }
+            | Self::Corpus { file }
+            | Self::OnlyHeader { file, .. }
+            | Self::NoQueries { file, .. } => Some(Place {
+                file: file.clone(),
+                line: None,
+            }),
             Self::TooLarge { place }
             | Self::NotUtf8 { place, .. }
             | Self::UnrecognisedFormat { place }
@@ -315,7 +324,7 @@ impl Problem {
                 "unreadable"
             }
             Self::Empty { .. } | Self::NoQueries { .. } | Self::NoRows { .. } => "empty",
-            Self::NoJudgements { .. } => "no_judgements",
+            Self::NoJudgements { .. } | Self::OnlyHeader { .. } => "no_judgements",
             Self::TooLarge { .. } => "too_large",
             Self::NotUtf8 { .. } => "not_utf8",
             Self::UnrecognisedFormat { .. }

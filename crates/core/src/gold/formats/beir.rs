@@ -76,8 +76,9 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
         }
     }
     if judged.is_empty() && problems.count() == before {
-        problems.push(Problem::Empty {
+        problems.push(Problem::OnlyHeader {
             file: file.name.clone(),
+            header: "query-id corpus-id score",
         });
     }
     judged.into_draft(file)

@@ -96,8 +96,9 @@ pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Dr
         },
     );
     if rows.is_empty() && problems.count() == before {
-        problems.push(Problem::Empty {
+        problems.push(Problem::OnlyHeader {
             file: file.name.clone(),
+            header: "query,docid,rating",
         });
     }
     let mut draft = rows.into_draft(file);

@@ -40,6 +40,7 @@ const QRELS: &str = "q1 0 d1 1\n";
 fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
     let folder = folder(&[
         ("topics.tsv", "q1\tzoning\nq2\tpermits\n"),
+        ("header.csv", "query,docid,rating\n"),
         ("header.tsv", "query-id\tcorpus-id\tscore\n"),
         ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"zoning\"}\n"),
     ]);
@@ -48,7 +49,12 @@ fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
     assert_rejected(
         folder.path(),
         &["header.tsv"],
-        &["header.tsv: the file is empty"],
+        &["header.tsv: only the header `query-id corpus-id score`"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["header.csv"],
+        &["header.csv: only the header `query,docid,rating`, and no judgements"],
     );
     assert_rejected(
         folder.path(),
