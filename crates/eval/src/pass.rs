@@ -300,6 +300,7 @@ pub fn judge_in_memory(
         states,
         places: Places::default(),
         tag: None,
+        skipped: None,
     };
     let judged = finish(gold, name, PathBuf::from(name), None, &plan, read)?;
     Ok(judged.evaluation)
@@ -353,6 +354,6 @@ fn finish(
             .and_then(|operations| operations.finish(name)),
         sweep,
         labels,
-        warning: warning.or_else(|| forms.warning(name)),
+        warning: warning.or(read.skipped).or_else(|| forms.warning(name)),
     })
 }

@@ -2,17 +2,18 @@
 //! User Behavior Insights, or records of a configured mapping.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use super::answer::{Answer, Order, ReadOptions, Results, by_score};
 use super::error::{RunProblem, Wrong};
 use rankgauge_core::decode::{EventRef, Format, native, ubi};
-use rankgauge_core::event::{Acceptance, Hit, Kind, Rejection, Search};
+use rankgauge_core::event::{Acceptance, Hit, Kind, Reason, Rejection, Search};
+use rankgauge_core::text::{count_of, escape_controls};
 
 /// Format of the lines of recorded events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LineFormat {
     Native,
-    Ubi,
     /// The mapping of [`ReadOptions::formats`].
     Mapped,
 }
@@ -47,17 +48,13 @@ pub(super) fn each_answer(
             take(line, &answer);
             Ok(())
         };
-        let decode = match format {
-            LineFormat::Native => native::search,
-            LineFormat::Ubi => ubi::search,
-            LineFormat::Mapped => {
-                each_mapped(record, options, line, &mut add)?;
-                continue;
-            }
-        };
-        match decode(record.as_bytes(), &options.limits) {
+        if format == LineFormat::Mapped {
+            each_mapped(record, options, line, &mut add)?;
+            continue;
+        }
+        match native::search(record.as_bytes(), &options.limits) {
             Ok(search) => add(search)?,
-            Err(_) if is_feedback(record, format, options) => {}
+            Err(_) if is_feedback(record, options) => {}
             Err(rejection) => return Err(not_a_search(&rejection).at(line)),
         }
     }
@@ -129,25 +126,151 @@ pub(super) fn is_mapped<'l>(
 }
 
 /// Returns true if a record of a topic of both kinds is feedback.
-fn is_feedback(record: &str, format: LineFormat, options: &ReadOptions) -> bool {
+fn is_feedback(record: &str, options: &ReadOptions) -> bool {
     let is_shared = options.formats.as_ref().is_some_and(|it| it.is_shared);
-    is_shared
-        && match format {
-            LineFormat::Ubi => record.contains("\"action_name\""),
-            _ => native::feedback(record.as_bytes(), &options.limits).is_ok(),
-        }
+    is_shared && native::feedback(record.as_bytes(), &options.limits).is_ok()
 }
 
-/// Format of native events, or of User Behavior Insights: the first event then has no `results`, and lists
-/// the ids of its results in a field of that format.
-pub(super) fn format_of(first: &str) -> LineFormat {
-    let is_ubi = !first.contains("\"results\"")
-        && (first.contains("\"query_response_") || first.contains("\"user_query\""));
-    if is_ubi {
-        LineFormat::Ubi
-    } else {
-        LineFormat::Native
+/// Returns true if an event is of User Behavior Insights: it then has no `results`, and lists the ids of its
+/// results in a field of that format.
+pub(super) fn is_ubi(first: &str) -> bool {
+    !first.contains("\"results\"")
+        && (first.contains("\"query_response_") || first.contains("\"user_query\""))
+}
+
+/// Returns true for a line of a bulk request that states the action for the next line: `{"index": {…}}`.
+pub(super) fn is_bulk_action(line: &str) -> bool {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Action {
+        Index(serde::de::IgnoredAny),
+        Create(serde::de::IgnoredAny),
     }
+    let starts = ["{\"index\"", "{\"create\"", "{ \"index\"", "{ \"create\""];
+    starts.iter().any(|start| line.starts_with(start))
+        && matches!(
+            serde_json::from_str(line),
+            Ok(Action::Index(_) | Action::Create(_))
+        )
+}
+
+/// Records of User Behavior Insights that are no answers, by the reason.
+#[derive(Default)]
+struct Skipped {
+    without_hits: usize,
+    of_size_0: usize,
+    events: usize,
+    repeated: usize,
+    invalid: usize,
+    /// Line and detail of the first invalid record.
+    first: Option<(usize, String)>,
+}
+
+impl Skipped {
+    fn sentence(&self) -> Option<String> {
+        let query = |count| count_of(count, "query", "queries");
+        let first = self.first.as_ref();
+        let first = first.map_or_else(String::new, |(line, detail)| {
+            format!(" (the first on line {line}: {detail})")
+        });
+        let parts = [
+            (
+                self.without_hits,
+                format!(
+                    "{} without the ids of the results (query_response_hit_ids)",
+                    query(self.without_hits)
+                ),
+            ),
+            (
+                self.of_size_0,
+                format!("{} for no results (`size` is 0)", query(self.of_size_0)),
+            ),
+            (
+                self.repeated,
+                format!(
+                    "{} answered before: the first answer is judged",
+                    query(self.repeated)
+                ),
+            ),
+            (
+                self.events,
+                count_of(self.events, "record of ubi_events", "records of ubi_events"),
+            ),
+            (
+                self.invalid,
+                format!(
+                    "{}{first}",
+                    count_of(self.invalid, "invalid record", "invalid records")
+                ),
+            ),
+        ];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts.map(|(_, part)| part).collect();
+        (!parts.is_empty()).then(|| format!("skipped: {}", parts.join("; ")))
+    }
+
+    fn add(&mut self, line: usize, record: &str, rejection: &Rejection) {
+        if record.contains("\"action_name\"") {
+            self.events += 1;
+        } else if rejection.reason == Reason::MissingField
+            && rejection.detail.contains("query_response_hit_ids")
+        {
+            self.without_hits += 1;
+        } else if rejection.detail.contains("`size` is 0") {
+            self.of_size_0 += 1;
+        } else {
+            self.invalid += 1;
+            let detail = || (line, escape_controls(&rejection.detail));
+            self.first.get_or_insert_with(detail);
+        }
+    }
+}
+
+/// Answers with their lines.
+type Answers<'t> = Vec<(usize, Answer<'t>)>;
+
+/// Reads an export of `ubi_queries`, one record a line, as `replay` does: records that are no answers are
+/// skipped, which the sentence states. Of several answers to a query, the first is read.
+pub(super) fn of_queries<'t>(
+    text: &'t str,
+    order: Order,
+    options: &ReadOptions,
+) -> Result<(Answers<'t>, Option<String>), Wrong> {
+    let mut answers: Answers<'t> = Vec::new();
+    let (mut skipped, mut answered) = (Skipped::default(), HashSet::new());
+    for (line, record) in (1..).zip(text.lines()) {
+        if record.trim().is_empty() || is_bulk_action(record) {
+            continue;
+        }
+        match ubi::search(record.as_bytes(), &options.limits) {
+            Ok(mut search) => {
+                let query = name(&search);
+                if options.eligibility.check(&search).is_ok()
+                    && !answered.insert(query.clone().into_owned())
+                {
+                    skipped.repeated += 1;
+                    continue;
+                }
+                sort(&mut search, order).map_err(|problem| problem.at(line))?;
+                let answer = Answer {
+                    query,
+                    results: Results::Search(search),
+                    scores: Vec::new(),
+                };
+                answers.push((line, answer));
+            }
+            Err(rejection) => skipped.add(line, record, &rejection),
+        }
+    }
+    if options.formats.as_ref().is_some_and(|it| it.is_shared) {
+        skipped.events = 0;
+    }
+    let sentence = skipped.sentence();
+    if answers.is_empty() {
+        let sentence = sentence.unwrap_or_default();
+        return Err(RunProblem::Row(format!("no query with results; {sentence}")).into());
+    }
+    Ok((answers, sentence))
 }
 
 /// Returns the key of the query, else its text.

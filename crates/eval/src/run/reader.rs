@@ -34,6 +34,8 @@ enum Whole {
     ScoreMap,
     /// JSON records with one result each.
     Records,
+    /// Records of User Behavior Insights.
+    Ubi,
     Table(Table),
 }
 
@@ -56,6 +58,8 @@ pub struct ReadRun<S> {
     pub places: Places,
     /// Tag of the run: the sixth column of a TREC run's last line.
     pub tag: Option<String>,
+    /// Records that are skipped, as a sentence.
+    pub skipped: Option<String>,
 }
 
 /// Place of an answer. Places are in the order of the run.
@@ -290,6 +294,7 @@ impl RunReader {
                 states,
                 places,
                 tag,
+                skipped: None,
             }),
         }
     }
@@ -308,12 +313,19 @@ impl RunReader {
         let text = text::decode(&bytes)?;
         let (chosen, scores) = (self.options.chosen(), self.options.scores);
         let columns = self.options.columns.as_ref();
+        let mut skipped = None;
         let answers = match format {
             Whole::ScoreMap => score_map::parse(text, chosen, scores, columns),
             Whole::Records => {
                 let (rows, implied) = table::records(text, columns)?;
                 table::answers(rows, chosen.or(implied), scores)
             }
+            Whole::Ubi => events::of_queries(text, chosen.or(Order::Served), &self.options).map(
+                |(answers, sentence)| {
+                    skipped = sentence.map(|it| format!("{}: {it}", self.input.path().display()));
+                    answers
+                },
+            ),
             Whole::Table(table) => {
                 table::answers(table.rows(text)?, chosen.or(table.order()), scores)
             }
@@ -331,6 +343,7 @@ impl RunReader {
             states: states?,
             places: Places::default(),
             tag: None,
+            skipped,
         })
     }
 }
@@ -386,6 +399,7 @@ fn in_groups<S: Send>(
         states: states.collect(),
         places: Places::default(),
         tag: trec::tag(bytes),
+        skipped: None,
     })
 }
 
@@ -477,6 +491,7 @@ fn recognise(text: &str, options: &ReadOptions) -> Result<Format, Wrong> {
     let lines = (1..)
         .zip(text.lines())
         .filter(|(_, line)| !trec::is_skipped(line));
+    let lines = lines.filter(|(_, line)| !events::is_bulk_action(line));
     let lines: Vec<(usize, &str)> = lines.take(EXAMINED_LINES).collect();
     let Some((line, first)) = lines.first().map(|(line, first)| (*line, first.trim())) else {
         return Err(RunProblem::Empty.into());
@@ -503,7 +518,8 @@ fn recognise(text: &str, options: &ReadOptions) -> Result<Format, Wrong> {
             {
                 Format::Whole(Whole::ScoreMap)
             }
-            _ => Format::Events(events::format_of(first)),
+            _ if events::is_ubi(first) => Format::Whole(Whole::Ubi),
+            _ => Format::Events(LineFormat::Native),
         });
     }
     if first.contains('\0') {
