@@ -356,6 +356,79 @@ fn events_of_user_behavior_insights_are_a_run() {
 }
 
 #[test]
+fn an_export_of_user_behavior_insights_is_read_and_what_is_skipped_is_stated() {
+    let folder = folder();
+    let search = |id: &str, text: &str, more: &str| {
+        format!(
+            r#"{{"query_id": "{id}", "user_query": "{text}", "timestamp": "2026-01-05T10:00:00Z", {more}}}"#
+        )
+    };
+    let action = r#"{"index":{"_index":"ubi_queries","_id":"1"}}"#;
+    let lines = [
+        action.to_owned(),
+        search("a", "q1", r#""query_response_hit_ids": ["d2", "d1"]"#),
+        action.to_owned(),
+        search(
+            "b",
+            "q2",
+            r#""query": "{\"size\":0}", "query_response_hit_ids": []"#,
+        ),
+        search("c", "q2", r#""application": "shop""#),
+        search("d", "q1", r#""query_response_hit_ids": ["d1"]"#),
+        search("e", "q2", r#""query_response_hit_ids": ["d3"]"#),
+        r#"{"action_name": "impression", "query_id": "c", "timestamp": "2026-01-05T10:00:01Z"}"#
+            .to_owned(),
+        "{\"query_id\": 1".to_owned(),
+    ];
+    fs::write(folder.path().join("ubi.ndjson"), lines.join("\n")).expect("a file");
+    fs::write(folder.path().join("gold.tsv"), "q1\tq1\nq2\tq2\n").expect("a file");
+    let arguments = [
+        "evaluate",
+        "--gold",
+        "gold.qrels",
+        "--run",
+        "ubi.ndjson",
+        "--measures",
+        "RR",
+        "--format",
+        "json",
+    ];
+    let output = rankgauge(folder.path(), &arguments, "");
+    let stated = "ubi.ndjson: skipped: 1 query without the ids of the results (query_response_hit_ids); 1 query \
+                  for no results (`size` is 0); 1 query answered before: the first answer is judged; 1 record of \
+                  ubi_events; 1 invalid record (the first on line 9: ";
+    assert!(said(&output).contains(stated), "{}", said(&output));
+    let found = json(&output);
+    assert_eq!(found["runs"][0]["queries"], 2);
+    assert_eq!(found["runs"][0]["means"]["RR"], 0.75);
+    fs::write(folder.path().join("ubi.ndjson"), &lines[4]).expect("a file");
+    let output = rankgauge(folder.path(), &arguments, "");
+    assert_eq!(output.status.code(), Some(2));
+    let stated =
+        "ubi.ndjson: no query with results; skipped: 1 query without the ids of the results";
+    assert!(said(&output).contains(stated), "{}", said(&output));
+}
+
+#[test]
+fn produce_creates_the_folder_of_the_gold_set() {
+    let folder = folder();
+    let arguments = [
+        "produce",
+        "--searches",
+        "1",
+        "--output",
+        "out",
+        "--gold",
+        "new/folder/gold.json",
+    ];
+    let output = rankgauge(folder.path(), &arguments, "");
+    assert!(output.status.success(), "{}", said(&output));
+    assert!(folder.path().join("new/folder/gold.json").is_file());
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.starts_with("1 search and "), "{text}");
+}
+
+#[test]
 fn replay_prints_samples_in_three_formats_and_warns_about_wrong_files() {
     let folder = folder();
     let search = r#"{"query_id":"s","ts":1,"query_key":"q1","results":[{"id":"d1"}]}"#;

@@ -22,6 +22,7 @@ use crate::corpus::Corpus;
 use crate::traffic::{Record, Traffic, TrafficSettings};
 use rankgauge_core::event::Kind;
 use rankgauge_core::number::real;
+use rankgauge_core::text::count_of;
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::producer::Producer;
@@ -59,8 +60,9 @@ impl fmt::Display for Produced {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
-            "{} searches and {} feedback events produced",
-            self.searches, self.feedback
+            "{} and {} produced",
+            count_of(self.searches, "search", "searches"),
+            count_of(self.feedback, "feedback event", "feedback events")
         )
     }
 }
@@ -72,6 +74,10 @@ impl fmt::Display for Produced {
 pub fn run(kafka: &Settings, options: &ProduceOptions, now: EventTime) -> anyhow::Result<Produced> {
     let corpus = Arc::new(Corpus::generate(options.seed, options.queries));
     if let Some(path) = &options.gold {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)
+                .with_context(|| format!("cannot create {}", folder.display()))?;
+        }
         fs::write(path, corpus.gold_json())
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
