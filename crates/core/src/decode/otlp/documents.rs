@@ -285,7 +285,7 @@ fn of_object<'a>(
 ) -> Result<Document<'a>, Rejection> {
     let element = match element {
         // An array of OpenTelemetry has elements of one scalar type: objects are JSON texts.
-        Any::Text(text) => Any::of_json(text).map_err(|problem| unreadable(&place, &problem))?,
+        Any::Text(text) => Any::of_json(text).map_err(|problem| unreadable(place, &problem))?,
         element => element,
     };
     let Any::Map(mut members) = element else {
