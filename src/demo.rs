@@ -35,6 +35,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::http::Exposition;
+use rankgauge_serve::live::deployments::Deployment;
 
 use display::Display;
 use history::PlannedDrop;
@@ -78,6 +79,10 @@ pub struct DemoOptions {
     pub duration: Option<Duration>,
     /// Time after which V5 regresses, if ever.
     pub regress_after: Option<Duration>,
+    /// Time after the drop at which a deployment repairs V5, if ever.
+    pub repair_after: Option<Duration>,
+    /// Time after the drop at which a deployment repairs nothing, if ever.
+    pub false_repair_after: Option<Duration>,
     /// True to print a summary as JSON instead of drawing a table.
     pub json: bool,
     /// Address of the metrics endpoint, if it is not the configured one.
@@ -132,15 +137,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         messages: Vec::new(),
     };
     let progress = Arc::new(TrafficProgress::default());
-    let settings = TrafficSettings {
-        seed: options.seed,
-        start: pane_start(wall_now().as_event_time()).minus(HISTORY),
-        searches_per_second: f64::from(options.rate),
-        regress_after: options
-            .regress_after
-            .map(|after| Millis(Millis::from(after).0 + HISTORY.0)),
-        ..TrafficSettings::default()
-    };
+    let (settings, deployments) = story(options);
     let sender = {
         let (progress, exposition, duration) = (
             Arc::clone(&progress),
@@ -151,8 +148,14 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         std::thread::Builder::new()
             .name("traffic".into())
             .spawn(move || {
-                let result =
-                    send_traffic(&kafka, traffic, settings, duration, &progress, &exposition);
+                let result = send_traffic(
+                    &kafka,
+                    traffic,
+                    (settings, deployments),
+                    duration,
+                    &progress,
+                    &exposition,
+                );
                 progress.done.store(true, Ordering::Release);
                 result
             })?
@@ -189,6 +192,32 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     app.stop()?;
     ended?;
     sent
+}
+
+/// Traffic with the drop and its repair, and the deployments of V5 that the options ask for, by time.
+fn story(options: &DemoOptions) -> (TrafficSettings, Vec<(EventTime, &'static str)>) {
+    let dropped = options
+        .regress_after
+        .map(|after| Millis(Millis::from(after).0 + HISTORY.0));
+    let after_drop = |span: Option<Duration>| Some(Millis(dropped?.0 + Millis::from(span?).0));
+    let settings = TrafficSettings {
+        seed: options.seed,
+        start: pane_start(wall_now().as_event_time()).minus(HISTORY),
+        searches_per_second: f64::from(options.rate),
+        regress_after: dropped,
+        repair_after: after_drop(options.repair_after),
+        ..TrafficSettings::default()
+    };
+    let deployments = [
+        (after_drop(options.false_repair_after), "5.1"),
+        (settings.repair_after, "5.2"),
+    ];
+    let planned = deployments.into_iter();
+    let planned =
+        planned.filter_map(|(after, version)| Some((settings.start.plus(after?), version)));
+    let mut deployments: Vec<_> = planned.collect();
+    deployments.sort_unstable();
+    (settings, deployments)
 }
 
 /// Converts a closed pipe (`| head`), which ends the demo, to a success.
@@ -234,7 +263,7 @@ fn received(exposition: &Exposition) -> u64 {
 fn send_traffic(
     kafka: &rankgauge_kafka::Settings,
     traffic: Traffic,
-    settings: TrafficSettings,
+    (settings, deployments): (TrafficSettings, Vec<(EventTime, &str)>),
     duration: Option<Duration>,
     progress: &TrafficProgress,
     exposition: &Exposition,
@@ -249,6 +278,7 @@ fn send_traffic(
     });
     let stopped = || progress.stop.load(Ordering::Acquire);
     let mut known_received = 0;
+    let mut deployments = deployments.into_iter().peekable();
     for record in traffic {
         let ts = record.ts;
         if stopped() || end.is_some_and(|end| ts >= end) {
@@ -265,6 +295,14 @@ fn send_traffic(
             if sent >= known_received + MAX_UNREAD_RECORDS {
                 std::thread::sleep(Duration::from_millis(5));
             }
+        }
+        while let Some((at, version)) = deployments.next_if(|(at, _)| *at <= ts) {
+            exposition.control.deploy(Deployment {
+                variant: "V5".to_owned(),
+                version: version.to_owned(),
+                ts: at.0,
+                note: None,
+            });
         }
         sink.send(&record)?;
         progress.sent.fetch_add(1, Ordering::Release);

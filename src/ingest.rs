@@ -33,6 +33,7 @@ use tracing::{debug, info, warn};
 
 use rankgauge_core::decode::{Encoded, Envelope, EventRef};
 use rankgauge_core::engine::effects::PendingEffects;
+use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
 use rankgauge_core::event::{Kind, Reason};
@@ -359,14 +360,22 @@ impl Worker {
                     stats.reset_baselines();
                 }
             }
-            Command::Deployed(variant, at) => {
+            Command::Deployed {
+                variant,
+                version,
+                at,
+            } => {
                 info!(
                     worker = self.context.number,
                     variant = &*variant,
                     "baselines of a variant reset"
                 );
                 let engine = &mut self.consumer.member().engine;
-                engine.apply(Input::Deployed { variant: &variant });
+                engine.apply(Input::Deployed {
+                    variant: &variant,
+                    version: Some(&version),
+                    at,
+                });
                 let label = self.context.registry.label(Dimension::Variant, &variant);
                 if let Some(stats) = self.context.query_stats() {
                     stats.deployed(label, at);
@@ -389,7 +398,15 @@ impl Worker {
         let engine = &mut member.engine;
         let wall = wall_now();
         engine.apply(Input::Tick { wall, others });
-        let PendingEffects { alarms, retired } = engine.take_effects();
+        if published.views.len() > 1 {
+            let others = published.incidents_of_others(*number);
+            engine.apply(Input::Incidents(&others));
+        }
+        let PendingEffects {
+            alarms,
+            incidents,
+            retired,
+        } = engine.take_effects();
         drop(member);
         if let Some(stats) = self.context.query_stats() {
             for variant in retired {
@@ -398,6 +415,7 @@ impl Worker {
         }
         let (settings, regressions) = (&config.engine, &published.regressions);
         regressions.report(alarms, settings, registry, wall);
+        log_incidents(&incidents);
     }
 
     /// Publishes and commits the counters, and leaves the group.
@@ -427,6 +445,52 @@ impl Worker {
             "offsets committed; left the consumer group"
         );
     }
+}
+
+/// Logs incidents that were opened or ended, with the searches of this worker.
+fn log_incidents(incidents: &[Incident]) {
+    for it in incidents {
+        let id = it.name();
+        let Some(primary) = it.measures.first() else {
+            continue;
+        };
+        let (variant, measure) = (&*it.variant, &*primary.measure);
+        let (slice, value) = (&*primary.slice, &*primary.value);
+        match &it.ended {
+            None => {
+                let loss = primary.loss_at_alarm();
+                warn!(
+                    incident = id,
+                    variant,
+                    measure,
+                    slice,
+                    value,
+                    started = %timestamp(it.started.at),
+                    loss_at_alarm = loss.map(|it| it.mean),
+                    loss_lower = loss.map(|it| it.lower),
+                    loss_upper = loss.map(|it| it.upper),
+                    "incident opened"
+                );
+            }
+            Some(ending) => info!(
+                incident = id,
+                variant,
+                measure,
+                slice,
+                value,
+                ended = %timestamp(ending.at.0),
+                ended_by = ending.by.name(),
+                ended_after = ending.after.as_deref(),
+                "incident ended"
+            ),
+        }
+    }
+}
+
+/// Event time as text.
+fn timestamp(ts: i64) -> String {
+    let at = jiff::Timestamp::from_millisecond(ts);
+    at.map(|at| at.to_string()).unwrap_or_default()
 }
 
 /// Requests a rejoin after a stall, and returns true. After a stall of this length the group considers

@@ -110,7 +110,7 @@ pub(super) fn run(command: &CtlCommand) -> Result<(), Failure> {
             (connection, answer, status)
         }
         CtlCommand::Incidents(Incidents { connection }) => {
-            let answer = Client::new(connection)?.get("/api/v1/regressions")?;
+            let answer = Client::new(connection)?.get("/api/v1/incidents")?;
             (connection, answer, incidents)
         }
         CtlCommand::Deploy(deploy) => {
@@ -340,24 +340,22 @@ fn status(status: &Value) -> String {
 
 /// Lines of `incidents`.
 fn incidents(answer: &Value) -> String {
-    let regressions = items(answer, "regressions");
-    if regressions.is_empty() {
-        return "no regression was reported since the start of the sidecar\n".to_owned();
+    let incidents = items(answer, "incidents");
+    if incidents.is_empty() {
+        return "no incident\n".to_owned();
     }
     let mut text = String::new();
-    for regression in regressions {
-        let state = if regression["is_active"] == true {
-            "active"
-        } else {
-            "over"
+    for incident in incidents {
+        let state = match incident["ended_by"].as_str() {
+            Some(ended_by) => ended_by.to_owned(),
+            None => "open".to_owned(),
         };
         _ = writeln!(
             text,
-            "{}  {state:<6}  {}  {}  {}",
-            text_at(regression, "/time"),
-            text_at(regression, "/variant"),
-            text_at(regression, "/measure"),
-            text_at(regression, "/test"),
+            "{}  {:<9}  {}",
+            text_at(incident, "/id"),
+            escape_controls(&state),
+            text_at(incident, "/summary"),
         );
     }
     text

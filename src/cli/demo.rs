@@ -26,8 +26,14 @@ pub(super) struct Demo {
     /// Time after which variant V5 regresses.
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_duration)]
     regress_after: Duration,
+    /// Time after the drop at which a deployment of V5 repairs it (3m).
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    repair_after: Option<Duration>,
+    /// Time after the drop at which a deployment of V5 is reported that repairs nothing (2m).
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    false_repair_after: Option<Duration>,
     /// Run without a regression.
-    #[arg(long, conflicts_with = "regress_after")]
+    #[arg(long, conflicts_with_all = ["regress_after", "repair_after", "false_repair_after"])]
     no_regression: bool,
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -60,6 +66,8 @@ pub(super) fn run(arguments: &Demo) -> Result<(), Failure> {
         rate: arguments.rate,
         duration: arguments.duration,
         regress_after: (!arguments.no_regression).then_some(arguments.regress_after),
+        repair_after: arguments.repair_after,
+        false_repair_after: arguments.false_repair_after,
         json: arguments.format == Format::Json,
         listen: arguments.listen,
         admin_listen: arguments.admin_listen,

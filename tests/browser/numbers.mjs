@@ -63,7 +63,7 @@ async function atRest(page, base, address, read) {
 function readScreen() {
   const ages = ["Snapshot", "Checkpoint", "Delay"];
   const isAge = (element) =>
-    ages.includes(element.closest("td")?.dataset.label) || /^\s*snapshot/.test(element.closest(".status li")?.textContent ?? "");
+    ages.includes(element.closest("td")?.dataset.label) || /^\s*(snapshot|no searches for)/.test(element.closest(".status li")?.textContent ?? "");
   const elements = [...document.querySelectorAll("data")].filter((element) => !isAge(element));
   const of = (row, label) => row.querySelector(`td[data-label="${label}"] data`)?.value ?? null;
   const number = (value) => (value === null ? null : Number(value));

@@ -8,13 +8,14 @@ use rankgauge::config::{self, Config};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::family;
+use rankgauge_core::engine::incidents::EndReason;
 use rankgauge_core::engine::registry::{Dimension, Registry};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::records;
-use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use rankgauge_serve::collect::{Names, collect};
@@ -45,14 +46,34 @@ fn play(
     searches: u64,
     regress_after: Option<Millis>,
 ) -> (Vec<Evident>, Engine, Arc<Registry>) {
-    play_with(seed, searches, regress_after, |_, _| Vec::new())
+    play_with(seed, searches, Story::dropped(regress_after), |_, _| {
+        Vec::new()
+    })
+}
+
+/// Changes of V5, in times after the start of the traffic.
+#[derive(Clone, Copy, Default)]
+struct Story {
+    dropped: Option<Millis>,
+    repaired: Option<Millis>,
+    /// A deployment that changes nothing.
+    deployed: Option<Millis>,
+}
+
+impl Story {
+    fn dropped(dropped: Option<Millis>) -> Self {
+        Self {
+            dropped,
+            ..Self::default()
+        }
+    }
 }
 
 /// The same with further searches after each one: those that `beside` returns for its number and payload.
 fn play_with(
     seed: u64,
     searches: u64,
-    regress_after: Option<Millis>,
+    story: Story,
     beside: impl Fn(u64, &[u8]) -> Vec<Vec<u8>>,
 ) -> (Vec<Evident>, Engine, Arc<Registry>) {
     let config = demo();
@@ -62,7 +83,8 @@ fn play_with(
     let traffic = TrafficSettings {
         seed,
         searches_per_second: PER_SECOND,
-        regress_after,
+        regress_after: story.dropped,
+        repair_after: story.repaired,
         ..TrafficSettings::default()
     };
     let start = WallTime(traffic.start.0);
@@ -72,10 +94,18 @@ fn play_with(
     engine.apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
     let (mut offsets, mut evident, mut second) = ([0; 2], Vec::new(), 0);
     let mut played = 0;
+    let mut deployed = story.deployed.map(|after| traffic.start.plus(after));
     for record in Traffic::new(corpus, traffic) {
         let kind = record.kind;
         if kind == Kind::Search && played == searches {
             break;
+        }
+        if let Some(at) = deployed.take_if(|at| record.ts >= *at) {
+            engine.apply(Input::Deployed {
+                variant: "V5",
+                version: Some("5.1"),
+                at,
+            });
         }
         let mut payloads = vec![record.payload.clone()];
         if kind == Kind::Search {
@@ -129,6 +159,57 @@ fn drop_of_v5_is_detected_and_explained_without_other_alarms() {
         assert_eq!(alarm.worst_regressions.len(), 5, "seed {seed}: {alarm:?}");
         assert!(alarm.recent < alarm.expected, "seed {seed}: {alarm:?}");
     }
+}
+
+/// Longest distance of the estimated beginning of the demo's drop.
+const NEAR: Millis = Millis(20_000);
+
+#[test]
+fn the_drop_of_v5_is_one_incident_that_ends_when_it_is_repaired() {
+    for seed in 1..=3 {
+        let (dropped, repaired) = (Millis(180_000), Millis(300_000));
+        let story = Story {
+            dropped: Some(dropped),
+            repaired: Some(repaired),
+            deployed: None,
+        };
+        // Six minutes of 100 searches a second after the repair.
+        let (_, engine, _) = play_with(seed, 66_000, story, |_, _| Vec::new());
+        let snapshot = engine.snapshot();
+        let incidents: Vec<_> = snapshot.totals.evidence.incidents().collect();
+        let [incident] = incidents.as_slice() else {
+            panic!("seed {seed}: {incidents:#?}");
+        };
+        let start = TrafficSettings::default().start;
+        let (began, true_beginning) = (EventTime(incident.started.at), start.plus(dropped));
+        let distance = began.since(true_beginning).0.abs();
+        assert!(distance <= NEAR.0, "seed {seed}: {distance} ms");
+        let measures: Vec<_> = incident.measures.iter().map(|it| &*it.measure).collect();
+        assert!(measures.contains(&"nDCG@10"), "seed {seed}: {measures:?}");
+        let ended = incident.ended.as_ref();
+        let ended = ended.unwrap_or_else(|| panic!("seed {seed}: open: {incident:#?}"));
+        assert_eq!(ended.by, EndReason::Recovered, "seed {seed}");
+        let distance = ended.at.since(start.plus(repaired)).0;
+        assert!(distance.abs() <= 120_000, "seed {seed}: {distance} ms");
+    }
+}
+
+#[test]
+fn a_deployment_that_repairs_nothing_leaves_the_incident_of_v5_open() {
+    let story = Story {
+        dropped: Some(Millis(180_000)),
+        repaired: None,
+        deployed: Some(Millis(300_000)),
+    };
+    let (_, engine, _) = play_with(1, 60_000, story, |_, _| Vec::new());
+    let snapshot = engine.snapshot();
+    let incidents: Vec<_> = snapshot.totals.evidence.incidents().collect();
+    assert_eq!(incidents.len(), 1, "{incidents:#?}");
+    let incident = incidents[0];
+    assert_eq!(incident.ended, None);
+    let mark = &incident.deployments[0];
+    assert_eq!(mark.deployed.version.as_deref(), Some("5.1"));
+    assert_eq!(incident.continues_after(mark), Some(true));
 }
 
 #[test]
@@ -203,8 +284,8 @@ fn further_pages_and_filtered_lists_change_no_score_and_raise_nothing() {
         shares(number, page, 0, payload)
     };
     let played = [
-        play_with(7, SEARCHES, None, constant),
-        play_with(7, SEARCHES, None, shifted),
+        play_with(7, SEARCHES, Story::default(), constant),
+        play_with(7, SEARCHES, Story::default(), shifted),
     ];
     for (evident, engine, registry) in played {
         assert!(evident.is_empty(), "{evident:#?}");

@@ -22,7 +22,9 @@ mod comparison;
 mod drop;
 mod drop_series;
 mod local;
+mod losses;
 mod preference;
+mod recovery;
 mod season;
 mod split;
 mod target;
@@ -30,13 +32,13 @@ mod threshold;
 mod tolerance;
 mod unit;
 
-pub use baseline::{Baselines, Comparison, MAX_QUERIES, QueryBaseline};
+pub use baseline::{Baselines, Compared, Comparison, MAX_QUERIES, QueryBaseline};
 pub use bets::{Hypothesis, against_baseline, averaged};
 pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
 pub use bounds::Bounds;
 pub use buckets::{ArmDifference, BucketArm, HourlyLimit};
 pub use burst::{Burst, minute_of};
-pub use change::{Change, DropExtent};
+pub use change::{Beginning, Change, DropExtent};
 pub use comparison::Baseline;
 pub use drop::{DropDetector, summed};
 pub(crate) use drop_series::LearnedVariation;
@@ -44,7 +46,9 @@ pub use drop_series::{
     DropClass, DropSeries, Part, QueryScores, SEASONAL_WARM_UP_DAYS, SeriesRules, WARM_UP_DAYS,
 };
 pub use local::LocalBets;
+pub use losses::{Losses, MeanInterval};
 pub use preference::{Credit, Preference};
+pub use recovery::{RECOVERY_THRESHOLD, Recovery};
 pub use split::split_log_evidence;
 pub use target::TargetTest;
 pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};

@@ -23,6 +23,7 @@ pub mod family;
 mod finalisation;
 pub mod fixed;
 pub mod id;
+pub mod incidents;
 mod input;
 pub mod join;
 pub mod latency;
@@ -64,6 +65,7 @@ use evidence::Observation;
 use family::Family;
 use fixed::Nano;
 use id::Target;
+use incidents::{Deployed, Incident};
 pub use input::{Input, RecordInput};
 use join::{Effect, PendingConversions};
 use local_registry::LocalRegistry;
@@ -309,7 +311,8 @@ impl Engine {
                 }
             }
             Input::Gold(gold) => {
-                self.totals.evidence.set_gold_set(gold.sha256());
+                let at = self.wall.as_event_time();
+                self.totals.evidence.set_gold_set(gold.sha256(), at);
                 self.has_gold_texts = gold.has_texts();
                 self.has_gold_domains = gold.has_domains();
                 self.gold = Arc::new(gold);
@@ -317,19 +320,30 @@ impl Engine {
                 self.domains_of_gold.clear();
             }
             Input::ResetBaselines => {
-                self.totals.evidence.reset_baselines();
+                let at = self.wall.as_event_time();
+                self.totals.evidence.reset_baselines(at);
                 self.totals.means.reset(None);
             }
-            Input::Deployed { variant } => {
-                let variant = self.names.label(Dimension::Variant, variant);
+            Input::Deployed {
+                variant: name,
+                version,
+                at,
+            } => {
+                let variant = self.names.label(Dimension::Variant, name);
                 let series = self.names.shared().series_labels(&family::SCORE);
                 let of_variant = |number: Series| {
                     let labels = series.get(number.index());
                     labels.is_some_and(|labels| labels.first() == Some(&variant))
                 };
-                self.totals.evidence.reset_variant(variant, of_variant);
+                let deployed = Deployed {
+                    at,
+                    version: version.map(Into::into),
+                };
+                let evidence = &mut self.totals.evidence;
+                evidence.deploy((variant, name), of_variant, deployed);
                 self.totals.means.reset(Some(variant));
             }
+            Input::Incidents(others) => self.advance_incidents(others),
         }
     }
 
@@ -435,7 +449,9 @@ impl Engine {
 
     /// Takes the effects that belong to no single record.
     pub fn take_effects(&mut self) -> PendingEffects {
-        std::mem::take(&mut self.effects)
+        let mut effects = std::mem::take(&mut self.effects);
+        effects.incidents = self.totals.evidence.take_incident_news();
+        effects
     }
 
     /// Returns the assigned topic partitions, each with the kind of its topic.
@@ -526,12 +542,17 @@ impl Engine {
 
     /// Adds an observation to the regression evidence.
     fn observe(&mut self, observation: Observation<'_>) {
-        let detection = &self.settings.detection;
-        let alarms = self
-            .totals
-            .evidence
-            .observe(observation, detection, self.names.shared());
+        let evidence = &mut self.totals.evidence;
+        let alarms = evidence.observe(observation, &self.settings, self.names.shared());
         self.effects.add_alarms(alarms);
+    }
+
+    /// Opens the incidents of other workers, and ends those that are over.
+    fn advance_incidents(&mut self, others: &[Incident]) {
+        let now = self.windows_at.map(|(progress, _)| progress);
+        let now = now.map(|it| it.watermark.unwrap_or(it.newest));
+        let evidence = &mut self.totals.evidence;
+        evidence.advance_incidents(others, now, (&self.settings, self.names.shared()));
     }
 
     /// Adds `number` to a recorded counter.

@@ -47,6 +47,8 @@ pub struct TrafficSettings {
     /// Time after the start from which V5 ranks about like V2 (results of graph expansion and
     /// agents are irrelevant) and takes 40 % longer. `None`: never.
     pub regress_after: Option<Millis>,
+    /// Time after the start from which V5 is as before the regression. `None`: never.
+    pub repair_after: Option<Millis>,
     /// Share of searches, 0 to 1, for queries that are not in the gold set.
     pub unjudged_share: f64,
     /// Share of records, 0 to 1, that are delivered twice.
@@ -65,6 +67,7 @@ impl Default for TrafficSettings {
             start: EventTime(1_763_337_600_000),
             searches_per_second: 50.0,
             regress_after: None,
+            repair_after: None,
             unjudged_share: 0.08,
             duplicate_share: 0.0,
             disorder: Millis(0),
@@ -189,11 +192,11 @@ impl Traffic {
         let number = self.searches;
         self.searches += 1;
         let session = self.session();
+        let passed = ts.since(self.settings.start);
+        let is_past = |after: Option<Millis>| after.is_some_and(|after| passed >= after);
         let regressed = session.variant == Variant::V5
-            && self
-                .settings
-                .regress_after
-                .is_some_and(|after| ts.since(self.settings.start) >= after);
+            && is_past(self.settings.regress_after)
+            && !is_past(self.settings.repair_after);
 
         let corpus = Arc::clone(&self.corpus);
         let (query_kind, query, query_key) = self.question(&corpus);

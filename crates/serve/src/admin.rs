@@ -41,6 +41,14 @@ impl AdminListener {
         let params = endpoint.parameters(request.uri())?;
         let api = &self.api;
         match &endpoint.answer {
+            Answer::Json {
+                markdown: Some(markdown),
+                ..
+            } if params.single("format") == Some("markdown") => Ok(compressible_response(
+                "text/markdown; charset=utf-8",
+                markdown(api, &params)?.into_bytes(),
+                request.headers(),
+            )),
             Answer::Json { read, .. } => Ok(compressible_response(
                 JSON,
                 read(api, &params)?,

@@ -9,6 +9,7 @@ pub(crate) mod body;
 pub(crate) mod deployments;
 pub(crate) mod experiments;
 pub(crate) mod gold;
+pub(crate) mod incidents;
 pub(crate) mod log_level;
 pub(crate) mod measures;
 mod pagination;

@@ -20,8 +20,8 @@ use crate::api::log_level::ChangedLevel;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
-    Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, log_level,
-    measures, pipeline, queries, query, regressions, status, systems,
+    Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, incidents,
+    log_level, measures, pipeline, queries, query, regressions, status, systems,
 };
 use crate::clock::wall_now;
 use crate::openapi;
@@ -47,7 +47,12 @@ pub(crate) struct Endpoint {
 /// Answer to a request.
 pub(crate) enum Answer {
     /// A response in JSON.
-    Json { read: Box<Read>, schema: SchemaOf },
+    Json {
+        read: Box<Read>,
+        schema: SchemaOf,
+        /// The same response in Markdown, for `format=markdown`.
+        markdown: Option<ReadText>,
+    },
     /// A change of the state.
     Command {
         run: Run,
@@ -66,6 +71,9 @@ pub(crate) enum Answer {
 
 /// Function of a response in JSON.
 pub(crate) type Read = dyn Fn(&AdminApi, &Parameters) -> Result<Vec<u8>, ApiError> + Send + Sync;
+
+/// Function of a response in Markdown.
+pub(crate) type ReadText = fn(&AdminApi, &Parameters) -> Result<String, ApiError>;
 
 /// Schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -173,6 +181,17 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
         })
         .about("Alarms: drops and missed targets.")
         .with_parameters(&regressions::PARAMETERS),
+        json("/api/v1/incidents", "incidents", incidents::list)
+            .about(
+                "Incidents: drops with a beginning, one reference and an end. The open ones first.",
+            )
+            .with_parameters(&incidents::PARAMETERS)
+            .with_markdown(|api, params| Ok(incidents::list(api, params)?.markdown())),
+        json("/api/v1/incidents/{id}", "incident", incidents::one)
+            .about("One incident.")
+            .with_parameters(&incidents::ONE_PARAMETERS)
+            .with_errors(&[404])
+            .with_markdown(|api, params| Ok(incidents::one(api, params)?.markdown())),
         json("/api/v1/experiments", "experiments", |api, _| {
             Ok(experiments::of(&api.exposition))
         })
@@ -271,6 +290,7 @@ fn json<T: Serialize + JsonSchema>(
     let answer = Answer::Json {
         read: Box::new(read),
         schema: schema_of::<T>,
+        markdown: None,
     };
     endpoint(path, name, answer)
 }
@@ -288,6 +308,13 @@ fn command<T: JsonSchema>(path: &'static str, name: &'static str, run: Run) -> E
 impl Endpoint {
     fn about(self, summary: &'static str) -> Self {
         Self { summary, ..self }
+    }
+
+    fn with_markdown(mut self, text: ReadText) -> Self {
+        if let Answer::Json { markdown, .. } = &mut self.answer {
+            *markdown = Some(text);
+        }
+        self
     }
 
     fn with_methods(self, methods: &'static [Method]) -> Self {

@@ -11,6 +11,7 @@ mod deployments;
 mod experiments;
 mod format;
 mod gold;
+mod incidents;
 mod overview;
 mod pipeline;
 mod queries;
@@ -46,12 +47,18 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; i
 type ScreenOf = fn(&AdminApi, &Parameters) -> Result<Screen, ApiError>;
 
 /// Addresses of the screens, with their parameters.
-pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 8] = [
+pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 10] = [
     ("/", &overview::PARAMETERS, overview::screen),
     ("/queries", &api::queries::PARAMETERS, queries::screen),
     ("/queries/{key}", &api::query::PARAMETERS, query::screen),
     ("/systems", &system::PARAMETERS, system::index),
     ("/systems/{variant}", &system::PARAMETERS, system::screen),
+    ("/incidents", &api::incidents::PARAMETERS, incidents::index),
+    (
+        "/incidents/{id}",
+        &api::incidents::ONE_PARAMETERS,
+        incidents::screen,
+    ),
     ("/experiments", &[], |admin, _| {
         Ok(experiments::screen(admin))
     }),

@@ -555,10 +555,7 @@ fn ctl_shows_the_status_and_runs_every_command() {
     let printed: Value = serde_json::from_str(&printed).expect("JSON");
     assert_eq!(printed["version"], api["version"]);
 
-    assert_eq!(
-        ctl_text(&sidecar, &["incidents"]),
-        "no regression was reported since the start of the sidecar\n"
-    );
+    assert_eq!(ctl_text(&sidecar, &["incidents"]), "no incident\n");
     let deployed = ctl_text(
         &sidecar,
         &["deploy", "V5", "1.4.0", "--note", "bug\u{1b}[2J"],

@@ -64,12 +64,11 @@ fn regressed(stream: &mut Stream) -> Sidecar {
     );
     let sidecar = Sidecar::start(&configuration, &[]);
     scrape_when_received(&sidecar, stream.produced());
-    wait_until(SOON, "the alarm of V5 is active", || {
-        let found = get(&sidecar, "/api/v1/regressions");
-        let alarms = found["regressions"].as_array()?;
-        let is_found =
-            |it: &Value| it["is_active"] == true && it["variant"] == "V5" && it["test"] == "drop";
-        alarms.iter().any(is_found).then_some(())
+    wait_until(SOON, "the incident of V5 is open", || {
+        let found = get(&sidecar, "/api/v1/incidents");
+        let mut incidents = found["incidents"].as_array()?.iter();
+        let is_found = |it: &Value| it["ended_at"].is_null() && it["variant"] == "V5";
+        incidents.any(is_found).then_some(())
     });
     sidecar
 }
@@ -102,7 +101,61 @@ fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
     let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
     let address = format!("http://{}", sidecar.admin_address());
     look("page.mjs", &[&address, &pictures, &claims_file]);
+    one_size_is_shown_everywhere(&sidecar);
     responses_match_the_description(&sidecar);
+}
+
+/// The loss and the means of the incident are equal in the API, the metrics, Markdown, `ctl` and the
+/// page.
+fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
+    let found = get(sidecar, "/api/v1/incidents");
+    let incident = &found["incidents"][0];
+    assert_eq!(incident["variant"], "V5", "{found}");
+    let primary = &incident["measures"][0];
+    let mean = |level: &str| primary[level]["mean"].as_f64().expect("a mean");
+    assert!(
+        (mean("before") - mean("now") - mean("loss")).abs() < 1e-9,
+        "{primary}"
+    );
+    let samples = samples(sidecar);
+    let (measure, slice, value) = (&primary["measure"], &primary["slice"], &primary["value"]);
+    let exposed = samples.iter().find(|(name, _)| {
+        name.starts_with("rankgauge_incident_loss{")
+            && [("measure", measure), ("slice", slice), ("value", value)]
+                .iter()
+                .all(|(label, text)| name.contains(&format!("{label}={text}")))
+            && name.contains("estimate")
+    });
+    let (_, exposed) = exposed.expect("the loss is exposed");
+    assert!((exposed - mean("loss")).abs() < 1e-9, "{exposed}");
+    let id = incident["id"].as_str().expect("an id");
+    let text = |path: &str| {
+        let (status, body) = http_get(&format!("http://{}{path}", sidecar.admin_address()))
+            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    };
+    let now = format!("{:.3}", mean("now"));
+    for path in [
+        format!("/incidents/{id}"),
+        "/incidents".to_owned(),
+        format!("/api/v1/incidents/{id}?format=markdown"),
+        "/api/v1/incidents?format=markdown".to_owned(),
+    ] {
+        let text = text(&path);
+        assert!(text.contains(&now), "{path}: no {now} in {text}");
+    }
+}
+
+/// Samples of the metrics listener, by name with labels.
+fn samples(sidecar: &Sidecar) -> Vec<(String, f64)> {
+    let (_, body) = http_get(&format!("http://{}/metrics", sidecar.address())).expect("a scrape");
+    let lines = body.lines().filter(|line| !line.starts_with('#'));
+    let samples = lines.filter_map(|line| {
+        let (name, value) = line.rsplit_once(' ')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    });
+    samples.collect()
 }
 
 /// Validates the responses of all endpoints, and of all pages of lists, against the description of
@@ -116,6 +169,8 @@ fn responses_match_the_description(sidecar: &Sidecar) {
     let paths = described["paths"].as_object().expect("paths are an object");
     let key = get(sidecar, "/api/v1/queries?limit=1")["queries"][0]["key"].clone();
     let key = key.as_str().expect("a key is a text");
+    let incident = get(sidecar, "/api/v1/incidents?limit=1")["incidents"][0]["id"].clone();
+    let incident = incident.as_str().expect("an id is a text");
     for (path, operations) in paths {
         // The fuzzer checks commands (`make api-fuzz`).
         let Some(read) = operations.get("get") else {
@@ -137,7 +192,7 @@ fn responses_match_the_description(sidecar: &Sidecar) {
             assert!(errors.is_empty(), "{address}: {errors:?}");
             response
         };
-        let address = path.replace("{key}", key);
+        let address = path.replace("{key}", key).replace("{id}", incident);
         let whole = check(&address);
         let members = whole.as_object().expect("an object");
         if !members.contains_key("next_cursor") {
@@ -147,6 +202,7 @@ fn responses_match_the_description(sidecar: &Sidecar) {
             "measures",
             "metrics",
             "queries",
+            "incidents",
             "regressions",
             "without_traffic",
         ];

@@ -21,7 +21,7 @@ use crate::number::real;
 const BASELINE_SCORES: u32 = 100;
 
 /// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
-/// it, the quarter of the queries that were counted longest ago is removed. A query takes 64 bytes,
+/// it, the quarter of the queries that were counted longest ago is removed. A query takes 80 bytes,
 /// its key, and its place in the map: at most 200 bytes with a key of up to 32 bytes.
 pub const MAX_QUERIES: usize = 32_768;
 
@@ -39,8 +39,12 @@ pub struct QueryBaseline {
     sum: i64,
     /// Sum of the scores of the local part, in [`UNITS`].
     own_sum: i64,
+    /// Sum of the scores before the drop that is being looked at, in [`UNITS`].
+    before_sum: i64,
     /// Local bets on a drop of the query.
     bets: LocalBets,
+    /// Number of scores in the sum before the drop.
+    before_scores: u32,
     /// Number of scores in the sum of the local part.
     own_scores: u32,
     /// Last minute that the local part counted.
@@ -69,6 +73,34 @@ impl QueryBaseline {
     /// Local evidence (an e-value) that the scores of the query dropped; 1 without comparisons.
     pub fn evidence(&self) -> f64 {
         self.bets.evidence()
+    }
+
+    /// Baseline of the scores that were counted before a minute from which on the scores are lower.
+    /// `None` without such scores.
+    pub fn before(&self, minute: i64) -> Option<Baseline> {
+        let (sum, scores) = if i64::from(self.last) < minute {
+            (self.sum, self.scores)
+        } else {
+            (self.before_sum, self.before_scores)
+        };
+        (scores > 0).then(|| Baseline {
+            mean: from_units(i128::from(sum)) / f64::from(scores),
+            scores,
+        })
+    }
+
+    /// Baseline of the scores that were counted from a minute on, where [`before`](Self::before) has the
+    /// earlier ones. `None` without such scores.
+    pub fn since(&self, minute: i64) -> Option<Baseline> {
+        let scores = self.scores.saturating_sub(self.before_scores);
+        if i64::from(self.last) < minute || scores == 0 {
+            return None;
+        }
+        let sum = self.sum.saturating_sub(self.before_sum);
+        Some(Baseline {
+            mean: from_units(i128::from(sum)) / f64::from(scores),
+            scores,
+        })
     }
 
     fn baseline(&self) -> Option<Baseline> {
@@ -111,6 +143,42 @@ pub struct Comparison {
     pub own: Option<Baseline>,
 }
 
+/// Query whose score was added, with the baselines that the score is compared with.
+#[derive(Debug)]
+pub struct Compared<'a> {
+    /// Baselines before the score.
+    pub comparison: Comparison,
+    query: &'a mut QueryBaseline,
+    previous: (i64, u32, i32),
+}
+
+impl Compared<'_> {
+    /// Baseline of the query before the drop that began at `minute`.
+    pub fn before(&self, minute: i64) -> Baseline {
+        let counted = i64::from(self.previous.2);
+        if counted < minute {
+            return self.comparison.baseline;
+        }
+        self.query
+            .before(minute)
+            .unwrap_or(self.comparison.baseline)
+    }
+
+    /// Local bets on the query.
+    pub fn bets(&mut self) -> &mut LocalBets {
+        &mut self.query.bets
+    }
+
+    /// Keeps the scores before the drop that began at `since`, a minute; before this score if there
+    /// is none. Later scores of the drop do not change what is kept.
+    pub fn keep_before(&mut self, since: Option<i64>) {
+        let (sum, scores, last) = self.previous;
+        if since.is_none_or(|since| i64::from(last) < since) {
+            (self.query.before_sum, self.query.before_scores) = (sum, scores);
+        }
+    }
+}
+
 /// Baselines of the queries of one variant and measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound(serialize = "K: Ord + Serialize"))]
@@ -146,14 +214,14 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         key: impl FnOnce(&Q) -> K,
         (score, minute): (f64, i64),
         repeat_window: i64,
-    ) -> Option<Comparison>
+    ) -> Option<Compared<'_>>
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
         let score = within(score)?;
         let minute = i32::try_from(minute).unwrap_or(if minute < 0 { i32::MIN } else { i32::MAX });
-        let Some(known) = self.queries.get_mut(query) else {
+        let Some(known) = self.queries.get(query) else {
             self.make_room();
             let first = QueryBaseline {
                 sum: to_units(score),
@@ -174,6 +242,8 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         if passed < repeat_window {
             return None;
         }
+        let known = self.queries.get_mut(query)?;
+        let previous = (known.sum, known.scores, known.last);
         known.last = known.last.max(minute);
         let baseline = known.baseline()?;
         known.update_recent(score);
@@ -190,16 +260,43 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
             self.scores += 1;
             self.sum += i128::from(units);
         }
-        Some(Comparison { baseline, own })
+        Some(Compared {
+            comparison: Comparison { baseline, own },
+            query: known,
+            previous,
+        })
     }
 
-    /// Local bets on a drop of a query that is held.
-    pub fn bets<Q>(&mut self, query: &Q) -> Option<&mut LocalBets>
+    /// Replaces the baseline of a query by `scores` scores with a mean, for example those before a drop
+    /// that has ended.
+    pub fn set<Q>(&mut self, query: &Q, key: impl FnOnce(&Q) -> K, baseline: Baseline)
     where
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
-        self.queries.get_mut(query).map(|it| &mut it.bets)
+        if !self.queries.contains_key(query) {
+            self.make_room();
+            self.queries.insert(key(query), QueryBaseline::default());
+            self.number += 1;
+        }
+        let Some(known) = self.queries.get_mut(query) else {
+            return;
+        };
+        let scores = baseline.scores.clamp(1, BASELINE_SCORES);
+        let sum = to_units(baseline.mean.clamp(0.0, 1.0) * f64::from(scores));
+        self.scores = self.scores - u64::from(known.scores) + u64::from(scores);
+        self.sum += i128::from(sum) - i128::from(known.sum);
+        *known = QueryBaseline {
+            sum,
+            scores,
+            own_sum: sum,
+            own_scores: scores,
+            own_last: known.own_last,
+            last: known.last,
+            recent: known.recent,
+            compared: known.compared,
+            ..QueryBaseline::default()
+        };
     }
 
     /// Removes the queries that were counted longest ago if there is no room for another one.
@@ -273,6 +370,8 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
                 (mine.last, mine.compared, mine.recent) =
                     (theirs.last, theirs.compared, theirs.recent);
             }
+            mine.before_scores = mine.before_scores.saturating_add(theirs.before_scores);
+            mine.before_sum = mine.before_sum.saturating_add(theirs.before_sum);
             mine.own_scores = mine.own_scores.saturating_add(theirs.own_scores);
             mine.own_sum = mine.own_sum.saturating_add(theirs.own_sum);
             mine.own_last = mine.own_last.max(theirs.own_last);

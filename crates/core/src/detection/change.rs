@@ -1,9 +1,10 @@
-//! Start and size of a drop, estimated for display after a test has raised an alarm.
+//! Start and size of a drop, estimated after a test has raised an alarm.
 //!
-//! The estimated start is the last time at which the cumulative sum of the losses was 0 (Page 1954).
-//! The size is the mean loss since then, with the bounds of an asymptotic confidence sequence
-//! (Waudby-Smith et al. 2024). Start and size are estimated from the same searches, so the size is
-//! rather too large than too small while the drop is short.
+//! The cumulative sum of the losses (Page 1954) was last 0 before the drop. Of the searches since then,
+//! the segment with the largest evidence of a loss begins at the estimated start: it maximises S²/N, the
+//! log-likelihood ratio of a loss in N searches with the sum S. The interval of the start contains the
+//! segments whose ratio is at most 3 lower. The size is the mean loss since the sum was 0, with the
+//! bounds of an asymptotic confidence sequence (Waudby-Smith et al. 2024).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,18 +14,42 @@ use crate::number::real;
 /// the smallest drop whose start is estimated well.
 const REFERENCE: f64 = 2.0;
 
+/// Maximum of the cumulative sum, so that it decreases soon after a drop ends.
+const MAX_CUMULATIVE: f64 = 20.0;
+
 /// Number of searches at which the bounds are closest.
 const BEST_AT: f64 = 2_000.0;
 
+/// Maximum number of spans of the trace. Beyond it, neighbours are joined in pairs.
+const MAX_SPANS: usize = 64;
+
+/// Log-likelihood ratio by which a start in the interval is less likely than the estimated one.
+const INTERVAL: f64 = 3.0;
+
+/// Milliseconds per minute.
+const MINUTE: i64 = 60_000;
+
 /// Compared searches since the estimated start of a drop.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Change {
-    /// First minute of event time. `None` while the scores are not below the baseline.
+    /// First event time in milliseconds. `None` while the scores are not below the baseline.
     since: Option<i64>,
     searches: u64,
     sum: f64,
     squares: f64,
     cumulative: f64,
+    /// The searches in the order of their arrival, in spans.
+    trace: Vec<Span>,
+}
+
+/// Successive searches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Span {
+    /// Event time of the first search.
+    first: i64,
+    searches: u64,
+    sum: f64,
+    squares: f64,
 }
 
 /// Size of a drop with its bounds.
@@ -42,28 +67,133 @@ pub struct DropExtent {
     pub searches: u64,
 }
 
+/// Estimated start of a drop, in milliseconds of event time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beginning {
+    /// Estimate.
+    pub at: i64,
+    /// Earliest start that is likely.
+    pub lower: i64,
+    /// Latest start that is likely.
+    pub upper: i64,
+}
+
 impl Change {
-    /// Adds a search: its baseline minus its score, where higher scores are better. `tolerance` is
-    /// the tolerated drop.
-    pub fn add(&mut self, minute: i64, loss: f64, tolerance: f64) {
-        if loss.is_nan() {
+    /// Adds a search: its baseline minus its score, where higher scores are better, and the same with the
+    /// baseline before the drop. `ts` is its event time in milliseconds, `tolerance` the tolerated drop.
+    /// The sum follows the baseline, which adapts: against the few scores before a presumed drop, it
+    /// would never be 0 again if those were high by chance. The size follows the baseline before it.
+    pub fn add(&mut self, ts: i64, (loss, from_before): (f64, f64), tolerance: f64) {
+        if loss.is_nan() || from_before.is_nan() {
             return;
         }
-        self.cumulative += loss - REFERENCE * tolerance;
+        self.cumulative = (self.cumulative + loss - REFERENCE * tolerance).min(MAX_CUMULATIVE);
         if self.cumulative <= 0.0 {
-            *self = Self::default();
+            self.clear();
             return;
         }
-        self.since.get_or_insert(minute);
+        self.since.get_or_insert(ts);
         self.searches += 1;
-        self.sum += loss;
-        self.squares += loss * loss;
+        self.sum += from_before;
+        self.squares += from_before * from_before;
+        self.trace(ts, from_before);
+    }
+
+    fn clear(&mut self) {
+        self.trace.clear();
+        *self = Self {
+            trace: std::mem::take(&mut self.trace),
+            ..Self::default()
+        };
+    }
+
+    fn trace(&mut self, ts: i64, loss: f64) {
+        // All spans hold as many searches as the first one, but the last one.
+        let length = self.trace.first().map_or(1, |it| it.searches);
+        if let Some(last) = self.trace.last_mut()
+            && last.searches < length
+        {
+            last.searches += 1;
+            last.sum += loss;
+            last.squares += loss * loss;
+            return;
+        }
+        if self.trace.len() >= MAX_SPANS {
+            let pairs = self.trace.chunks(2).map(|pair| Span {
+                first: pair[0].first,
+                searches: pair.iter().map(|it| it.searches).sum(),
+                sum: pair.iter().map(|it| it.sum).sum(),
+                squares: pair.iter().map(|it| it.squares).sum(),
+            });
+            self.trace = pairs.collect();
+        }
+        self.trace.push(Span {
+            first: ts,
+            searches: 1,
+            sum: loss,
+            squares: loss * loss,
+        });
+    }
+
+    /// First minute of event time since which the cumulative sum is above 0. `None` while it is 0.
+    pub fn minute(&self) -> Option<i64> {
+        self.since.map(|since| since.div_euclid(MINUTE))
+    }
+
+    /// Estimated start with its interval. `None` while there is no drop.
+    pub fn beginning(&self) -> Option<Beginning> {
+        let n = real(self.searches);
+        let mean = self.sum / n;
+        let variance = (self.squares / n - mean * mean).max(n.recip() / 4.0);
+        let (mut searches, mut sum) = (0, 0.0);
+        let mut ratios = Vec::with_capacity(self.trace.len());
+        for span in self.trace.iter().rev() {
+            searches += span.searches;
+            sum += span.sum;
+            let gain = f64::max(sum, 0.0);
+            ratios.push((gain * gain / (2.0 * variance * real(searches)), span.first));
+        }
+        let best = ratios.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
+        let likely = ratios
+            .iter()
+            .filter(|(ratio, _)| best.0 - ratio <= INTERVAL);
+        let (mut lower, mut upper) = (best.1, best.1);
+        for (_, first) in likely {
+            lower = lower.min(*first);
+            upper = upper.max(*first);
+        }
+        Some(Beginning {
+            at: best.1,
+            lower,
+            upper,
+        })
+    }
+
+    /// Number of searches, sum of their losses and sum of the squares since a start.
+    pub fn sums(&self, start: Beginning) -> (u64, f64, f64) {
+        let mut sums = (0, 0.0, 0.0);
+        for span in self.trace.iter().rev() {
+            sums = (
+                sums.0 + span.searches,
+                sums.1 + span.sum,
+                sums.2 + span.squares,
+            );
+            if span.first == start.at {
+                break;
+            }
+        }
+        sums
+    }
+
+    /// Bytes held beside the value itself.
+    pub fn bytes(&self) -> usize {
+        self.trace.capacity() * size_of::<Span>()
     }
 
     /// Estimate of the drop. The bounds hold with probability 1 - alpha for `threshold` = ln(1/alpha).
     /// `None` while there is no drop.
     pub fn extent(&self, threshold: f64) -> Option<DropExtent> {
-        let since = self.since?;
+        let since = self.minute()?;
         let n = real(self.searches);
         let estimate = self.sum / n;
         let variance = (self.squares / n - estimate * estimate).max(n.recip());
@@ -79,8 +209,12 @@ impl Change {
         })
     }
 
-    /// Adds the searches of another part of the traffic.
+    /// Adds the searches of another part of the traffic. The trace is that of the part with more of
+    /// them.
     pub fn merge(&mut self, other: &Self) {
+        if other.searches > self.searches {
+            self.trace.clone_from(&other.trace);
+        }
         self.since = match (self.since, other.since) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),
             (mine, theirs) => mine.or(theirs),

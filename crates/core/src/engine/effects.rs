@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::preparation::Prepared;
 use crate::engine::evidence::Alarm;
 use crate::engine::fixed::Nano;
+use crate::engine::incidents::Incident;
 use crate::engine::input::RecordInput;
 use crate::engine::registry::Label;
 use crate::event::Rejection;
@@ -110,6 +111,9 @@ const MAX_PENDING_ALARMS: usize = 256;
 pub struct PendingEffects {
     /// Alarms since the effects were taken last, at most 256.
     pub alarms: Vec<Alarm>,
+    /// Incidents that were opened or ended since the effects were taken last, with the searches of this
+    /// engine.
+    pub incidents: Vec<Incident>,
     /// Variants that the last tick retired: their numbers will stand for others.
     pub retired: Vec<Label>,
 }

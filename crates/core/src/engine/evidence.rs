@@ -21,13 +21,18 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baselines, DropSeries, LearnedVariation, QueryBaseline, minute_of};
+use crate::detection::{
+    Baseline, Baselines, DropClass, DropSeries, LearnedVariation, QueryBaseline, minute_of,
+};
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::incidents::{
+    self, Deployed, EndReason, Incident, Incidents, QueryReferences, TrackedScore,
+};
 use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
-use crate::engine::settings::Detection;
+use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::gold::GoldQuery;
 use crate::time::EventTime;
 
@@ -67,6 +72,7 @@ pub struct Evidence {
     /// Evidence of ranking measures, by gold set. A worker has that of its gold set only. Scores by
     /// different gold sets are not comparable.
     rankings: BTreeMap<Box<str>, Judged>,
+    incidents: Incidents,
 }
 
 /// Baselines and detectors of measures that one gold set judges, or none.
@@ -113,10 +119,10 @@ impl Evidence {
     pub(super) fn observe(
         &mut self,
         of: Observation<'_>,
-        settings: &Detection,
+        settings: &Settings,
         registry: &Registry,
     ) -> Vec<Alarm> {
-        let mut watched = settings.measures.iter();
+        let mut watched = settings.detection.measures.iter();
         if !watched.any(|it| it.is_user_measure == of.is_of_users) {
             return Vec::new();
         }
@@ -128,21 +134,119 @@ impl Evidence {
             }
             self.rankings.get_mut(&self.gold)
         };
-        judged.map_or_else(Vec::new, |judged| judged.observe(of, settings, registry))
+        let Some(judged) = judged else {
+            return Vec::new();
+        };
+        judged.observe(of, settings, registry, (&self.gold, &mut self.incidents))
     }
 
-    /// Resets the baselines and all evidence, for a new deployment. The variation of hours is kept.
-    pub(super) fn reset_baselines(&mut self) {
+    /// Resets the baselines and all evidence, and ends the incidents. The variation of hours is kept.
+    pub(super) fn reset_baselines(&mut self, at: EventTime) {
         for judged in self.all_judged() {
             judged.reset(|_| true, |_| true);
         }
+        self.incidents.reset(at);
     }
 
-    /// Resets the baselines and the evidence of a variant. `is_of_variant` is true for its series of
-    /// [`family::SCORE`]. The variation of hours is kept.
-    pub(super) fn reset_variant(&mut self, variant: Label, is_of_variant: impl Fn(Series) -> bool) {
+    /// Resets the baselines and the evidence of a variant for a deployment, and marks the deployment on
+    /// its incidents. `is_of_variant` is true for its series of [`family::SCORE`]. The variation of hours
+    /// and the references of incidents are kept.
+    pub(super) fn deploy(
+        &mut self,
+        (variant, name): (Label, &str),
+        is_of_variant: impl Fn(Series) -> bool,
+        deployed: Deployed,
+    ) {
         for judged in self.all_judged() {
             judged.reset(|it| it == variant, &is_of_variant);
+        }
+        self.incidents.deployed(name, deployed);
+    }
+
+    /// Incidents, the open ones first.
+    pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
+        self.incidents.iter()
+    }
+
+    /// Number of ended incidents, by name of the variant and reason.
+    pub fn ended_incidents(&self) -> impl Iterator<Item = (&str, EndReason, u64)> {
+        self.incidents.ended_total()
+    }
+
+    /// Incidents that were opened or ended since the last call.
+    pub(super) fn take_incident_news(&mut self) -> Vec<Incident> {
+        self.incidents.take_news()
+    }
+
+    /// Opens the incidents that other workers opened, and ends those that have recovered or expired.
+    /// `others` are the shares of the other workers, `now` is the progress of event time.
+    pub(super) fn advance_incidents(
+        &mut self,
+        others: &[Incident],
+        now: Option<EventTime>,
+        (settings, registry): (&Settings, &Registry),
+    ) {
+        let mut incidents = std::mem::take(&mut self.incidents);
+        for theirs in incidents.adopt(others) {
+            self.follow(&mut incidents, &theirs, settings, registry);
+        }
+        incidents.advance(others, now, |variant, column, series, baselines| {
+            for judged in self.all_judged() {
+                judged.recover((variant, column), series, &baselines);
+            }
+        });
+        self.incidents = incidents;
+    }
+
+    /// Opens the incident of another worker.
+    fn follow(
+        &self,
+        incidents: &mut Incidents,
+        theirs: &Incident,
+        settings: &Settings,
+        registry: &Registry,
+    ) {
+        let series = incidents::named_series(&theirs.variant, settings, registry);
+        for member in &theirs.measures {
+            let mut watched = settings.detection.measures.iter();
+            let watched = watched.find(|it| {
+                let measure = settings.measures.get(it.index);
+                measure.is_some_and(|measure| measure.to_string() == *member.measure)
+            });
+            let is_named = |(_, slice, value): &&(_, Box<str>, Box<str>)| {
+                *slice == member.slice && *value == member.value
+            };
+            let Some((watched, ((variant, of), _, _))) = watched.zip(series.iter().find(is_named))
+            else {
+                continue;
+            };
+            let judged = if watched.is_user_measure {
+                Some(&self.users)
+            } else {
+                self.rankings.get(&self.gold)
+            };
+            let Some(judged) = judged else { continue };
+            let column = column_of(watched.index);
+            let detector = judged.detectors.get(&(*of, column));
+            let tolerance = detector.map_or(0.0, |it| it.drop_series().tolerance());
+            let before = detector.map(Detector::before).unwrap_or_default();
+            let gold = if watched.is_user_measure {
+                ""
+            } else {
+                &*self.gold
+            };
+            incidents.follow(
+                theirs,
+                (member, *of),
+                (*variant, column, gold),
+                (tolerance, before),
+                |begin| {
+                    let baselines = judged.baselines.get(&(*variant, column));
+                    baselines.map_or_else(QueryReferences::default, |it| {
+                        references(it, watched, begin)
+                    })
+                },
+            );
         }
     }
 
@@ -152,8 +256,9 @@ impl Evidence {
 
     /// Sets the gold set that judges the following searches. This removes the baselines and the
     /// evidence of other gold sets.
-    pub(super) fn set_gold_set(&mut self, gold: &str) {
+    pub(super) fn set_gold_set(&mut self, gold: &str, at: EventTime) {
         self.gold = gold.into();
+        self.incidents.set_gold_set(gold, at);
         self.rankings.retain(|judged_by, _| **judged_by == *gold);
     }
 
@@ -201,12 +306,13 @@ impl Evidence {
             judged.reset(|it| it == variant, is_retired);
             judged.variations.retain(|(it, _), _| !is_retired(*it));
         }
+        self.incidents.retire(variant);
     }
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         let judged = std::iter::once(&self.users).chain(self.rankings.values());
-        judged.map(Judged::bytes).sum()
+        judged.map(Judged::bytes).sum::<usize>() + self.incidents.bytes()
     }
 
     /// Returns a copy for exposition: without the baselines of single queries.
@@ -220,6 +326,7 @@ impl Evidence {
             rankings: rankings
                 .map(|(gold, judged)| (gold.clone(), judged.summed()))
                 .collect(),
+            incidents: self.incidents.summed(),
         }
     }
 
@@ -230,7 +337,9 @@ impl Evidence {
             workers,
             users,
             rankings,
+            incidents,
         } = other;
+        self.incidents.merge(incidents);
         if *gold > self.gold {
             self.gold.clone_from(gold);
         }
@@ -254,15 +363,17 @@ impl Evidence {
             rankings: rankings
                 .map(|(gold, judged)| (gold.clone(), judged.remap(ids)))
                 .collect(),
+            incidents: self.incidents.remap(ids),
         }
     }
 
     /// Adds restored evidence. If this worker has a gold set, evidence of other gold sets is
     /// removed.
-    pub(super) fn drop_other_gold_sets(&mut self) {
+    pub(super) fn drop_other_gold_sets(&mut self, at: EventTime) {
         if !self.gold.is_empty() {
             let gold = &self.gold;
             self.rankings.retain(|judged_by, _| judged_by == gold);
+            self.incidents.set_gold_set(gold, at);
         }
     }
 }
@@ -291,6 +402,19 @@ fn variation_of(
     newest.map_or_else(|| Some(reset()?.1.clone()), DropSeries::variation)
 }
 
+/// Means of the queries before a drop that began at `begin`, a minute.
+fn references(
+    baselines: &QueryBaselines,
+    watched: &MonitoredMeasure,
+    begin: i64,
+) -> QueryReferences {
+    let queries = baselines.queries().filter_map(|(query, it)| {
+        let before = it.before(begin)?;
+        Some((query.clone(), before, it.since(begin)))
+    });
+    QueryReferences::new(queries, watched.is_lower_better, |key| HOURS.contains(&key))
+}
+
 /// Key of an hour of the day.
 fn hour_key(minute: i64) -> &'static str {
     let hour = minute.div_euclid(HOUR).rem_euclid(24);
@@ -299,38 +423,50 @@ fn hour_key(minute: i64) -> &'static str {
 }
 
 impl Judged {
-    /// Adds the scores of a search. Returns the alarms that they raise.
+    /// Adds the scores of a search, and opens the incidents of the drops that they show. Returns the
+    /// alarms that they raise.
     fn observe(
         &mut self,
         of: Observation<'_>,
-        settings: &Detection,
+        settings: &Settings,
         registry: &Registry,
+        (gold, incidents): (&str, &mut Incidents),
     ) -> Vec<Alarm> {
+        let detection = &settings.detection;
         let mut alarms = Vec::new();
         let minute = minute_of(of.ts.0);
-        for watched in &settings.measures {
+        let is_tracked = incidents.is_tracking(of.variant);
+        for watched in &detection.measures {
             let column = column_of(watched.index);
             let Some(value) = of.score(column) else {
                 continue;
             };
-            let rules = settings.series_rules(watched);
+            let rules = detection.series_rules(watched);
             let baselines = self.baselines.entry((of.variant, column)).or_default();
             let (key, window) = match of.query {
                 Some(query) => (&*query.key, rules.repeat_window),
                 None => (hour_key(minute), 0),
             };
-            let comparison = baselines.add(key, |key: &str| key.into(), (value, minute), window);
-            let comparison = comparison.filter(|_| of.query.is_some());
-            let own = comparison.and_then(|it| it.own).filter(|_| rules.has_local);
-            let own = own.and_then(|own| Some((own, baselines.bets(key)?)));
+            if is_tracked {
+                let score = TrackedScore {
+                    ts: of.ts,
+                    variant: of.variant,
+                    series: of.series,
+                    key,
+                    value,
+                    repeat_window: window,
+                };
+                incidents.observe(score, watched);
+            }
+            let mut compared = baselines.add(key, |key: &str| key.into(), (value, minute), window);
             let mut score = ComparedScore {
                 ts: of.ts,
                 value,
-                baseline: comparison.map(|it| it.baseline),
-                own,
+                query: compared.as_mut().filter(|_| of.query.is_some()),
                 has_no_query: of.query.is_none(),
             };
             let raised = alarms.len();
+            let mut suspected_since: Option<i64> = None;
             for (place, series) in of.series.iter().enumerate() {
                 let known = (*series, column);
                 let detector = match self.detectors.entry(known) {
@@ -344,22 +480,63 @@ impl Judged {
                     }
                 };
                 let (has_closed, is_compared) =
-                    detector.add(&mut score, watched, (&rules, settings), place == 0);
+                    detector.add(&mut score, watched, (&rules, detection), place == 0);
+                if let Some(since) = detector.suspected_since() {
+                    suspected_since = Some(suspected_since.map_or(since, |it| it.min(since)));
+                }
                 let of_series = (*series, watched);
                 if has_closed {
-                    alarms.extend(detector.target_alarm(of_series, settings));
+                    alarms.extend(detector.target_alarm(of_series, detection));
                 }
                 if is_compared {
-                    alarms.extend(detector.drop_alarm(of_series, settings));
+                    alarms.extend(detector.drop_alarm(of_series, detection));
                 }
             }
-            for alarm in alarms.iter_mut().skip(raised) {
-                if alarm.test == Test::Drop {
-                    alarm.worst_regressions = worst_regressions(baselines, watched, alarm.part);
-                }
+            if let Some(compared) = &mut compared {
+                compared.keep_before(suspected_since);
+            }
+            let drops = alarms.iter_mut().skip(raised);
+            for alarm in drops.filter(|it| it.test == Test::Drop) {
+                alarm.worst_regressions = worst_regressions(baselines, watched, alarm.part);
+                let Some(detector) = self.detectors.get(&(alarm.series, column)) else {
+                    continue;
+                };
+                let Some((beginning, at_alarm)) = detector.drop_so_far() else {
+                    continue;
+                };
+                let drop = incidents::Drop {
+                    series: alarm.series,
+                    watched,
+                    beginning,
+                    alarmed_at: of.ts,
+                    before: detector.before(),
+                    at_alarm,
+                    tolerance: detector.drop_series().tolerance(),
+                    class: DropClass::Undecided,
+                    part: detector.drop_series().part(),
+                };
+                incidents.open(&drop, gold, (settings, registry), |begin| {
+                    references(baselines, watched, begin)
+                });
             }
         }
         alarms
+    }
+
+    /// Replaces the baselines of queries by those before a drop that has ended, and starts the drop
+    /// tests of its series again.
+    fn recover(&mut self, of: VariantColumn, series: &[Series], before: &[(Box<str>, Baseline)]) {
+        let Some(baselines) = self.baselines.get_mut(&of) else {
+            return;
+        };
+        for (query, baseline) in before {
+            baselines.set(&**query, |key: &str| key.into(), *baseline);
+        }
+        for series in series {
+            if let Some(detector) = self.detectors.get_mut(&(*series, of.1)) {
+                detector.restart_drop();
+            }
+        }
     }
 
     /// Resets the baselines of variants and the detectors of series. Keeps the variation of hours.

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use crate::engine::id::{SearchIds, Target};
+use crate::engine::incidents::Incident;
 use crate::engine::partition::Resume;
 use crate::engine::position::Position;
 use crate::engine::window::Progress;
 use crate::event::{Feedback, Kind, LossReason, RecordCounts, RecordOutcome, Rejection, Search};
 use crate::gold::GoldSet;
-use crate::time::WallTime;
+use crate::time::{EventTime, WallTime};
 
 /// Part of a record, as input to an engine.
 #[derive(Clone, Copy, Debug)]
@@ -119,5 +120,12 @@ pub enum Input<'a> {
     Deployed {
         /// Name of the variant.
         variant: &'a str,
+        /// Version, if it was stated.
+        version: Option<&'a str>,
+        /// Time of the deployment.
+        at: EventTime,
     },
+    /// Incidents of the other workers of the process, after a tick. A process with one worker needs no
+    /// such input.
+    Incidents(&'a [Incident]),
 }

@@ -14,8 +14,9 @@ mod score_series;
 mod users;
 mod watched;
 
+pub use crate::engine::settings::ALL_SEARCHES;
 pub use experiments::{ArmReading, MeasuredDifference};
-pub use model::{ALL_SEARCHES, ReadModel};
+pub use model::ReadModel;
 pub use objectives::Failures;
 pub use operations::{QueryCost, StageLatency};
 pub use score_series::ScoreSeries;

@@ -73,6 +73,9 @@ pub struct Settings {
     pub record_limits: Limits,
 }
 
+/// Name of the slice that contains all searches.
+pub const ALL_SEARCHES: &str = "all";
+
 /// Name of the slice whose values are the declared experiments.
 pub const EXPERIMENT: &str = "experiment";
 

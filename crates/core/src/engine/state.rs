@@ -95,7 +95,8 @@ impl Engine {
     pub fn restore(&mut self, saved: &State) {
         let ids = IdRemap::new(&saved.names, &self.settings, self.names.shared());
         self.totals.merge(&saved.totals.remap(&ids));
-        self.totals.evidence.drop_other_gold_sets();
+        let at = self.wall.as_event_time();
+        self.totals.evidence.drop_other_gold_sets(at);
         if self.settings.conversion_window.is_some() {
             for (place, pending) in &saved.conversions {
                 let label = |label| ids.label(Dimension::Variant, label);

@@ -16,6 +16,7 @@ mod evidence;
 mod handover;
 mod histograms;
 mod hostile;
+mod incidents;
 mod interleaving;
 mod joins;
 mod log;

@@ -682,6 +682,7 @@ fn extreme_settings_still_give_a_stream() {
                 start: EventTime(start),
                 searches_per_second: rate,
                 regress_after: Some(Millis(i64::MIN)),
+                repair_after: Some(Millis(i64::MAX)),
                 unjudged_share: f64::NAN,
                 duplicate_share: 2.0,
                 disorder: Millis(disorder),

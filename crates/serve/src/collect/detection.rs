@@ -1,12 +1,16 @@
 //! Metric families of detection: regression evidence (log e-values), baselines, bounds of means,
 //! and experiments.
 
+use std::collections::BTreeSet;
+
 use super::{Labels, Sink, Value, View, decimal, write_family};
 use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::{self, Family};
+use rankgauge_core::engine::incidents::{Incident, Severity};
 use rankgauge_core::engine::read_model::WatchedSeries;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::number::real_length;
 
 impl View<'_> {
     pub(super) fn evidence(&self, sink: &mut dyn Sink) {
@@ -29,6 +33,7 @@ impl View<'_> {
             sink,
         );
         self.watched(&self.model.watched(), sink);
+        self.incidents(sink);
         let names = self.model.measures();
         let baselines = || {
             let baselines = self.model.baselines();
@@ -85,6 +90,55 @@ impl View<'_> {
             bounds_of,
             sink,
         );
+    }
+
+    fn incidents(&self, sink: &mut dyn Sink) {
+        let evidence = &self.model.snapshot().totals.evidence;
+        let open: Vec<&Incident> = evidence
+            .incidents()
+            .filter(|it| it.ended.is_none())
+            .collect();
+        let variants = self.model.variants().map(|it| it.variant);
+        let variants: BTreeSet<&str> = variants.chain(open.iter().map(|it| &*it.variant)).collect();
+        let is_on = !self.settings.detection.measures.is_empty();
+        let variants = variants.into_iter().filter(|_| is_on);
+        let counts = variants.flat_map(|variant| {
+            let of_variant = open.iter().filter(move |it| *it.variant == *variant);
+            let of_variant: Vec<Severity> = of_variant.map(|it| it.severity()).collect();
+            Severity::ALL.map(|severity| {
+                let count = of_variant.iter().filter(|it| **it == severity).count();
+                ([variant, severity.name()], real_length(count))
+            })
+        });
+        write_family(&family::INCIDENTS, counts, sink);
+        let members = || {
+            let members = open.iter().flat_map(|incident| {
+                let measures = incident.measures.iter();
+                measures.map(move |it| (*incident, it))
+            });
+            members.map(|(incident, it)| {
+                let (measure, slice, value) = it.name();
+                ([&*incident.variant, measure, slice, value], incident, it)
+            })
+        };
+        let losses = members().flat_map(|([variant, measure, slice, value], _, it)| {
+            let loss = it.loss_now().into_iter();
+            let bounds = loss.flat_map(|it| {
+                [
+                    ("lower", it.lower),
+                    ("estimate", it.mean),
+                    ("upper", it.upper),
+                ]
+            });
+            bounds.map(move |(bound, loss)| ([variant, measure, slice, value, bound], loss))
+        });
+        write_family(&family::INCIDENT_LOSS, losses, sink);
+        let starts = members()
+            .map(|(labels, incident, _)| (labels, decimal(i128::from(incident.started.at), 3)));
+        write_family(&family::INCIDENT_START_TIMESTAMP, starts, sink);
+        let ended = evidence.ended_incidents();
+        let ended = ended.map(|(variant, reason, count)| ([variant, reason.name()], count));
+        write_family(&family::INCIDENTS_ENDED, ended, sink);
     }
 
     /// Labels of the measure and of the series.

@@ -12,8 +12,15 @@ use rankgauge_core::time::EventTime;
 pub enum Command {
     /// Resets the baselines. They are learned again from the following searches.
     LearnBaselines,
-    /// Resets the baselines of a variant, because it was deployed at this time.
-    Deployed(Arc<str>, EventTime),
+    /// Resets the baselines of a variant, because it was deployed.
+    Deployed {
+        /// Name of the variant.
+        variant: Arc<str>,
+        /// Version that was deployed.
+        version: Arc<str>,
+        /// Time of the deployment.
+        at: EventTime,
+    },
 }
 
 /// Maximum number of pending commands of a worker.

@@ -63,8 +63,11 @@ impl Control {
 
     /// Records a deployment. Every worker resets the baselines of its variant.
     pub fn deploy(&self, deployment: Deployment) {
-        let variant = deployment.variant.as_str().into();
-        self.command(&Command::Deployed(variant, deployment.at()));
+        self.command(&Command::Deployed {
+            variant: deployment.variant.as_str().into(),
+            version: deployment.version.as_str().into(),
+            at: deployment.at(),
+        });
         self.deployments.add(deployment);
     }
 

@@ -11,6 +11,7 @@ use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
 use super::view::{StalledPartition, WorkerView};
 use crate::latencies::WorkLatencies;
+use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -121,6 +122,18 @@ impl Published {
     /// Dead-letter counts of one worker; `None` without a dead-letter topic.
     pub fn dead_letter_counts_of(&self, worker: usize) -> Option<&Arc<DeadLetterCounts>> {
         self.dead_letter_counts.as_ref()?.get(worker)
+    }
+
+    /// Incidents of all workers except `worker`.
+    pub fn incidents_of_others(&self, worker: usize) -> Vec<Incident> {
+        let views = self.views.iter().enumerate();
+        let others = views.filter(|(number, _)| *number != worker);
+        let incidents = others.flat_map(|(_, view)| {
+            let snapshot = view.snapshot.load();
+            let evidence = &snapshot.totals.evidence;
+            evidence.incidents().cloned().collect::<Vec<_>>()
+        });
+        incidents.collect()
     }
 
     /// Combined progress of all workers except `worker`.

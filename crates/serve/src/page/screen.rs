@@ -168,6 +168,9 @@ fn status_line(status: &Status, state: State<'_>) -> Markup {
             @if let State::Problem(problem) = state {
                 li { strong.bad { "✗ " (problem) } }
             }
+            @if status.open_incidents > 0 {
+                li { a href="/incidents" { strong.bad { (status.open_incidents) @if status.open_incidents == 1 { " incident" } @else { " incidents" } } } }
+            }
             @if status.active_alarms > 0 {
                 li { a href="/" { strong.bad { "▼ " (status.active_alarms) @if status.active_alarms == 1 { " alarm" } @else { " alarms" } } } }
             }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{HOURS, QueryBaselines};
 use crate::detection::{
-    Baseline, BlockTests, Bounds, Change, DropExtent, DropSeries, LearnedVariation, LocalBets,
-    Part, SeriesRules, minute_of,
+    Baseline, Beginning, BlockTests, Bounds, Change, Compared, DropExtent, DropSeries,
+    LearnedVariation, Losses, Part, SeriesRules, minute_of,
 };
 use crate::engine::registry::Series;
 use crate::engine::settings::{Detection, MonitoredMeasure};
@@ -23,6 +23,9 @@ const WORST_REGRESSIONS: usize = 5;
 /// Share of the evidence for an alarm below which the alarm can be reported again.
 const HYSTERESIS: f64 = 0.5;
 
+/// Number of scores before a drop from which on older ones lose weight.
+const MAX_BEFORE: u64 = 20_000;
+
 /// Tests and statistics of one series and measure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Detector {
@@ -30,6 +33,9 @@ pub struct Detector {
     drop: DropSeries,
     /// Searches since the estimated start of a drop.
     change: Change,
+    /// Compared scores before the estimated start of a drop, and those since then.
+    before: Losses,
+    segment: Losses,
     /// Moving mean of the scores.
     recent: Moving,
     /// Moving mean of the compared scores.
@@ -66,13 +72,11 @@ impl Moving {
 
 /// Score of a search, with the baselines that it is compared with.
 #[derive(Debug)]
-pub(super) struct ComparedScore<'a> {
+pub(super) struct ComparedScore<'a, 'q> {
     pub(super) ts: EventTime,
     pub(super) value: f64,
-    /// Baseline of the query. `None` for a score that is not compared with a query.
-    pub(super) baseline: Option<Baseline>,
-    /// Baseline of the query in the local part, and the bets on it.
-    pub(super) own: Option<(Baseline, &'a mut LocalBets)>,
+    /// Query with its baselines. `None` for a score that is not compared with a query.
+    pub(super) query: Option<&'a mut Compared<'q>>,
     /// True for a session without a gold query, which is compared with its hour of the week.
     pub(super) has_no_query: bool,
 }
@@ -91,7 +95,7 @@ impl Detector {
     /// part of the test.
     pub(super) fn add(
         &mut self,
-        score: &mut ComparedScore<'_>,
+        score: &mut ComparedScore<'_, '_>,
         watched: &MonitoredMeasure,
         (rules, settings): (&SeriesRules, &Detection),
         is_whole: bool,
@@ -107,7 +111,7 @@ impl Detector {
             mean: watched.upwards(it.mean),
             ..it
         };
-        let baseline = score.baseline;
+        let baseline = score.query.as_ref().map(|it| it.comparison.baseline);
         let is_compared = baseline.is_some() || score.has_no_query && rules.is_seasonal;
         if !is_compared {
             return (has_closed, false);
@@ -119,15 +123,57 @@ impl Detector {
             };
             self.compared.add(value);
             self.expected.add(expected);
-            self.change.add(minute, loss, settings.tolerance);
+            let from_before = match (&score.query, self.change.minute()) {
+                (Some(query), Some(since)) if !rules.is_seasonal => {
+                    turned(query.before(since)).mean - upwards
+                }
+                _ => loss,
+            };
+            self.segment.add(value);
+            self.change
+                .add(ts.0, (loss, from_before), settings.tolerance);
+            if self.change.minute().is_none() {
+                self.before.merge(&std::mem::take(&mut self.segment));
+                if self.before.searches > MAX_BEFORE {
+                    self.before.halve();
+                }
+            }
         }
-        if let Some((own, bets)) = &mut score.own
-            && is_whole
+        if is_whole
+            && let Some(query) = &mut score.query
+            && rules.has_local
+            && let Some(own) = query.comparison.own
         {
-            self.drop
-                .compare_locally(upwards, turned(*own), bets, rules);
+            let own = turned(own);
+            self.drop.compare_locally(upwards, own, query.bets(), rules);
         }
         (has_closed, true)
+    }
+
+    /// First minute of the searches that may be part of a drop. `None` while the scores are not below
+    /// the baseline.
+    pub(super) fn suspected_since(&self) -> Option<i64> {
+        self.change.minute()
+    }
+
+    /// Scores before the estimated start of a drop.
+    pub(super) fn before(&self) -> Losses {
+        self.before
+    }
+
+    /// Estimated start of a drop, with the losses since then. `None` while there is no drop.
+    pub(super) fn drop_so_far(&self) -> Option<(Beginning, Losses)> {
+        let beginning = self.change.beginning()?;
+        Some((beginning, Losses::of(self.change.sums(beginning))))
+    }
+
+    /// Starts the drop test again, after a drop has ended.
+    pub(super) fn restart_drop(&mut self) {
+        let variation = self.drop.variation();
+        self.drop = variation.map_or_else(DropSeries::default, DropSeries::with_variation);
+        self.change = Change::default();
+        self.segment = Losses::default();
+        self.reported[Test::Drop as usize] = false;
     }
 
     /// Anytime-valid confidence bounds of the mean of the closed blocks. `threshold` is ln(R/alpha)
@@ -177,13 +223,15 @@ impl Detector {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.drop.bytes()
+        size_of::<Self>() + self.drop.bytes() + self.change.bytes()
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.target.merge(&other.target);
         self.drop.merge(&other.drop);
         self.change.merge(&other.change);
+        self.before.merge(&other.before);
+        self.segment.merge(&other.segment);
         self.recent.merge(other.recent);
         self.compared.merge(other.compared);
         self.expected.merge(other.expected);
@@ -195,7 +243,7 @@ impl Detector {
 
 impl MonitoredMeasure {
     /// Score for which higher is better.
-    fn upwards(&self, score: f64) -> f64 {
+    pub(in crate::engine) fn upwards(&self, score: f64) -> f64 {
         if self.is_lower_better {
             1.0 - score
         } else {

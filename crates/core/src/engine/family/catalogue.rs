@@ -380,6 +380,30 @@ families! {
         "1 while the evidence of this replica alone is sufficient for an alarm, otherwise 0. \
          For a target, the threshold of one replica is higher by ln(detection.replicas).",
     ).series_of(&SCORE, Samples::MeasuresTwice);
+    INCIDENTS = gauge(
+        "incidents",
+        &[VARIANT, exposed("severity")],
+        "Open incidents: drops of one variant with a beginning and no end. critical: all searches are \
+         worse; warning: some are, or more results are unjudged.",
+    );
+    INCIDENT_LOSS = gauge(
+        "incident_loss",
+        &[VARIANT, MEASURE, SLICE, VALUE, exposed("bound")],
+        "Mean loss of the current searches of an open incident against the mean of their query before \
+         it began, with an interval of 95 %. Positive values are worse, also for measures that are better \
+         when lower.",
+    );
+    INCIDENT_START_TIMESTAMP = gauge(
+        "incident_start_timestamp_seconds",
+        &[VARIANT, MEASURE, SLICE, VALUE],
+        "Estimated beginning of an open incident in event time, in seconds since 1970.",
+    );
+    INCIDENTS_ENDED = counter(
+        "incidents_ended_total",
+        &[VARIANT, exposed("ended_by")],
+        "Ended incidents by reason: recovered (the mean is back within the tolerance of the reference), \
+         reset (of the baselines, or a new gold set), expired (no compared search for 24 hours).",
+    );
     BASELINE_SCORE = gauge(
         "baseline_score",
         &[MEASURE, VARIANT],

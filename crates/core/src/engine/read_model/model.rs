@@ -3,11 +3,8 @@
 use crate::engine::family::{self, Family, LabelName, Source};
 use crate::engine::registry::{Dimension, Label, Labels, OTHER, Registry};
 use crate::engine::scores::{Cell, Tally};
-use crate::engine::settings::Settings;
+use crate::engine::settings::{ALL_SEARCHES, Settings};
 use crate::engine::snapshot::Snapshot;
-
-/// Name of the slice that contains all searches.
-pub const ALL_SEARCHES: &str = "all";
 
 /// Values of a snapshot by name.
 #[derive(Debug)]
@@ -107,6 +104,11 @@ impl<'a> ReadModel<'a> {
             None => Some(ALL_SEARCHES),
             Some(slice) => self.settings.slices.get(slice).map(String::as_str),
         }
+    }
+
+    /// Snapshot whose values it names.
+    pub fn snapshot(&self) -> &'a Snapshot {
+        self.snapshot
     }
 
     /// Labels of the series of a family, by number, in the order of [`Family::keys`].

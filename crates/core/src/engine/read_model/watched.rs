@@ -29,13 +29,13 @@ pub struct WatchedSeries {
     pub is_warm_up: bool,
     /// Anytime-valid confidence bounds of the mean of all searches since the last deployment.
     pub bounds: Option<Bounds>,
-    /// True if the evidence of this process alone is sufficient for an alarm, by test; `None` without
-    /// evidence.
+    /// True if the evidence of this process alone is sufficient for an alarm, or an incident with the
+    /// series is open, by test; `None` without evidence.
     pub has_alarm: [Option<bool>; Test::ALL.len()],
 }
 
 impl WatchedSeries {
-    /// Tests whose evidence is sufficient for an alarm.
+    /// Tests with an active alarm.
     pub fn alarms(&self) -> impl Iterator<Item = Test> {
         let tests = Test::ALL.into_iter().zip(self.has_alarm);
         tests.filter_map(|(test, has_alarm)| (has_alarm == Some(true)).then_some(test))
@@ -87,7 +87,8 @@ impl ReadModel<'_> {
         ];
         let has_alarm = |test: Test| {
             let evidence = log_evidence[test as usize]?;
-            Some(evidence >= thresholds[test as usize])
+            let is_open = test == Test::Drop && self.is_in_open_incident(watched.index, series);
+            Some(is_open || evidence >= thresholds[test as usize])
         };
         let threshold = detection.target_threshold_of_worker();
         let drop = detector.drop_extent(detection);
@@ -109,6 +110,17 @@ impl ReadModel<'_> {
             has_alarm: Test::ALL.map(has_alarm),
             log_evidence,
         }
+    }
+
+    /// Returns true if an open incident contains the measure and the series. The evidence of a lasting
+    /// drop decreases, because its searches join the baseline.
+    fn is_in_open_incident(&self, measure: usize, series: Series) -> bool {
+        let names = self.measures.get(measure).zip(self.names(series));
+        names.is_some_and(|(measure, it)| {
+            let name = (measure.as_str(), it.slice, it.value);
+            let mut incidents = self.snapshot.totals.evidence.incidents();
+            incidents.any(|of| of.ended.is_none() && *of.variant == *it.variant && of.has(name))
+        })
     }
 
     /// Baselines by measure and variant.

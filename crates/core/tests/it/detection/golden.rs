@@ -67,10 +67,11 @@ fn the_drop_test_of_the_engine_matches_the_reference() {
                 test.advance(minute, &rules);
                 let score = (search.score, minute);
                 let compared = baselines.add(&search.query, |it| *it, score, expected.window);
-                if let Some(Comparison { baseline, own }) = compared {
+                if let Some(mut compared) = compared {
+                    let Comparison { baseline, own } = compared.comparison;
                     test.compare(search.score, Some(baseline), &rules);
-                    if let Some((own, bets)) = own.zip(baselines.bets(&search.query)) {
-                        test.compare_locally(search.score, own, bets, &rules);
+                    if let Some(own) = own {
+                        test.compare_locally(search.score, own, compared.bets(), &rules);
                     }
                     if alarm.is_none() && test.log_evidence() >= rules.threshold {
                         alarm = Some(place);

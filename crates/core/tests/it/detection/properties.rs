@@ -137,8 +137,8 @@ proptest! {
     ) {
         let mut baselines: Baselines<u32> = Baselines::default();
         for (query, score, minute) in &scores {
-            if let Some(baseline) = baselines.add(query, |query| *query, (*score, *minute), window) {
-                let baseline = baseline.baseline.mean;
+            if let Some(it) = baselines.add(query, |query| *query, (*score, *minute), window) {
+                let baseline = it.comparison.baseline.mean;
                 prop_assert!((0.0..=1.0).contains(&baseline), "{baseline}");
             }
         }
@@ -331,11 +331,11 @@ proptest! {
             tests.add(minute * 60_000, *score, 300_000, 0.5);
             let key = |query: &str| query.into();
             drop.advance(minute, &rules);
-            let compared = baselines.add("질의", key, (*score, minute), 1);
-            if let Some(Comparison { baseline, own }) = compared {
+            if let Some(mut compared) = baselines.add("질의", key, (*score, minute), 1) {
+                let Comparison { baseline, own } = compared.comparison;
                 drop.compare(*score, Some(baseline), &rules);
-                if let Some((own, bets)) = own.zip(baselines.bets("질의")) {
-                    drop.compare_locally(*score, own, bets, &rules);
+                if let Some(own) = own {
+                    drop.compare_locally(*score, own, compared.bets(), &rules);
                 }
             }
         }
@@ -354,7 +354,7 @@ proptest! {
 #[test]
 fn the_number_of_baselines_is_limited_and_the_oldest_are_removed() {
     // The documented memory of a query is based on this size.
-    assert_eq!(size_of::<QueryBaseline>(), 64);
+    assert_eq!(size_of::<QueryBaseline>(), 80);
     let mut baselines: Baselines<u32> = Baselines::default();
     let queries = u32::try_from(MAX_QUERIES).expect("a small number") + 1;
     for query in 0..queries {
@@ -369,7 +369,7 @@ fn the_number_of_baselines_is_limited_and_the_oldest_are_removed() {
     assert!(removed.is_none());
     let newest = queries - 1;
     let compared = baselines.add(&newest, |it| *it, later, 1);
-    assert_eq!(compared.map(|it| it.baseline.mean), Some(0.5));
+    assert_eq!(compared.map(|it| it.comparison.baseline.mean), Some(0.5));
 }
 
 /// Rules of a drop test.

@@ -12,7 +12,7 @@ use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{EventTime, WallTime};
 
 use super::recovery::{read_back, restored, write};
 use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};
@@ -24,9 +24,9 @@ const TARGET: f64 = 0.5;
 const ALPHA: f64 = 0.001;
 
 /// Time between two searches. Each of the two queries is served once a minute.
-const STEP: i64 = 30_000;
+pub(super) const STEP: i64 = 30_000;
 
-fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
+pub(super) fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
     let watched = |index, target, is_user_measure| MonitoredMeasure {
         index,
         target,
@@ -58,15 +58,23 @@ fn watching(target: Option<f64>, people: Option<usize>) -> Settings {
     }
 }
 
+fn deployed(variant: &str) -> Input<'_> {
+    Input::Deployed {
+        variant,
+        version: None,
+        at: EventTime(START),
+    }
+}
+
 /// Engine that reads searches of one variant, two per minute.
-struct Reader {
-    world: World,
-    engine: Engine,
-    read: i64,
+pub(super) struct Reader {
+    pub(super) world: World,
+    pub(super) engine: Engine,
+    pub(super) read: i64,
 }
 
 impl Reader {
-    fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings) -> Self {
         let world = World::new(settings);
         let mut engine = world.engine();
         assign(&mut engine, 0);
@@ -96,7 +104,7 @@ impl Reader {
         tick(&mut self.engine, ts);
     }
 
-    fn searches(&mut self, pattern: impl IntoIterator<Item = bool>) {
+    pub(super) fn searches(&mut self, pattern: impl IntoIterator<Item = bool>) {
         pattern.into_iter().for_each(|is_good| self.search(is_good));
     }
 
@@ -128,7 +136,7 @@ fn of_drop(alarms: &[Alarm]) -> Vec<&Alarm> {
 }
 
 /// Nine of ten searches are good, so that the baseline is not certain.
-fn healthy(number: usize) -> impl Iterator<Item = bool> {
+pub(super) fn healthy(number: usize) -> impl Iterator<Item = bool> {
     (0..number).map(|number| number % 10 != 3)
 }
 
@@ -382,9 +390,9 @@ fn scores_of_another_gold_set_are_not_compared() {
 fn a_deployment_resets_the_variant_alone() {
     let mut reader = Reader::new(watching(Some(TARGET), None));
     reader.searches(healthy(60));
-    reader.engine.apply(Input::Deployed { variant: "V2" });
+    reader.engine.apply(deployed("V2"));
     assert!(reader.baseline().is_some());
-    reader.engine.apply(Input::Deployed { variant: "V1" });
+    reader.engine.apply(deployed("V1"));
     assert_eq!(reader.baseline(), None);
     assert_eq!(reader.evidence("target_log_evidence"), None);
     // What the deployment was expected to change is no drop.

@@ -249,7 +249,11 @@ fn a_mean_above_its_target_has_evidence_and_survives_a_restart() {
     let again = world.samples(&other.snapshot());
     let restored = value(&again, "objective_log_evidence", "latency all mean");
     assert!((restored - latency).abs() < 1e-9, "{restored}");
-    engine.apply(Input::Deployed { variant: "V1" });
+    engine.apply(Input::Deployed {
+        variant: "V1",
+        version: None,
+        at: rankgauge_core::time::EventTime(START),
+    });
     let samples = world.samples(&engine.snapshot());
     let is_evidence = |name: &&String| name.starts_with("objective_log_evidence");
     assert_eq!(samples.keys().filter(is_evidence).count(), 0);

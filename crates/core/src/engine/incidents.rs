@@ -1,0 +1,595 @@
+//! Incidents: drops with a beginning, one frozen reference and an end.
+//!
+//! An alarm of a drop test opens an incident, or adds a measure and a slice to the open incident of the
+//! variant if their drops began within 15 minutes or after the same deployment. The mean of each query
+//! before the beginning is frozen, and later searches are compared with it. A deployment ends nothing.
+//!
+//! Each worker has its share of an incident: the searches that it read. [`Incident::merge`] adds shares.
+//! A worker opens and ends the incidents that the other workers of its process publish as well
+//! ([`Incidents::adopt`]), so all shares have the same identity, beginning and end.
+//!
+//! The module depends on scores and names. It depends on no clock, and not on the tests that raise alarms.
+
+mod record;
+mod reference;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::detection::{Baseline, Losses};
+use crate::engine::family;
+use crate::engine::registry::{Dimension, Label, OTHER, Registry, Series};
+use crate::engine::remap::IdRemap;
+use crate::engine::scores::column_of;
+use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure, Settings};
+use crate::time::{EventTime, Millis};
+
+pub(super) use record::Drop;
+pub use record::{
+    Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure, IncidentQuery, Level,
+    Severity,
+};
+pub(super) use reference::{QueryReferences, TrackedScore};
+
+/// Longest time between the beginnings of two drops of one incident.
+const SAME_INCIDENT: Millis = Millis(15 * 60_000);
+
+/// Time without a compared search after which an incident ends.
+const EXPIRED_AFTER: Millis = Millis(24 * 3_600_000);
+
+/// Maximum number of open incidents of a worker. Further alarms open none.
+const MAX_OPEN: usize = 32;
+
+/// Maximum number of measures and slices of an incident. Further alarms are not added.
+const MAX_MEASURES: usize = 32;
+
+/// Maximum number of ended incidents that are kept.
+const MAX_ENDED: usize = 100;
+
+/// Maximum number of deployments that are kept of a variant, and of variants with deployments.
+const MAX_DEPLOYMENTS: usize = 16;
+const MAX_DEPLOYED: usize = 256;
+
+/// Maximum number of variants whose ended incidents are counted.
+const MAX_COUNTED: usize = 1_000;
+
+/// Share of one worker in all incidents.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Incidents {
+    open: Vec<Tracked>,
+    /// Ended incidents, oldest first.
+    ended: VecDeque<Incident>,
+    /// Number of ended incidents by name of the variant, by reason in the order of [`EndReason::ALL`].
+    /// Every worker ends the incidents of all.
+    ended_total: BTreeMap<Box<str>, [u64; EndReason::ALL.len()]>,
+    /// Deployments by name of the variant, oldest first.
+    deployments: BTreeMap<Box<str>, VecDeque<Deployed>>,
+    /// Incidents that were opened or ended since they were taken last.
+    #[serde(skip)]
+    news: Vec<Incident>,
+}
+
+/// Open incident with the numbers of its series.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Tracked {
+    incident: Incident,
+    variant: Label,
+    /// Gold set that judges its ranking measures; empty without one.
+    gold: Box<str>,
+    columns: Vec<TrackedMeasure>,
+}
+
+/// Measure of an open incident.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TrackedMeasure {
+    column: usize,
+    /// Series, with their positions among the measures of the incident.
+    series: Vec<(Series, usize)>,
+    queries: QueryReferences,
+}
+
+/// Names of a series of scores: variant, slice and value.
+fn names_of(series: Series, settings: &Settings, registry: &Registry) -> Option<[Box<str>; 3]> {
+    let labels = registry.series_labels(&family::SCORE);
+    let [variant, slice, value, ..] = *labels.get(series.index())?;
+    let text = |dimension: Dimension, label: Label| -> Box<str> {
+        let values = registry.values(dimension);
+        let known = values.get(label.index()).cloned();
+        known.unwrap_or_else(|| OTHER.into())
+    };
+    let position = slice.position();
+    let slice = match position {
+        Some(0) => ALL_SEARCHES,
+        Some(slice) => settings.slices.get(slice - 1).map_or(OTHER, String::as_str),
+        None => OTHER,
+    };
+    let value = if value == Label::EMPTY {
+        Box::default()
+    } else {
+        text(Dimension::SliceValue, value)
+    };
+    Some([text(Dimension::Variant, variant), slice.into(), value])
+}
+
+/// Series of scores with the number of its variant, its slice and its value.
+type NamedSeries = ((Label, Series), Box<str>, Box<str>);
+
+/// Series of the scores of a variant.
+pub(super) fn named_series(
+    variant: &str,
+    settings: &Settings,
+    registry: &Registry,
+) -> Vec<NamedSeries> {
+    let labels = registry.series_labels(&family::SCORE);
+    let named = labels.iter().enumerate().filter_map(|(number, labels)| {
+        let series = Series::at(number);
+        let [of, slice, value] = names_of(series, settings, registry)?;
+        (*of == *variant).then_some(((labels[0], series), slice, value))
+    });
+    named.collect()
+}
+
+impl Incidents {
+    /// Returns true if a variant has an open incident.
+    pub(super) fn is_tracking(&self, variant: Label) -> bool {
+        self.open.iter().any(|it| it.variant == variant)
+    }
+
+    /// Compares the score of a search with the references of the open incidents of its variant.
+    pub(super) fn observe(&mut self, score: TrackedScore<'_>, watched: &MonitoredMeasure) {
+        let column = column_of(watched.index);
+        let of_variant = self
+            .open
+            .iter_mut()
+            .filter(|it| it.variant == score.variant);
+        for tracked in of_variant {
+            let mut columns = tracked.columns.iter_mut();
+            let Some(of) = columns.find(|it| it.column == column) else {
+                continue;
+            };
+            let touched = |(series, _): &&(Series, usize)| score.series.contains(series);
+            let touched: Vec<usize> = of.series.iter().filter(touched).map(|it| it.1).collect();
+            if touched.is_empty() {
+                continue;
+            }
+            let Some((expected, loss)) = of.queries.compare(&score, watched) else {
+                continue;
+            };
+            tracked.incident.observe(score.ts, loss, expected, &touched);
+        }
+    }
+
+    /// Opens the incident of a drop, or adds the drop to an open one. `references` makes the means of
+    /// the queries before the beginning.
+    pub(super) fn open(
+        &mut self,
+        drop: &Drop<'_>,
+        gold: &str,
+        (settings, registry): (&Settings, &Registry),
+        references: impl FnOnce(i64) -> QueryReferences,
+    ) {
+        let Some([variant, slice, value]) = names_of(drop.series, settings, registry) else {
+            return;
+        };
+        let Some(measure) = settings.measures.get(drop.watched.index) else {
+            return;
+        };
+        let measure: Box<str> = measure.to_string().into();
+        let at = EventTime(drop.beginning.at);
+        let name = (&*measure, &*slice, &*value);
+        if self
+            .open
+            .iter()
+            .any(|it| *it.incident.variant == *variant && it.incident.has(name))
+        {
+            return;
+        }
+        let deployed = self.deployed_before(&variant, at).cloned();
+        let same = self.open.iter().position(|it| {
+            let incident = &it.incident;
+            let is_near = incident.started.at.saturating_sub(at.0).abs() <= SAME_INCIDENT.0;
+            let after = self.deployed_before(&variant, EventTime(incident.started.at));
+            let is_after_same = deployed.is_some() && after == deployed.as_ref();
+            *incident.variant == *variant && (is_near || is_after_same)
+        });
+        let member = IncidentMeasure {
+            measure,
+            slice,
+            value,
+            is_lower_better: drop.watched.is_lower_better,
+            tolerance: drop.tolerance,
+            loss_at_alarm: drop.at_alarm.mean().unwrap_or_default(),
+            before: drop.before,
+            at_alarm: drop.at_alarm,
+            ..IncidentMeasure::default()
+        };
+        let Some(label) = registry
+            .series_labels(&family::SCORE)
+            .get(drop.series.index())
+            .and_then(|labels| labels.first().copied())
+        else {
+            return;
+        };
+        let place = match same {
+            Some(place) => place,
+            None if self.open.len() >= MAX_OPEN => return,
+            None => {
+                let mut incident = Incident::new(variant, drop, &member.measure);
+                incident.deployments = deployed.map(DeploymentMark::before).into_iter().collect();
+                self.open.push(Tracked {
+                    incident,
+                    variant: label,
+                    gold: Box::default(),
+                    columns: Vec::new(),
+                });
+                self.open.len() - 1
+            }
+        };
+        let tracked = &mut self.open[place];
+        if !drop.watched.is_user_measure && tracked.gold.is_empty() {
+            tracked.gold = gold.into();
+        }
+        let begin = drop.beginning.at.div_euclid(60_000);
+        tracked.add(member, (drop.series, column_of(drop.watched.index)), || {
+            references(begin)
+        });
+        if same.is_none() {
+            self.news.push(self.open[place].summed());
+        }
+    }
+
+    /// Deployment of a variant before a time.
+    fn deployed_before(&self, variant: &str, at: EventTime) -> Option<&Deployed> {
+        let of_variant = self.deployments.get(variant)?;
+        of_variant.iter().rev().find(|it| it.at <= at)
+    }
+
+    /// Marks a deployment on the open incidents of a variant.
+    pub(super) fn deployed(&mut self, variant: &str, deployed: Deployed) {
+        if !self.deployments.contains_key(variant) && self.deployments.len() >= MAX_DEPLOYED {
+            return;
+        }
+        for tracked in self
+            .open
+            .iter_mut()
+            .filter(|it| *it.incident.variant == *variant)
+        {
+            tracked
+                .incident
+                .mark(DeploymentMark::during(deployed.clone()));
+        }
+        let known = self.deployments.entry(variant.into()).or_default();
+        if known.contains(&deployed) {
+            return;
+        }
+        while known.len() >= MAX_DEPLOYMENTS {
+            known.pop_front();
+        }
+        known.push_back(deployed);
+        known.make_contiguous().sort_by_key(|it| it.at);
+    }
+
+    /// Ends the open incidents that `is_ended` selects.
+    fn end(&mut self, mut is_ended: impl FnMut(&Tracked) -> Option<Ending>) {
+        let mut place = 0;
+        while let Some(tracked) = self.open.get(place) {
+            let Some(ending) = is_ended(tracked) else {
+                place += 1;
+                continue;
+            };
+            let mut incident = self.open.remove(place).summed();
+            let reason = ending.by as usize;
+            incident.end(ending);
+            if self.ended_total.len() < MAX_COUNTED
+                || self.ended_total.contains_key(&incident.variant)
+            {
+                self.ended_total
+                    .entry(incident.variant.clone())
+                    .or_default()[reason] += 1;
+            }
+            self.news.push(incident.clone());
+            self.keep(incident);
+        }
+    }
+
+    fn keep(&mut self, incident: Incident) {
+        if let Some(known) = self.ended.iter_mut().find(|it| it.id == incident.id) {
+            known.merge(&incident);
+            return;
+        }
+        while self.ended.len() >= MAX_ENDED {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(incident);
+    }
+
+    /// Ends the incidents of a variant, or all, because the baselines were reset.
+    pub(super) fn reset(&mut self, at: EventTime) {
+        self.end(|_| Some(Ending::new(EndReason::Reset, at)));
+    }
+
+    /// Ends the incidents about rankings that another gold set judged.
+    pub(super) fn set_gold_set(&mut self, gold: &str, at: EventTime) {
+        let is_other = |it: &Tracked| !it.gold.is_empty() && *it.gold != *gold;
+        self.end(|it| is_other(it).then(|| Ending::new(EndReason::Reset, at)));
+    }
+
+    /// Ends the incidents of a retired variant.
+    pub(super) fn retire(&mut self, variant: Label) {
+        self.end(|it| {
+            let at = EventTime(it.incident.last).plus(EXPIRED_AFTER);
+            (it.variant == variant).then(|| Ending::new(EndReason::Expired, at))
+        });
+    }
+
+    /// Ends the incidents that have recovered, and those without a compared search for a day.
+    /// `others` are the shares of other workers, `now` is the progress of event time. Calls `recovered`
+    /// with each variant, measure column, series and references of a recovered incident.
+    pub(super) fn advance(
+        &mut self,
+        others: &[Incident],
+        now: Option<EventTime>,
+        mut recovered: impl FnMut(Label, usize, &[Series], Vec<(Box<str>, Baseline)>),
+    ) {
+        self.end(|tracked| {
+            let shares = others.iter().filter(|it| it.id == tracked.incident.id);
+            let mut all = tracked.incident.clone();
+            let mut parts = 1;
+            let mut ending: Option<Ending> = None;
+            for share in shares {
+                ending = ending.or_else(|| share.ended.clone());
+                all.merge(share);
+                parts += 1;
+            }
+            let ending = ending.or_else(|| all.recovery(parts)).or_else(|| {
+                let expires = EventTime(all.last).plus(EXPIRED_AFTER);
+                let is_expired = now.is_some_and(|now| now >= expires);
+                is_expired.then(|| Ending::new(EndReason::Expired, expires))
+            })?;
+            if ending.by == EndReason::Recovered {
+                for of in &tracked.columns {
+                    let series: Vec<Series> = of.series.iter().map(|it| it.0).collect();
+                    recovered(tracked.variant, of.column, &series, of.queries.baselines());
+                }
+            }
+            Some(ending)
+        });
+    }
+
+    /// Open incidents of other workers that this one has no share in, and the identity of those that
+    /// both opened: the one with the earlier alarm. Returns the drops to open.
+    pub(super) fn adopt(&mut self, others: &[Incident]) -> Vec<Incident> {
+        let mut missing = Vec::new();
+        for theirs in others.iter().filter(|it| it.ended.is_none()) {
+            if self.ended.iter().any(|it| it.id == theirs.id) {
+                continue;
+            }
+            let same = self.open.iter_mut().find(|it| {
+                let mine = &it.incident;
+                let is_near =
+                    mine.started.at.abs_diff(theirs.started.at) <= SAME_INCIDENT.0.unsigned_abs();
+                mine.id == theirs.id || mine.variant == theirs.variant && is_near
+            });
+            match same {
+                Some(mine) => {
+                    mine.incident.take_identity(theirs);
+                    let lacks = theirs
+                        .measures
+                        .iter()
+                        .any(|it| !mine.incident.has(it.name()));
+                    if lacks {
+                        missing.push(theirs.clone());
+                    }
+                }
+                None => missing.push(theirs.clone()),
+            }
+        }
+        missing
+    }
+
+    /// Adds a measure and a slice of another worker's incident.
+    pub(super) fn follow(
+        &mut self,
+        theirs: &Incident,
+        (member, series): (&IncidentMeasure, Series),
+        (label, column, gold): (Label, usize, &str),
+        (tolerance, before): (f64, Losses),
+        references: impl FnOnce(i64) -> QueryReferences,
+    ) {
+        let known = self.open.iter().position(|it| it.incident.id == theirs.id);
+        let place = match known {
+            Some(place) => place,
+            None if self.open.len() >= MAX_OPEN => return,
+            None => {
+                self.open.push(Tracked {
+                    incident: theirs.without_sums(),
+                    variant: label,
+                    gold: gold.into(),
+                    columns: Vec::new(),
+                });
+                self.open.len() - 1
+            }
+        };
+        let tracked = &mut self.open[place];
+        if tracked.incident.has(member.name()) {
+            return;
+        }
+        let member = IncidentMeasure {
+            tolerance: member.tolerance.max(tolerance),
+            before,
+            ..member.without_sums()
+        };
+        let begin = theirs.started.at.div_euclid(60_000);
+        tracked.add(member, (series, column), || references(begin));
+    }
+
+    /// Incidents that were opened or ended since the last call, with the sums of this worker.
+    pub(super) fn take_news(&mut self) -> Vec<Incident> {
+        std::mem::take(&mut self.news)
+    }
+
+    /// All incidents, the open ones first.
+    pub fn iter(&self) -> impl Iterator<Item = &Incident> {
+        let open = self.open.iter().map(|it| &it.incident);
+        open.chain(self.ended.iter().rev())
+    }
+
+    /// Number of ended incidents, by name of the variant and reason.
+    pub(super) fn ended_total(&self) -> impl Iterator<Item = (&str, EndReason, u64)> {
+        let counts = self.ended_total.iter();
+        counts.flat_map(|(variant, counts)| {
+            let counts = EndReason::ALL.into_iter().zip(counts);
+            counts.map(|(reason, count)| (&**variant, reason, *count))
+        })
+    }
+
+    /// Returns a copy for exposition: without the references of single queries.
+    pub(super) fn summed(&self) -> Self {
+        let open = self.open.iter().map(|it| Tracked {
+            incident: it.summed(),
+            variant: it.variant,
+            gold: it.gold.clone(),
+            columns: Vec::new(),
+        });
+        Self {
+            open: open.collect(),
+            ended: self.ended.clone(),
+            ended_total: self.ended_total.clone(),
+            deployments: BTreeMap::new(),
+            news: Vec::new(),
+        }
+    }
+
+    /// Adds the shares of another worker. An incident that one of them has ended is ended.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for theirs in &other.open {
+            let id = theirs.incident.id;
+            if let Some(ended) = self.ended.iter_mut().find(|it| it.id == id) {
+                ended.merge(&theirs.incident);
+            } else if let Some(mine) = self.open.iter_mut().find(|it| it.incident.id == id) {
+                mine.merge(theirs);
+            } else {
+                self.open.push(theirs.clone());
+            }
+        }
+        for theirs in &other.ended {
+            let open = self.open.iter().position(|it| it.incident.id == theirs.id);
+            let mut ended = theirs.clone();
+            if let Some(place) = open {
+                ended.merge(&self.open.remove(place).incident);
+            }
+            self.keep(ended);
+        }
+        self.open
+            .sort_by_key(|it| (it.incident.started.at, it.incident.id));
+        let ended = self.ended.make_contiguous();
+        ended.sort_by_key(|it| (it.ended.as_ref().map(|it| it.at), it.id));
+        for (variant, theirs) in &other.ended_total {
+            let mine = self.ended_total.entry(variant.clone()).or_default();
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine = (*mine).max(*theirs);
+            }
+        }
+        for (variant, theirs) in &other.deployments {
+            for it in theirs {
+                self.deployed(variant, it.clone());
+            }
+        }
+    }
+
+    /// Returns saved incidents with the numbers of this process. Measures and slices that no longer
+    /// exist are not compared any more.
+    pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
+        let column = |column: usize| ids.columns.get(column).copied().flatten();
+        let open = self.open.iter().map(|it| {
+            let columns = it.columns.iter().filter_map(|of| {
+                let series = of.series.iter().filter_map(|(series, place)| {
+                    Some((ids.series(family::SCORE.table()?, *series)?, *place))
+                });
+                Some(TrackedMeasure {
+                    column: column(of.column)?,
+                    series: series.collect(),
+                    queries: of.queries.clone(),
+                })
+            });
+            Tracked {
+                columns: columns.collect(),
+                variant: ids.label(Dimension::Variant, it.variant),
+                ..it.clone()
+            }
+        });
+        Self {
+            open: open.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        let columns = self.open.iter().flat_map(|it| &it.columns);
+        columns.map(|it| it.queries.bytes()).sum::<usize>()
+            + self.iter().map(Incident::bytes).sum::<usize>()
+    }
+}
+
+impl Tracked {
+    fn add(
+        &mut self,
+        member: IncidentMeasure,
+        (series, column): (Series, usize),
+        references: impl FnOnce() -> QueryReferences,
+    ) {
+        let place = self.incident.measures.len();
+        if place >= MAX_MEASURES {
+            return;
+        }
+        self.incident.measures.push(member);
+        match self.columns.iter_mut().find(|it| it.column == column) {
+            Some(known) => known.series.push((series, place)),
+            None => self.columns.push(TrackedMeasure {
+                column,
+                series: vec![(series, place)],
+                queries: references(),
+            }),
+        }
+    }
+
+    /// Incident with the queries that lost most in its primary measure.
+    fn summed(&self) -> Incident {
+        let mut incident = self.incident.clone();
+        let of_primary = |it: &&TrackedMeasure| it.series.iter().any(|(_, place)| *place == 0);
+        if let Some(primary) = self.columns.iter().find(of_primary) {
+            incident.queries = primary.queries.largest_losses();
+        }
+        incident
+    }
+
+    fn merge(&mut self, other: &Self) {
+        let places: Vec<usize> = (other.incident.measures.iter())
+            .map(|it| self.incident.place_of(it.name()))
+            .collect();
+        self.incident.merge(&other.incident);
+        for theirs in &other.columns {
+            let Some(mine) = self
+                .columns
+                .iter_mut()
+                .find(|it| it.column == theirs.column)
+            else {
+                let series = theirs.series.iter();
+                let series = series.map(|(series, place)| (*series, places[*place]));
+                self.columns.push(TrackedMeasure {
+                    series: series.collect(),
+                    ..theirs.clone()
+                });
+                continue;
+            };
+            for (series, place) in &theirs.series {
+                if !mine.series.iter().any(|(known, _)| known == series) {
+                    mine.series.push((*series, places[*place]));
+                }
+            }
+            mine.queries.merge(&theirs.queries);
+        }
+    }
+}

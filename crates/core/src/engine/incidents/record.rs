@@ -1,0 +1,557 @@
+//! Record of an incident: its identity, what was measured, and how it ended.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::detection::{Beginning, DropClass, Losses, Part, Recovery};
+use crate::engine::registry::Series;
+use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
+use crate::time::EventTime;
+
+/// Maximum number of queries in a record.
+pub(super) const MAX_QUERIES: usize = 64;
+
+/// Maximum number of deployments that are marked on an incident.
+const MAX_MARKS: usize = 16;
+
+/// Minimum number of searches of a query in the list of those that lost most.
+const MIN_SEARCHES: u64 = 3;
+
+/// Minimum number of searches, and of minutes, of a block of current searches.
+const BLOCK_SEARCHES: u64 = 30;
+const BLOCK_MINUTES: i64 = 2;
+
+/// Reported deployment of a variant.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deployed {
+    /// Time of the deployment.
+    pub at: EventTime,
+    /// Version, if it was stated.
+    pub version: Option<Box<str>>,
+}
+
+/// Drop that has raised an alarm.
+#[derive(Debug)]
+pub(in crate::engine) struct Drop<'a> {
+    pub(in crate::engine) series: Series,
+    pub(in crate::engine) watched: &'a MonitoredMeasure,
+    pub(in crate::engine) beginning: Beginning,
+    pub(in crate::engine) alarmed_at: EventTime,
+    /// Scores before the beginning.
+    pub(in crate::engine) before: Losses,
+    /// Losses from the beginning to the alarm.
+    pub(in crate::engine) at_alarm: Losses,
+    pub(in crate::engine) tolerance: f64,
+    pub(in crate::engine) class: DropClass,
+    pub(in crate::engine) part: Part,
+}
+
+/// Incident, or the share of one worker in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Hash of variant, primary measure and minute of the beginning.
+    pub id: u64,
+    /// Name of the variant.
+    pub variant: Box<str>,
+    /// Measures and slices, the primary one first.
+    pub measures: Vec<IncidentMeasure>,
+    /// Estimated beginning.
+    pub started: Beginning,
+    /// Event time of the first alarm.
+    pub alarmed_at: EventTime,
+    /// End. `None` while the incident is open.
+    pub ended: Option<Ending>,
+    /// Class of the drop of the primary measure.
+    pub class: DropClass,
+    /// Part of the queries that dropped.
+    pub part: Part,
+    /// Queries that lost most in the primary measure. Empty in a record of a worker that is not
+    /// published.
+    pub queries: Vec<IncidentQuery>,
+    /// Last deployment before the beginning, and those during the incident.
+    pub deployments: Vec<DeploymentMark>,
+    /// Event time in milliseconds of the last compared search.
+    pub last: i64,
+}
+
+/// End of an incident.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ending {
+    /// Event time.
+    pub at: EventTime,
+    /// Reason.
+    pub by: EndReason,
+    /// Version whose deployment preceded the recovery.
+    pub after: Option<Box<str>>,
+}
+
+impl Ending {
+    pub(super) fn new(by: EndReason, at: EventTime) -> Self {
+        Self {
+            at,
+            by,
+            after: None,
+        }
+    }
+}
+
+/// Reason of the end of an incident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EndReason {
+    /// The mean is back within the tolerance of the reference.
+    Recovered,
+    /// The baselines were reset, or a new gold set judges.
+    Reset,
+    /// No search was compared for 24 hours.
+    Expired,
+}
+
+impl EndReason {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Recovered, Self::Reset, Self::Expired];
+
+    /// Name: `recovered`, `reset`, `expired`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Recovered => "recovered",
+            Self::Reset => "reset",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+/// Urgency of an incident.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// All searches of a variant are worse.
+    Critical,
+    /// Some searches are worse, or more results are unjudged.
+    Warning,
+}
+
+impl Severity {
+    /// Both severities.
+    pub const ALL: [Self; 2] = [Self::Critical, Self::Warning];
+
+    /// Name: `critical`, `warning`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Critical => "critical",
+            Self::Warning => "warning",
+        }
+    }
+}
+
+/// Deployment that is marked on an incident.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeploymentMark {
+    /// The deployment.
+    pub deployed: Deployed,
+    /// True for a deployment during the incident, false for the last one before it.
+    pub is_during: bool,
+    /// Losses of the primary measure since the deployment, until the next one.
+    pub losses: Losses,
+}
+
+impl DeploymentMark {
+    pub(super) fn before(deployed: Deployed) -> Self {
+        Self {
+            deployed,
+            is_during: false,
+            losses: Losses::default(),
+        }
+    }
+
+    pub(super) fn during(deployed: Deployed) -> Self {
+        Self {
+            is_during: true,
+            ..Self::before(deployed)
+        }
+    }
+}
+
+/// Measure and slice of an incident. Losses are differences from the reference of the query, positive
+/// if the search is worse.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct IncidentMeasure {
+    /// Name of the measure.
+    pub measure: Box<str>,
+    /// Name of the slice; `all` for all searches.
+    pub slice: Box<str>,
+    /// Value of the slice; empty for all searches.
+    pub value: Box<str>,
+    /// True if lower scores are better.
+    pub is_lower_better: bool,
+    /// Tolerated loss.
+    pub tolerance: f64,
+    /// Mean loss at the alarm of the worker that raised it.
+    pub loss_at_alarm: f64,
+    /// Scores before the beginning.
+    pub before: Losses,
+    /// Losses from the beginning to the alarm.
+    pub at_alarm: Losses,
+    /// Losses of the current block of searches and of the one before it.
+    pub(super) blocks: [Losses; 2],
+    /// First minute of the current block.
+    pub(super) block: Option<i64>,
+    pub(super) recovery: Recovery,
+}
+
+/// Mean of a measure with its interval of 95 %.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// Mean.
+    pub mean: f64,
+    /// Lower bound.
+    pub lower: f64,
+    /// Upper bound.
+    pub upper: f64,
+    /// Number of searches.
+    pub searches: u64,
+}
+
+/// Query of an incident.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct IncidentQuery {
+    /// Key of the query.
+    pub query: Box<str>,
+    /// Mean before the beginning, summed over the scores.
+    pub(super) before_sum: f64,
+    /// Number of scores before the beginning.
+    pub(super) before_scores: u32,
+    /// Losses of the last searches.
+    pub(super) losses: Losses,
+    /// True if lower scores are better.
+    pub(super) is_lower_better: bool,
+}
+
+impl IncidentQuery {
+    /// Mean before the beginning.
+    pub fn before(&self) -> f64 {
+        self.before_sum / f64::from(self.before_scores.max(1))
+    }
+
+    /// Number of searches before the beginning.
+    pub fn before_searches(&self) -> u32 {
+        self.before_scores
+    }
+
+    /// Mean loss of the last searches with its interval. `None` without searches.
+    pub fn loss(&self) -> Option<Level> {
+        let interval = self.losses.interval_to(self.before_scores)?;
+        Some(Level {
+            mean: interval.mean,
+            lower: interval.lower,
+            upper: interval.upper,
+            searches: self.losses.searches,
+        })
+    }
+
+    /// Mean of the last searches with its interval. `None` without searches.
+    pub fn now(&self) -> Option<Level> {
+        Some(level(self.before(), self.loss()?, self.is_lower_better))
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.before_sum += other.before_sum;
+        self.before_scores = self.before_scores.saturating_add(other.before_scores);
+        self.losses.merge(&other.losses);
+    }
+}
+
+/// Level that is a loss below a mean.
+fn level(before: f64, loss: Level, is_lower_better: bool) -> Level {
+    let [mean, lower, upper] = if is_lower_better {
+        [loss.mean, loss.lower, loss.upper].map(|it| before + it)
+    } else {
+        [loss.mean, loss.upper, loss.lower].map(|it| before - it)
+    };
+    Level {
+        mean: mean.clamp(0.0, 1.0),
+        lower: lower.clamp(0.0, 1.0),
+        upper: upper.clamp(0.0, 1.0),
+        searches: loss.searches,
+    }
+}
+
+fn loss_of(losses: &Losses) -> Option<Level> {
+    let interval = losses.interval()?;
+    Some(Level {
+        mean: interval.mean,
+        lower: interval.lower.max(-1.0),
+        upper: interval.upper.min(1.0),
+        searches: losses.searches,
+    })
+}
+
+impl IncidentMeasure {
+    /// Measure, slice and value.
+    pub fn name(&self) -> (&str, &str, &str) {
+        (&self.measure, &self.slice, &self.value)
+    }
+
+    /// Mean of the scores before the beginning. `None` without scores.
+    pub fn before(&self) -> Option<Level> {
+        let interval = self.before.interval()?;
+        Some(Level {
+            mean: interval.mean,
+            lower: interval.lower.clamp(0.0, 1.0),
+            upper: interval.upper.clamp(0.0, 1.0),
+            searches: self.before.searches,
+        })
+    }
+
+    /// Mean loss from the beginning to the alarm.
+    pub fn loss_at_alarm(&self) -> Option<Level> {
+        loss_of(&self.at_alarm)
+    }
+
+    /// Mean loss of the current searches: those of the last minutes, at least 30. Until there are as
+    /// many, those up to the alarm are added.
+    pub fn loss_now(&self) -> Option<Level> {
+        let [mut now, previous] = self.blocks;
+        now.merge(&previous);
+        if now.searches < BLOCK_SEARCHES {
+            now.merge(&self.at_alarm);
+        }
+        loss_of(&now)
+    }
+
+    /// Mean before the beginning minus a loss: the scores that the searches would have with the mix of
+    /// queries from before.
+    pub fn level_of(&self, loss: Level) -> Option<Level> {
+        Some(level(self.before()?.mean, loss, self.is_lower_better))
+    }
+
+    pub(super) fn without_sums(&self) -> Self {
+        Self {
+            before: Losses::default(),
+            at_alarm: Losses::default(),
+            blocks: Default::default(),
+            block: None,
+            recovery: Recovery::default(),
+            ..self.clone()
+        }
+    }
+
+    fn add(&mut self, ts: EventTime, loss: f64, expected: f64) {
+        let minute = ts.0.div_euclid(60_000);
+        let started = *self.block.get_or_insert(minute);
+        let is_full = self.blocks[0].searches >= BLOCK_SEARCHES;
+        if is_full && minute.saturating_sub(started) >= BLOCK_MINUTES {
+            self.blocks = [Losses::default(), self.blocks[0]];
+            self.block = Some(minute);
+        }
+        self.blocks[0].add(loss);
+        let excluded = Recovery::excluded_loss(self.tolerance, self.loss_at_alarm);
+        self.recovery.add(ts.0, loss, (expected, excluded));
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.before.merge(&other.before);
+        self.at_alarm.merge(&other.at_alarm);
+        for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
+            mine.merge(theirs);
+        }
+        self.block = self.block.max(other.block);
+        self.recovery.merge(&other.recovery);
+    }
+}
+
+impl Incident {
+    pub(super) fn new(variant: Box<str>, drop: &Drop<'_>, primary: &str) -> Self {
+        Self {
+            id: id_of(&variant, primary, drop.beginning.at.div_euclid(60_000)),
+            variant,
+            measures: Vec::new(),
+            started: drop.beginning,
+            alarmed_at: drop.alarmed_at,
+            ended: None,
+            class: drop.class,
+            part: drop.part,
+            queries: Vec::new(),
+            deployments: Vec::new(),
+            last: drop.alarmed_at.0,
+        }
+    }
+
+    /// Id as text: 16 hexadecimal digits.
+    pub fn name(&self) -> String {
+        format!("{:016x}", self.id)
+    }
+
+    /// Urgency: critical if all searches of the variant are affected and the cause is not that more
+    /// results are unjudged.
+    pub fn severity(&self) -> Severity {
+        let is_whole = self.measures.iter().any(|it| *it.slice == *ALL_SEARCHES);
+        if is_whole && self.part == Part::All && self.class != DropClass::MoreUnjudged {
+            Severity::Critical
+        } else {
+            Severity::Warning
+        }
+    }
+
+    /// Queries that lost most now, by the lower bound of the loss. A query has at least three
+    /// searches.
+    pub fn largest_losses(&self) -> Vec<&IncidentQuery> {
+        let lost = self
+            .queries
+            .iter()
+            .filter(|it| it.losses.searches >= MIN_SEARCHES);
+        let lost = lost.filter_map(|it| Some((it.loss()?.lower, it)));
+        let mut lost: Vec<(f64, &IncidentQuery)> = lost
+            .filter(|(_, it)| it.losses.mean() > Some(0.0))
+            .collect();
+        lost.sort_by(|(a, one), (b, other)| {
+            b.total_cmp(a).then_with(|| one.query.cmp(&other.query))
+        });
+        lost.into_iter().map(|(_, it)| it).collect()
+    }
+
+    /// Returns true if the searches after a marked deployment are worse than the reference: the
+    /// deployment repaired nothing. `None` below 30 searches.
+    pub fn continues_after(&self, mark: &DeploymentMark) -> Option<bool> {
+        if mark.losses.searches < BLOCK_SEARCHES {
+            return None;
+        }
+        let tolerance = self.measures.first().map_or(0.0, |it| it.tolerance);
+        let loss = mark.losses.interval()?;
+        Some(loss.lower > tolerance)
+    }
+
+    /// Returns true if the incident contains a measure, a slice and its value.
+    pub fn has(&self, name: (&str, &str, &str)) -> bool {
+        self.measures.iter().any(|it| it.name() == name)
+    }
+
+    /// Position of a measure, or that which it has after a merge.
+    pub(super) fn place_of(&self, name: (&str, &str, &str)) -> usize {
+        let known = self.measures.iter().position(|it| it.name() == name);
+        known.unwrap_or(self.measures.len())
+    }
+
+    pub(super) fn mark(&mut self, mark: DeploymentMark) {
+        let is_known = |it: &DeploymentMark| it.deployed == mark.deployed;
+        if self.deployments.iter().any(is_known) || self.deployments.len() >= MAX_MARKS {
+            return;
+        }
+        self.deployments.push(mark);
+        self.deployments.sort_by_key(|it| it.deployed.at);
+    }
+
+    pub(super) fn observe(&mut self, ts: EventTime, loss: f64, expected: f64, touched: &[usize]) {
+        self.last = self.last.max(ts.0);
+        for place in touched {
+            if let Some(measure) = self.measures.get_mut(*place) {
+                measure.add(ts, loss, expected);
+            }
+        }
+        if touched.contains(&0) {
+            let mut marks = self.deployments.iter_mut().rev();
+            if let Some(mark) = marks.find(|it| it.deployed.at <= ts && it.is_during) {
+                mark.losses.add(loss);
+            }
+        }
+    }
+
+    pub(super) fn end(&mut self, mut ending: Ending) {
+        if ending.by == EndReason::Recovered && ending.after.is_none() {
+            let marks = self.deployments.iter().rev();
+            let mut during = marks.filter(|it| it.is_during && it.deployed.at <= ending.at);
+            ending.after = during.next().and_then(|it| it.deployed.version.clone());
+        }
+        self.ended = Some(ending);
+    }
+
+    /// Recovery of the primary measure, if no other measure shows a loss that a recovery excludes. `parts`
+    /// is the number of shares that were merged.
+    pub(super) fn recovery(&self, parts: u64) -> Option<Ending> {
+        let (primary, others) = self.measures.split_first()?;
+        let since = primary.recovery.recovered_since(primary.tolerance, parts)?;
+        let shows_loss = |it: &IncidentMeasure| {
+            let excluded = Recovery::excluded_loss(it.tolerance, it.loss_at_alarm);
+            it.loss_now().is_some_and(|loss| loss.lower > excluded)
+        };
+        if others.iter().any(shows_loss) {
+            return None;
+        }
+        Some(Ending::new(EndReason::Recovered, EventTime(since)))
+    }
+
+    /// Takes the identity of another worker's record of the same incident, if its alarm was earlier.
+    pub(super) fn take_identity(&mut self, other: &Self) {
+        if (other.alarmed_at, other.id) < (self.alarmed_at, self.id) {
+            self.id = other.id;
+            self.started = other.started;
+            self.alarmed_at = other.alarmed_at;
+            self.class = other.class;
+            self.part = other.part;
+        }
+        for mark in &other.deployments {
+            self.mark(DeploymentMark {
+                losses: Losses::default(),
+                ..mark.clone()
+            });
+        }
+    }
+
+    pub(super) fn without_sums(&self) -> Self {
+        let marks = self.deployments.iter().map(|it| DeploymentMark {
+            losses: Losses::default(),
+            ..it.clone()
+        });
+        Self {
+            measures: Vec::new(),
+            queries: Vec::new(),
+            deployments: marks.collect(),
+            ..self.clone()
+        }
+    }
+
+    /// Adds the share of another worker.
+    pub fn merge(&mut self, other: &Self) {
+        if self.ended.is_none() {
+            self.ended.clone_from(&other.ended);
+        }
+        self.last = self.last.max(other.last);
+        for theirs in &other.measures {
+            match self
+                .measures
+                .iter_mut()
+                .find(|it| it.name() == theirs.name())
+            {
+                Some(mine) => mine.merge(theirs),
+                None => self.measures.push(theirs.clone()),
+            }
+        }
+        for theirs in &other.queries {
+            match self.queries.iter_mut().find(|it| it.query == theirs.query) {
+                Some(mine) => mine.merge(theirs),
+                None => self.queries.push(theirs.clone()),
+            }
+        }
+        for theirs in &other.deployments {
+            let mut marks = self.deployments.iter_mut();
+            match marks.find(|it| it.deployed == theirs.deployed) {
+                Some(mine) => mine.losses.merge(&theirs.losses),
+                None => self.mark(theirs.clone()),
+            }
+        }
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.measures.len() * (size_of::<IncidentMeasure>() + 48)
+            + self.queries.len() * (size_of::<IncidentQuery>() + 32)
+            + self.deployments.len() * size_of::<DeploymentMark>()
+    }
+}
+
+/// First eight bytes of the hash of variant, primary measure and minute of the beginning.
+fn id_of(variant: &str, primary: &str, minute: i64) -> u64 {
+    let hash = Sha256::digest(format!("{variant}\0{primary}\0{minute}"));
+    let first = hash.iter().take(8);
+    first.fold(0, |id, byte| id << 8 | u64::from(*byte))
+}

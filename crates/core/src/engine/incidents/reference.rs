@@ -1,0 +1,175 @@
+//! Frozen means of the queries of an incident, and their losses since.
+
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::record::{IncidentQuery, MAX_QUERIES};
+use crate::detection::{Baseline, Losses, minute_of};
+use crate::engine::registry::{Label, Series};
+use crate::engine::settings::MonitoredMeasure;
+use crate::time::EventTime;
+
+/// Number of searches of a query after which a block of its current searches ends.
+const BLOCK_SEARCHES: u64 = 8;
+
+/// Approximate bytes of a query, with a key of 16 bytes and its place in the map.
+const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryReference)>() + 40;
+
+/// Search that is compared with the references of open incidents.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct TrackedScore<'a> {
+    pub(in crate::engine) ts: EventTime,
+    pub(in crate::engine) variant: Label,
+    pub(in crate::engine) series: &'a [Series],
+    pub(in crate::engine) key: &'a str,
+    pub(in crate::engine) value: f64,
+    /// Minutes in which a query counts once.
+    pub(in crate::engine) repeat_window: i64,
+}
+
+/// Frozen means of queries, by key.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::engine) struct QueryReferences {
+    /// Saved in the order of the keys, so that equal states have equal checkpoints.
+    #[serde(serialize_with = "serialize_sorted")]
+    queries: FxHashMap<Box<str>, QueryReference>,
+    is_lower_better: bool,
+}
+
+/// Mean of a query before the beginning of an incident, and the losses of its last searches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct QueryReference {
+    mean: f64,
+    scores: u32,
+    /// Last compared minute.
+    last: Option<i32>,
+    /// True for an hour of the day, which stands for sessions without a query.
+    is_hour: bool,
+    blocks: [Losses; 2],
+}
+
+impl QueryReferences {
+    /// Creates the references. Each query has its mean before the beginning, and the losses since then,
+    /// if there were searches.
+    pub(in crate::engine) fn new(
+        queries: impl Iterator<Item = (Box<str>, Baseline, Option<Baseline>)>,
+        is_lower_better: bool,
+        is_hour: impl Fn(&str) -> bool,
+    ) -> Self {
+        let queries = queries.map(|(query, before, since)| {
+            let mut losses = Losses::default();
+            if let Some(since) = since {
+                let loss = before.mean - since.mean;
+                let loss = if is_lower_better { -loss } else { loss };
+                for _ in 0..since.scores {
+                    losses.add(loss);
+                }
+            }
+            let reference = QueryReference {
+                mean: before.mean,
+                scores: before.scores,
+                last: None,
+                is_hour: is_hour(&query),
+                blocks: [losses, Losses::default()],
+            };
+            (query, reference)
+        });
+        Self {
+            queries: queries.collect(),
+            is_lower_better,
+        }
+    }
+
+    /// Compares a score with the reference of its query. Returns the reference, where higher scores are
+    /// better, and the loss. `None` for an unknown query, and within the repeat window of the last
+    /// comparison.
+    pub(super) fn compare(
+        &mut self,
+        score: &TrackedScore<'_>,
+        watched: &MonitoredMeasure,
+    ) -> Option<(f64, f64)> {
+        let known = self.queries.get_mut(score.key)?;
+        let minute = minute_of(score.ts.0);
+        let minute = i32::try_from(minute).ok()?;
+        let passed = known.last.map(|last| i64::from(minute) - i64::from(last));
+        if passed.is_some_and(|passed| passed < score.repeat_window) {
+            return None;
+        }
+        known.last = Some(minute);
+        let expected = watched.upwards(known.mean);
+        let loss = expected - watched.upwards(score.value);
+        if known.blocks[0].searches >= BLOCK_SEARCHES {
+            known.blocks = [Losses::default(), known.blocks[0]];
+        }
+        known.blocks[0].add(loss);
+        Some((expected, loss))
+    }
+
+    /// Queries that lost most, with their losses.
+    pub(super) fn largest_losses(&self) -> Vec<IncidentQuery> {
+        let queries = self.queries.iter().filter(|(_, it)| !it.is_hour);
+        let mut lost: Vec<(f64, &Box<str>, Losses, &QueryReference)> = queries
+            .filter_map(|(query, it)| {
+                let mut losses = it.blocks[0];
+                losses.merge(&it.blocks[1]);
+                let lower = losses.interval_to(it.scores)?.lower;
+                Some((lower, query, losses, it))
+            })
+            .collect();
+        lost.sort_by(|one, other| other.0.total_cmp(&one.0).then_with(|| one.1.cmp(other.1)));
+        lost.truncate(MAX_QUERIES);
+        let lost = lost
+            .into_iter()
+            .map(|(_, query, losses, it)| IncidentQuery {
+                query: query.clone(),
+                before_sum: it.mean * f64::from(it.scores),
+                before_scores: it.scores,
+                losses,
+                is_lower_better: self.is_lower_better,
+            });
+        lost.collect()
+    }
+
+    /// Means before the beginning, by query.
+    pub(super) fn baselines(&self) -> Vec<(Box<str>, Baseline)> {
+        let sorted: BTreeMap<_, _> = self.queries.iter().collect();
+        let baselines = sorted.into_iter().map(|(query, it)| {
+            let (mean, scores) = (it.mean, it.scores);
+            (query.clone(), Baseline { mean, scores })
+        });
+        baselines.collect()
+    }
+
+    /// Adds the references of another worker.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let sorted: BTreeMap<_, _> = other.queries.iter().collect();
+        for (query, theirs) in sorted {
+            let Some(mine) = self.queries.get_mut(query) else {
+                self.queries.insert(query.clone(), *theirs);
+                continue;
+            };
+            let scores = mine.scores.saturating_add(theirs.scores).max(1);
+            let sum = mine.mean * f64::from(mine.scores) + theirs.mean * f64::from(theirs.scores);
+            (mine.mean, mine.scores) = (sum / f64::from(scores), scores);
+            mine.last = mine.last.max(theirs.last);
+            for (mine, theirs) in mine.blocks.iter_mut().zip(&theirs.blocks) {
+                mine.merge(theirs);
+            }
+        }
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.queries.len() * BYTES_PER_QUERY
+    }
+}
+
+fn serialize_sorted<S: Serializer>(
+    queries: &FxHashMap<Box<str>, QueryReference>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let sorted: BTreeMap<&Box<str>, &QueryReference> = queries.iter().collect();
+    sorted.serialize(serializer)
+}

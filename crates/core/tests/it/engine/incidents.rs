@@ -1,0 +1,262 @@
+//! Incidents: one reference, one size, one end.
+
+use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Severity};
+use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::time::EventTime;
+
+use super::evidence::{Reader, STEP, healthy, watching};
+use super::recovery::{restored, write};
+use super::{START, World, assign, tick};
+
+/// Every second search is bad: all those with the query g1.
+fn bad(number: usize) -> impl Iterator<Item = bool> {
+    (0..number).map(|number| number % 2 == 0)
+}
+
+fn quiet() -> Settings {
+    watching(None, None)
+}
+
+impl Reader {
+    fn incidents(&self) -> Vec<Incident> {
+        let snapshot = self.engine.snapshot();
+        snapshot.totals.evidence.incidents().cloned().collect()
+    }
+
+    fn only(&self) -> Incident {
+        let [incident] = &self.incidents()[..] else {
+            panic!("one incident: {:?}", self.incidents());
+        };
+        incident.clone()
+    }
+
+    fn now(&self) -> i64 {
+        START + self.read * STEP
+    }
+
+    fn deploy(&mut self, version: &str) {
+        let at = EventTime(self.now());
+        self.engine.apply(Input::Deployed {
+            variant: "V1",
+            version: Some(version),
+            at,
+        });
+    }
+}
+
+/// Reader with an open incident whose drop began after 400 searches.
+fn dropped() -> Reader {
+    let mut reader = Reader::new(quiet());
+    reader.searches(healthy(400));
+    assert_eq!(reader.incidents(), []);
+    reader.searches(bad(80));
+    reader
+}
+
+const BEGAN: i64 = START + 400 * STEP;
+
+#[test]
+fn a_drop_opens_one_incident_with_its_beginning_and_all_that_moved() {
+    let reader = dropped();
+    let incident = reader.only();
+    assert_eq!(incident.variant.as_ref(), "V1");
+    let began = incident.started;
+    assert!(
+        began.lower <= BEGAN + STEP && BEGAN <= began.upper,
+        "{began:?}"
+    );
+    assert!((began.at - BEGAN).abs() <= 6 * STEP, "{began:?}");
+    assert!(incident.alarmed_at.0 > began.at);
+    assert_eq!(incident.ended, None);
+    let names: Vec<_> = incident
+        .measures
+        .iter()
+        .map(IncidentMeasure::name)
+        .collect();
+    assert!(names.contains(&("P@1", "all", "")), "{names:?}");
+    assert_eq!(names.len(), incident.measures.len());
+    assert!(names.len() > 1, "a slice fell as well: {names:?}");
+    let primary = &incident.measures[0];
+    let before = primary.before().expect("scores");
+    assert!((before.mean - 0.9).abs() < 0.05, "{before:?}");
+    assert!(before.lower < before.mean && before.mean < before.upper);
+}
+
+#[test]
+fn the_reference_is_frozen_and_the_size_stays() {
+    let mut reader = dropped();
+    let first = reader.only();
+    // Bad searches for a day: they join the baseline of the drop test, and not the reference.
+    reader.searches(bad(2_800));
+    let later = reader.only();
+    assert_eq!((later.id, later.started), (first.id, first.started));
+    let of = |it: &Incident| it.measures[0].before().expect("scores");
+    assert_eq!(of(&first), of(&later));
+    let loss = later.measures[0].loss_now().expect("searches");
+    assert!((loss.mean - 0.4).abs() < 0.05, "{loss:?}");
+    assert!(loss.lower > 0.2 && loss.upper < 0.6, "{loss:?}");
+    let now = later.measures[0].level_of(loss).expect("a level");
+    assert!((of(&later).mean - now.mean - loss.mean).abs() < 1e-12);
+    let queries: Vec<&str> = later.largest_losses().iter().map(|it| &*it.query).collect();
+    assert_eq!(queries, ["g1"]);
+    let query = later.largest_losses()[0];
+    assert!((query.loss().expect("searches").mean - 0.8).abs() < 0.1);
+    assert!(query.now().expect("searches").upper < query.before());
+}
+
+#[test]
+fn it_ends_when_the_scores_are_back_and_a_next_drop_is_another_incident() {
+    let mut reader = dropped();
+    reader.searches(healthy(2_000));
+    let incident = reader.only();
+    let ended = incident.ended.clone().expect("it has ended");
+    assert_eq!((ended.by, &ended.after), (EndReason::Recovered, &None));
+    let repaired = BEGAN + 80 * STEP;
+    assert!(ended.at.0 >= repaired - 10 * STEP, "{ended:?}");
+    let news = reader.engine.take_effects().incidents;
+    let states: Vec<bool> = news.iter().map(|it| it.ended.is_some()).collect();
+    assert_eq!(states, [false, true]);
+    // The baselines are those before the drop, so the next one is found again.
+    reader.searches(bad(120));
+    let both = reader.incidents();
+    assert_eq!(both.len(), 2);
+    assert_eq!((both[0].ended.is_none(), both[1].id), (true, incident.id));
+    assert_ne!(both[0].id, incident.id);
+}
+
+#[test]
+fn a_deployment_that_repairs_nothing_leaves_it_open_and_one_that_does_is_named() {
+    let mut reader = dropped();
+    let before = reader.only().measures[0].before();
+    reader.deploy("5.1");
+    reader.searches(bad(200));
+    let incident = reader.only();
+    assert_eq!(incident.ended, None);
+    assert_eq!(incident.measures[0].before(), before);
+    let mark = &incident.deployments[0];
+    assert_eq!(mark.deployed.version.as_deref(), Some("5.1"));
+    assert_eq!(incident.continues_after(mark), Some(true));
+    reader.deploy("5.2");
+    reader.searches(healthy(2_000));
+    let incident = reader.only();
+    let ended = incident.ended.clone().expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+    assert_eq!(ended.after.as_deref(), Some("5.2"));
+    assert_eq!(
+        incident.continues_after(&incident.deployments[1]),
+        Some(false)
+    );
+}
+
+#[test]
+fn it_ends_by_a_reset_of_the_baselines() {
+    let mut reader = dropped();
+    reader.engine.apply(Input::ResetBaselines);
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(
+        (ended.by, ended.at),
+        (EndReason::Reset, EventTime(reader.now() - STEP))
+    );
+}
+
+#[test]
+fn it_expires_a_day_after_the_last_search() {
+    let mut reader = dropped();
+    let last = reader.only().last;
+    let day = 86_400_000;
+    // Without a partition, windows advance with the wall clock.
+    reader.engine.apply(Input::Revoked { partition: 0 });
+    tick(&mut reader.engine, last + day - 10_000);
+    assert_eq!(reader.only().ended, None);
+    tick(&mut reader.engine, last + day + 120_000);
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(
+        (ended.by, ended.at),
+        (EndReason::Expired, EventTime(last + day))
+    );
+}
+
+#[test]
+fn a_restart_continues_it() {
+    let mut reader = dropped();
+    let before = reader.only();
+    reader.engine = restored(&reader.world, &write(&reader.engine)).0;
+    assign(&mut reader.engine, 0);
+    assert_eq!(reader.only(), before);
+    reader.searches(healthy(2_000));
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+}
+
+#[test]
+fn workers_agree_on_one_incident() {
+    let mut settings = quiet();
+    settings.detection.workers = 2;
+    let world = World::new(settings);
+    let worker = || {
+        let mut engine = world.engine();
+        assign(&mut engine, 0);
+        Reader {
+            world: world.clone(),
+            engine,
+            read: 0,
+        }
+    };
+    let (mut first, mut second) = (worker(), worker());
+    let share = |engine: &Engine| -> Vec<Incident> {
+        let snapshot = engine.snapshot();
+        snapshot.totals.evidence.incidents().cloned().collect()
+    };
+    first.searches(healthy(400));
+    second.searches(healthy(400));
+    first.searches(bad(80));
+    // The second worker has too few bad searches for an alarm of its own.
+    second.searches(bad(10));
+    assert_eq!(share(&second.engine), []);
+    let theirs = share(&first.engine);
+    second.engine.apply(Input::Incidents(&theirs));
+    let mine = share(&second.engine);
+    assert_eq!(mine.len(), 1);
+    assert_eq!(
+        (mine[0].id, mine[0].started),
+        (theirs[0].id, theirs[0].started)
+    );
+    assert_eq!(mine[0].measures.len(), theirs[0].measures.len());
+    second.searches(bad(70));
+    let merged = |first: &Reader, second: &Reader| {
+        let mut all = first.engine.snapshot();
+        all.merge(&second.engine.snapshot());
+        let incidents: Vec<Incident> = all.totals.evidence.incidents().cloned().collect();
+        assert_eq!(incidents.len(), 1, "{incidents:?}");
+        incidents[0].clone()
+    };
+    let all = merged(&first, &second);
+    let searches = |it: &Incident| it.measures[0].before().expect("scores").searches;
+    let shares = [share(&first.engine), share(&second.engine)];
+    assert_eq!(
+        searches(&all),
+        searches(&shares[0][0]) + searches(&shares[1][0])
+    );
+    for _ in 0..40 {
+        first.searches(healthy(50));
+        second.searches(healthy(50));
+        let (one, other) = (share(&first.engine), share(&second.engine));
+        first.engine.apply(Input::Incidents(&other));
+        second.engine.apply(Input::Incidents(&one));
+    }
+    let all = merged(&first, &second);
+    let ended = all.ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+    for worker in [&first, &second] {
+        assert!(share(&worker.engine).iter().all(|it| it.ended.is_some()));
+    }
+}
+
+#[test]
+fn an_incident_of_all_searches_is_critical() {
+    let mut reader = Reader::new(quiet());
+    reader.searches(healthy(400));
+    reader.searches((0..80).map(|number| number % 5 == 0));
+    assert_eq!(reader.only().severity(), Severity::Critical);
+}

@@ -1,0 +1,513 @@
+//! Incidents: drops with a beginning, one frozen reference and an end.
+
+use std::fmt::Write as _;
+
+use hyper::StatusCode;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::pagination::{cursor, page};
+use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
+use super::problem::ApiError;
+use super::{AdminApi, status};
+use crate::history::History;
+use rankgauge_core::detection::DropClass;
+use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, IncidentQuery, Level};
+use rankgauge_core::number::real_length;
+use rankgauge_core::time::EventTime;
+
+const FORMAT: Parameter = Parameter {
+    name: "format",
+    values: Values::Word {
+        words: &["json", "markdown"],
+        default: Some("json"),
+    },
+    help: "Format of the response.",
+};
+
+pub(crate) const PARAMETERS: [Parameter; 4] = [
+    VARIANT,
+    Parameter::limit(MAX_LISTED, MAX_LISTED),
+    CURSOR,
+    FORMAT,
+];
+
+pub(crate) const ONE_PARAMETERS: [Parameter; 1] = [FORMAT];
+
+/// Default and maximum number of entries of a page.
+const MAX_LISTED: usize = 200;
+
+/// Maximum number of queries and of causes of an incident.
+const MAX_QUERIES: usize = 10;
+const MAX_CAUSES: usize = 10;
+
+/// Longest time between a deployment and the beginning of an incident that it may have caused, in
+/// milliseconds.
+const DEPLOYED_BEFORE: i64 = 24 * 3_600_000;
+
+/// Change of a measure below which it is no cause.
+const MIN_CHANGE: f64 = 0.02;
+
+/// Length of the shortest window in milliseconds: points of the history after the beginning still contain
+/// earlier searches for as long.
+const DRAIN: i64 = 60_000;
+
+/// Incidents, the open ones first, then the ended ones, newest first.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Incidents {
+    pub(crate) incidents: Vec<IncidentEntry>,
+    /// Cursor of the next page; null on the last one.
+    pub(crate) next_cursor: Option<String>,
+}
+
+/// Incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Incident")]
+pub(crate) struct IncidentEntry {
+    /// Hash of variant, primary measure and minute of the beginning.
+    pub(crate) id: String,
+    pub(crate) variant: String,
+    /// One sentence with the size and the beginning.
+    pub(crate) summary: String,
+    #[schemars(extend("enum" = ["critical", "warning"]))]
+    pub(crate) severity: &'static str,
+    /// Measures and slices that fell together, the primary one first.
+    pub(crate) measures: Vec<MeasureEntry>,
+    /// Estimated beginning in event time.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) started_at: String,
+    /// Earliest likely beginning.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) started_at_lower: String,
+    /// Latest likely beginning.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) started_at_upper: String,
+    /// Event time of the first alarm.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) alarmed_at: String,
+    /// Event time of the end; null while the incident is open.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) ended_at: Option<String>,
+    /// Reason of the end.
+    #[schemars(with = "Option<String>", extend("enum" = ["recovered", "reset", "expired", null]))]
+    pub(crate) ended_by: Option<&'static str>,
+    /// Version whose deployment preceded the recovery.
+    pub(crate) ended_after: Option<String>,
+    /// Class of the drop.
+    #[schemars(extend("enum" = ["worse", "more_unjudged", "undecided"]))]
+    pub(crate) class: &'static str,
+    /// Part of the queries that dropped.
+    #[schemars(extend("enum" = ["all", "some"]))]
+    pub(crate) part: &'static str,
+    /// Queries that lost most now in the primary measure, with at least three searches.
+    pub(crate) queries: Vec<QueryEntry>,
+    /// Changes that came with the incident, the most likely cause first.
+    pub(crate) causes: Vec<Cause>,
+    /// Last deployment before the beginning, and those during the incident.
+    pub(crate) deployments: Vec<DeploymentEntry>,
+    /// Operator who took note of the incident; null without one.
+    pub(crate) acknowledged: Option<String>,
+}
+
+/// Measure and slice of an incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentMeasure")]
+pub(crate) struct MeasureEntry {
+    pub(crate) measure: String,
+    /// Name of the slice; `all` for all searches.
+    pub(crate) slice: String,
+    /// Value of the slice; empty for all searches.
+    pub(crate) value: String,
+    /// Mean before the beginning. Nothing after the beginning changes it.
+    pub(crate) before: Option<LevelEntry>,
+    /// Mean of the searches from the beginning to the alarm, with the mix of queries from before.
+    pub(crate) at_alarm: Option<LevelEntry>,
+    /// Mean of the current searches, with the mix of queries from before.
+    pub(crate) now: Option<LevelEntry>,
+    /// Mean loss of the current searches against the mean of their query before the beginning;
+    /// positive is worse.
+    pub(crate) loss: Option<LevelEntry>,
+}
+
+/// Mean with its interval of 95 %.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Level")]
+pub(crate) struct LevelEntry {
+    pub(crate) mean: f64,
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+    pub(crate) searches: u64,
+}
+
+/// Query of an incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentQuery")]
+pub(crate) struct QueryEntry {
+    pub(crate) query: String,
+    /// Mean before the beginning.
+    pub(crate) before: f64,
+    /// Number of searches before the beginning.
+    pub(crate) before_searches: u32,
+    /// Mean of the last searches.
+    pub(crate) now: Option<LevelEntry>,
+    /// Mean loss of the last searches.
+    pub(crate) loss: Option<LevelEntry>,
+}
+
+/// Change that came with an incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentCause")]
+pub(crate) struct Cause {
+    /// A deployment before the beginning, or a measure that changed with it: of a component, of a facet, of
+    /// the judged share.
+    #[schemars(extend("enum" = ["deployment", "measure"]))]
+    pub(crate) kind: &'static str,
+    /// Version, or name of the measure.
+    pub(crate) name: String,
+    /// Time of the deployment; null for a measure.
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) at: Option<String>,
+    /// Mean before the beginning; null for a deployment.
+    pub(crate) before: Option<f64>,
+    /// Mean after the beginning; null for a deployment.
+    pub(crate) after: Option<f64>,
+}
+
+/// Deployment that is marked on an incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentDeployment")]
+pub(crate) struct DeploymentEntry {
+    pub(crate) version: Option<String>,
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) at: String,
+    /// `before` the beginning; `continues`: the searches after it are worse than before the incident;
+    /// `improved`: this is not shown; `testing`: below 30 searches after it.
+    #[schemars(extend("enum" = ["before", "continues", "improved", "testing"]))]
+    pub(crate) state: &'static str,
+}
+
+impl From<Level> for LevelEntry {
+    fn from(it: Level) -> Self {
+        Self {
+            mean: it.mean,
+            lower: it.lower,
+            upper: it.upper,
+            searches: it.searches,
+        }
+    }
+}
+
+impl MeasureEntry {
+    fn of(it: &IncidentMeasure) -> Self {
+        let level = |loss: Option<Level>| loss.and_then(|loss| it.level_of(loss));
+        Self {
+            measure: it.measure.to_string(),
+            slice: it.slice.to_string(),
+            value: it.value.to_string(),
+            before: it.before().map(LevelEntry::from),
+            at_alarm: level(it.loss_at_alarm()).map(LevelEntry::from),
+            now: level(it.loss_now()).map(LevelEntry::from),
+            loss: it.loss_now().map(LevelEntry::from),
+        }
+    }
+
+    /// Name with the slice.
+    pub(crate) fn name(&self) -> String {
+        if self.value.is_empty() {
+            self.measure.clone()
+        } else {
+            format!("{} ({}={})", self.measure, self.slice, self.value)
+        }
+    }
+}
+
+impl QueryEntry {
+    fn of(it: &IncidentQuery) -> Self {
+        Self {
+            query: it.query.to_string(),
+            before: it.before(),
+            before_searches: it.before_searches(),
+            now: it.now().map(LevelEntry::from),
+            loss: it.loss().map(LevelEntry::from),
+        }
+    }
+}
+
+fn class_name(class: DropClass) -> &'static str {
+    match class {
+        DropClass::Worse => "worse",
+        DropClass::MoreUnjudged => "more_unjudged",
+        DropClass::Undecided => "undecided",
+    }
+}
+
+impl IncidentEntry {
+    fn of(it: &Incident, history: &History) -> Self {
+        let time = |ts: i64| status::time(EventTime(ts));
+        let measures: Vec<MeasureEntry> = it.measures.iter().map(MeasureEntry::of).collect();
+        let deployments = it.deployments.iter().map(|mark| DeploymentEntry {
+            version: mark.deployed.version.as_deref().map(str::to_owned),
+            at: status::time(mark.deployed.at),
+            state: match (mark.is_during, it.continues_after(mark)) {
+                (false, _) => "before",
+                (true, None) => "testing",
+                (true, Some(true)) => "continues",
+                (true, Some(false)) => "improved",
+            },
+        });
+        let lost = it.largest_losses().into_iter().take(MAX_QUERIES);
+        Self {
+            id: it.name(),
+            variant: it.variant.to_string(),
+            summary: summary(it, &measures),
+            severity: it.severity().name(),
+            measures,
+            started_at: time(it.started.at),
+            started_at_lower: time(it.started.lower),
+            started_at_upper: time(it.started.upper),
+            alarmed_at: status::time(it.alarmed_at),
+            ended_at: it.ended.as_ref().map(|it| status::time(it.at)),
+            ended_by: it.ended.as_ref().map(|it| it.by.name()),
+            ended_after: it
+                .ended
+                .as_ref()
+                .and_then(|it| it.after.as_deref().map(str::to_owned)),
+            class: class_name(it.class),
+            part: it.part.name(),
+            queries: lost.map(QueryEntry::of).collect(),
+            causes: causes(it, history),
+            deployments: deployments.collect(),
+            acknowledged: None,
+        }
+    }
+
+    /// The incident in Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!("# {}\n\n", escaped(&self.summary));
+        let ended = match (self.ended_at.as_deref(), self.ended_by) {
+            (Some(at), Some(by)) => match &self.ended_after {
+                Some(version) => format!("ended {at} ({by} after {})", escaped(version)),
+                None => format!("ended {at} ({by})"),
+            },
+            _ => "open".to_owned(),
+        };
+        _ = writeln!(
+            text,
+            "- Incident {}, {}, {ended}\n- Began {} ({} to {}), alarm {}\n- Class: {}; part of the queries: {}",
+            self.id,
+            self.severity,
+            self.started_at,
+            self.started_at_lower,
+            self.started_at_upper,
+            self.alarmed_at,
+            self.class,
+            self.part,
+        );
+        text.push_str(
+            "\n| measure | before | at the alarm | now | loss |\n|---|---|---|---|---|\n",
+        );
+        for it in &self.measures {
+            let [before, at_alarm, now, loss] = [it.before, it.at_alarm, it.now, it.loss].map(cell);
+            let name = escaped(&it.name());
+            _ = writeln!(text, "| {name} | {before} | {at_alarm} | {now} | {loss} |");
+        }
+        if !self.queries.is_empty() {
+            text.push_str("\n| query | before | now | loss |\n|---|---|---|---|\n");
+        }
+        for it in &self.queries {
+            let (query, before) = (escaped(&it.query), it.before);
+            let [now, loss] = [it.now, it.loss].map(cell);
+            _ = writeln!(text, "| {query} | {before:.3} | {now} | {loss} |");
+        }
+        if !self.causes.is_empty() {
+            text.push_str("\nChanged with it:\n\n");
+        }
+        for it in &self.causes {
+            let name = escaped(&it.name);
+            _ = match (&it.at, it.before, it.after) {
+                (_, Some(before), Some(after)) => {
+                    writeln!(text, "- {name}: {before:.3} before, {after:.3} after")
+                }
+                (at, ..) => writeln!(text, "- {} {name} {}", it.kind, at.as_deref().unwrap_or("")),
+            };
+        }
+        if !self.deployments.is_empty() {
+            text.push_str("\nDeployments:\n\n");
+        }
+        for it in &self.deployments {
+            let version = escaped(it.version.as_deref().unwrap_or("without a version"));
+            _ = writeln!(text, "- {} {version}: {}", it.at, it.state);
+        }
+        text
+    }
+}
+
+impl Incidents {
+    /// The incidents in Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = "| incident | state | what | since |\n|---|---|---|---|\n".to_owned();
+        for it in &self.incidents {
+            let state = it.ended_by.unwrap_or("open");
+            let summary = escaped(&it.summary);
+            _ = writeln!(
+                text,
+                "| {} | {state} | {summary} | {} |",
+                it.id, it.started_at
+            );
+        }
+        text
+    }
+}
+
+/// Text of a cell or a heading: no character of it is markup.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for it in text.chars() {
+        match it {
+            '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '#' => {
+                escaped.push('\\');
+                escaped.push(it);
+            }
+            it if it.is_control() => escaped.push(' '),
+            it => escaped.push(it),
+        }
+    }
+    escaped
+}
+
+fn cell(level: Option<LevelEntry>) -> String {
+    level.map_or_else(
+        || "-".to_owned(),
+        |it| format!("{:.3} ({:.3} to {:.3})", it.mean, it.lower, it.upper),
+    )
+}
+
+/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
+fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
+    let variant = if it.variant.is_empty() {
+        "Searches without a variant"
+    } else {
+        &*it.variant
+    };
+    let Some(primary) = measures.first() else {
+        return format!("{variant} got worse");
+    };
+    let state = if it.ended.is_some() {
+        "at the end"
+    } else {
+        "now"
+    };
+    let size = match (primary.before, primary.now) {
+        (Some(before), Some(now)) => {
+            let share = 100.0 * (now.mean - before.mean) / before.mean.max(f64::MIN_POSITIVE);
+            let share = if before.mean > 0.0 {
+                format!(" ({share:+.0} %)")
+            } else {
+                String::new()
+            };
+            format!(" {:.3} → {:.3} {state}{share}", before.mean, now.mean)
+        }
+        _ => String::new(),
+    };
+    let others = match measures.len() {
+        0 | 1 => String::new(),
+        number => format!(" and {} more", number - 1),
+    };
+    let started = status::time(EventTime(it.started.at));
+    format!(
+        "{variant} got worse · {}{size}{others} · since {started}",
+        primary.name()
+    )
+}
+
+/// Changes that came with an incident: deployments in the day before it, then the measures of the variant
+/// whose means changed most.
+fn causes(it: &Incident, history: &History) -> Vec<Cause> {
+    let before = it.deployments.iter().filter(|mark| {
+        let passed = it.started.upper.saturating_sub(mark.deployed.at.0);
+        !mark.is_during && passed <= DEPLOYED_BEFORE
+    });
+    let mut causes: Vec<Cause> = before
+        .map(|mark| Cause {
+            kind: "deployment",
+            name: mark
+                .deployed
+                .version
+                .as_deref()
+                .unwrap_or_default()
+                .to_owned(),
+            at: Some(status::time(mark.deployed.at)),
+            before: None,
+            after: None,
+        })
+        .collect();
+    let (times, series) = history.series(|_, variant| *variant == *it.variant);
+    let end = it.ended.as_ref().map_or(i64::MAX, |ended| ended.at.0);
+    let mean = |means: &[Option<f64>], from: i64, to: i64| {
+        let points = times
+            .iter()
+            .zip(means)
+            .filter(|(at, _)| (from..to).contains(&at.0));
+        let known: Vec<f64> = points.filter_map(|(_, mean)| *mean).collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / real_length(known.len()))
+    };
+    let is_member = |name: &str| it.measures.iter().any(|member| *member.measure == *name);
+    let changed = series.into_iter().filter(|it| !is_member(&it.measure));
+    let changed = changed.filter_map(|of| {
+        let before = mean(&of.means, i64::MIN, it.started.at)?;
+        let after = mean(&of.means, it.started.at.saturating_add(DRAIN), end)?;
+        ((after - before).abs() >= MIN_CHANGE).then_some((of.measure, before, after))
+    });
+    let mut changed: Vec<(String, f64, f64)> = changed.collect();
+    let relative = |before: f64, after: f64| (after - before).abs() / before.abs().max(after.abs());
+    changed.sort_by(|a, b| relative(b.1, b.2).total_cmp(&relative(a.1, a.2)));
+    causes.extend(changed.into_iter().map(|(name, before, after)| Cause {
+        kind: "measure",
+        name,
+        at: None,
+        before: Some(before),
+        after: Some(after),
+    }));
+    causes.truncate(MAX_CAUSES);
+    causes
+}
+
+/// Number of open incidents.
+pub(crate) fn open(api: &AdminApi) -> usize {
+    let snapshot = api.exposition.published.merged();
+    let incidents = snapshot.totals.evidence.incidents();
+    incidents.filter(|it| it.ended.is_none()).count()
+}
+
+/// Returns the incidents, the open ones first.
+pub(crate) fn list(api: &AdminApi, params: &Parameters) -> Result<Incidents, ApiError> {
+    let after = cursor::<u64>(params)?.unwrap_or(0);
+    let first = usize::try_from(after).unwrap_or(usize::MAX);
+    let variants: Vec<&str> = params.values("variant").collect();
+    let snapshot = api.exposition.published.merged();
+    let incidents = snapshot.totals.evidence.incidents();
+    let incidents = incidents.filter(|it| variants.is_empty() || variants.contains(&&*it.variant));
+    let entries = incidents.map(|it| IncidentEntry::of(it, &api.history));
+    let mut numbered: Vec<(u64, IncidentEntry)> = (1..).zip(entries).skip(first).collect();
+    let next_cursor = page(&mut numbered, params.limit(), |(number, _)| *number);
+    Ok(Incidents {
+        incidents: numbered.into_iter().map(|(_, entry)| entry).collect(),
+        next_cursor,
+    })
+}
+
+/// Returns the incident in the path.
+pub(crate) fn one(api: &AdminApi, params: &Parameters) -> Result<IncidentEntry, ApiError> {
+    let snapshot = api.exposition.published.merged();
+    let mut incidents = snapshot.totals.evidence.incidents();
+    let found = incidents.find(|it| it.name() == params.path);
+    found
+        .map(|it| IncidentEntry::of(it, &api.history))
+        .ok_or_else(|| {
+            let error = format!(
+                "no incident has the id \"{}\"; /api/v1/incidents lists them",
+                params.path
+            );
+            ApiError::new(StatusCode::NOT_FOUND, error)
+        })
+}

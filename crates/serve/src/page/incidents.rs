@@ -1,0 +1,123 @@
+//! Incidents: the list, and one with its size, queries and causes.
+
+use maud::{Markup, html};
+
+use super::format::{count, encoded, moment, score, signed, text, variant_name};
+use super::screen::{Screen, empty};
+use crate::api::AdminApi;
+use crate::api::incidents::{self, IncidentEntry, Incidents, LevelEntry};
+use crate::api::parameters::Parameters;
+use crate::api::problem::ApiError;
+
+pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
+    let found = incidents::list(admin, params)?;
+    Ok(Screen {
+        title: "Incidents".to_owned(),
+        tab: "incidents",
+        json: "/api/v1/incidents".to_owned(),
+        content: list(&found),
+    })
+}
+
+fn list(found: &Incidents) -> Markup {
+    html! {
+        h1 { "Incidents" }
+        @if found.incidents.is_empty() {
+            (empty("No incident", &html! { "An incident is a drop of a variant with a beginning, one reference and an end." }))
+        } @else {
+            div.scroll tabindex="0" role="group" aria-label="Incidents" { table {
+                thead { tr { th scope="col" { "Incident" } th scope="col" { "State" } th scope="col" { "Began" } th scope="col" { "Ended" } } }
+                tbody { @for it in &found.incidents { tr {
+                    th scope="row" { a href={ "/incidents/" (it.id) } data-row { (text(&it.summary)) } }
+                    td data-label="State" { (state(it)) }
+                    td data-label="Began" { (moment(&it.started_at)) }
+                    td data-label="Ended" { @if let Some(at) = &it.ended_at { (moment(at)) } @else { span.name { "–" } } }
+                } } }
+            } }
+        }
+    }
+}
+
+fn state(it: &IncidentEntry) -> Markup {
+    html! {
+        @match it.ended_by {
+            None => { strong.bad { "open" } " " span.name { (it.severity) } }
+            Some(by) => { (by) @if let Some(version) = &it.ended_after { " after " (text(version)) } }
+        }
+    }
+}
+
+pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
+    let it = incidents::one(admin, params)?;
+    Ok(Screen {
+        title: it.summary.clone(),
+        tab: "incidents",
+        json: format!("/api/v1/incidents/{}", it.id),
+        content: content(&it),
+    })
+}
+
+fn level(it: Option<LevelEntry>) -> Markup {
+    html! {
+        @match it {
+            None => { span.name { "–" } }
+            Some(it) => { (score(it.mean)) " " span.name { (score(it.lower)) " to " (score(it.upper)) " (" (count(it.searches)) ")" } }
+        }
+    }
+}
+
+fn content(it: &IncidentEntry) -> Markup {
+    html! {
+        h1 { (text(&it.summary)) }
+        p { (state(it)) " · began " (moment(&it.started_at))
+            " " span.name { "(between " (moment(&it.started_at_lower)) " and " (moment(&it.started_at_upper)) ")" }
+            @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
+        }
+        div.scroll tabindex="0" role="group" aria-label="Measures" { table {
+            thead { tr { th scope="col" { "Measure" } th scope="col" { "Before" } th scope="col" { "At the alarm" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
+            tbody { @for of in &it.measures { tr {
+                th scope="row" { (text(&of.name())) }
+                td data-label="Before" { (level(of.before)) }
+                td data-label="At the alarm" { (level(of.at_alarm)) }
+                td data-label="Now" { (level(of.now)) }
+                td data-label="Loss" { (level(of.loss)) }
+            } } }
+        } }
+        @if !it.queries.is_empty() {
+            h2 { "Queries that lost most now" }
+            div.scroll tabindex="0" role="group" aria-label="Queries" { table {
+                thead { tr { th scope="col" { "Query" } th scope="col" { "Before" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
+                tbody { @for of in &it.queries { tr {
+                    th scope="row" { a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) } data-row { (text(&of.query)) } }
+                    td data-label="Before" { (score(of.before)) }
+                    td data-label="Now" { (level(of.now)) }
+                    td data-label="Loss" { (level(of.loss)) }
+                } } }
+            } }
+        }
+        @if !it.causes.is_empty() {
+            h2 { "Changed with it" }
+            ul { @for cause in &it.causes { li {
+                (text(&cause.name))
+                @if let (Some(before), Some(after)) = (cause.before, cause.after) {
+                    ": " (score(before)) " → " (score(after)) " (" (signed(after - before)) ")"
+                } @else { " " span.name { (cause.kind) } @if let Some(at) = &cause.at { " " (moment(at)) } }
+            } } }
+        }
+        @if !it.deployments.is_empty() {
+            h2 { "Deployments" }
+            ul { @for of in &it.deployments { li {
+                strong { (text(of.version.as_deref().unwrap_or("without a version"))) } " " (moment(&of.at)) " "
+                @match of.state {
+                    "continues" => { span.bad { "repaired nothing: the incident continues" } }
+                    "improved" => { "no loss is shown since" }
+                    "testing" => { "searches after it are being compared" }
+                    _ => { span.name { "before the beginning" } }
+                }
+            } } }
+        }
+        p { a href={ "/queries?order=regressed&variant=" (encoded(&it.variant)) } { "Regressed queries of " (variant_name(&it.variant)) }
+            " · " a href={ "/api/v1/incidents/" (it.id) "?format=markdown" } { "Markdown" }
+            " · " a href="/incidents" { "All incidents" } }
+    }
+}
