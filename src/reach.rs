@@ -101,7 +101,11 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
                 Some(real_length(found) / real_length(in_gold))
             }))
         }
-        Measure::Retrieval(_) | Measure::Diversity(_) | Measure::Routing(_) | Measure::User(_) => {
+        Measure::Retrieval(_)
+        | Measure::Diversity(_)
+        | Measure::Routing(_)
+        | Measure::Answer(_)
+        | Measure::User(_) => {
             return Highest::Unlimited;
         }
     };

@@ -7,7 +7,9 @@ use super::objectives;
 use super::reader::Reader;
 use super::values::label_name;
 use rankgauge_core::measure::{Mean, Measure};
-use rankgauge_core::ranking::{Component, Difference, Eligibility, Rules, SearchMember, TextMatch};
+use rankgauge_core::ranking::{
+    Component, Difference, Eligibility, Reference, Rules, SearchMember, TextMatch,
+};
 use rankgauge_serve::target::Target;
 
 pub(super) fn measures(reader: &mut Reader, has_feedback: bool) -> Vec<Measure> {
@@ -19,7 +21,8 @@ pub(super) fn measures(reader: &mut Reader, has_feedback: bool) -> Vec<Measure> 
         | Measure::Retrieval(_)
         | Measure::Component(_)
         | Measure::Diversity(_)
-        | Measure::Routing(_) => true,
+        | Measure::Routing(_)
+        | Measure::Answer(_) => true,
     };
     if reader.is_written(&keys::COMPUTED.path) {
         for measure in measures.iter().filter(|it| !is_possible(it)) {
@@ -74,9 +77,36 @@ pub(super) fn rules(reader: &mut Reader, measures: &[Measure]) -> Rules {
     Rules {
         judge_by: reader.get(&keys::JUDGE_BY),
         text,
+        references: references(reader),
         components,
         eligibility: eligibility(reader),
     }
+}
+
+fn references(reader: &mut Reader) -> Vec<Reference> {
+    let mut references = Vec::new();
+    for path in reader.sections(&keys::REFERENCES) {
+        let (pattern_key, id_key) = (
+            keys::REFERENCE_PATTERN.of(&path),
+            keys::REFERENCE_ID.of(&path),
+        );
+        let (pattern, id) = (reader.required(&pattern_key), reader.required(&id_key));
+        let (Some(pattern), Some(id)) = (pattern, id) else {
+            continue;
+        };
+        match Reference::new(&pattern, &id) {
+            Ok(reference) => references.push(reference),
+            Err((is_id, text)) => {
+                let (key, value) = if is_id {
+                    (id_key, id)
+                } else {
+                    (pattern_key, pattern)
+                };
+                reader.problem(&key.path, format!("\"{value}\" {text}"));
+            }
+        }
+    }
+    references
 }
 
 fn eligibility(reader: &mut Reader) -> Eligibility {

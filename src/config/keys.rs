@@ -304,6 +304,15 @@ keys! {
         default "rougeL";
     /// Threshold of that match.
     TEXT_THRESHOLD: Number = "gold.text_threshold", UP_TO_1, default "0.5";
+    /// References to documents in the texts of answers, for answers without a list of citations. A place in a
+    /// text belongs to the first pattern that matches it.
+    REFERENCES: Group = "gold.references", Group(Shape::Sections),
+        example "{pattern: '제(\\d+)조\\s*제(\\d+)항', id: '법률_제{1}조_제{2}항'}",
+        example "{pattern: '제(\\d+)조', id: '법률_제{1}조'}";
+    /// Regular expression.
+    REFERENCE_PATTERN: Checked<String> = "gold.references[].pattern", TEXT;
+    /// Id of the document, with groups of the pattern by number or name in braces.
+    REFERENCE_ID: Checked<String> = "gold.references[].id", TEXT;
 
     /// Measures computed for every search: Name(param=value,…)@cutoff, as in ir_measures. Every measure
     /// is a metric label value and is broken down by every slice and by variant.

@@ -35,6 +35,11 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "bytes become text independent of their source and meaning",
     ),
     (
+        "core::overlap",
+        &["core::number"],
+        "a text is compared with a text, whatever it is about",
+    ),
+    (
         "core::event",
         &["core::time"],
         "an event does not depend on its wire format or its use",
@@ -51,12 +56,17 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "core::ranking",
-        &["core::event", "core::gold"],
+        &["core::event", "core::gold", "core::overlap"],
         "a ranking is the served list of a search with the grades of its judgements",
     ),
     (
         "core::measure",
-        &["core::gold", "core::number", "core::ranking"],
+        &[
+            "core::gold",
+            "core::number",
+            "core::overlap",
+            "core::ranking",
+        ],
         "a measure is a function of a ranking and its judgements, so that files and live streams \
          are judged by the same code",
     ),
@@ -586,7 +596,7 @@ fn imports_between_files_of_different_folders_run_in_no_circle() {
 }
 
 /// Items of the core that other crates can name, at most. The goal is 250.
-const MAX_FACADE: usize = 390;
+const MAX_FACADE: usize = 392;
 
 #[test]
 fn the_core_has_a_facade() {

@@ -194,7 +194,8 @@ impl Engine {
                 | Measure::Retrieval(_)
                 | Measure::Component(_)
                 | Measure::Diversity(_)
-                | Measure::Routing(_) => false,
+                | Measure::Routing(_)
+                | Measure::Answer(_) => false,
             }),
             wall,
             record: None,

@@ -3,6 +3,7 @@
 //! Wire formats ([`crate::decode`]) produce these events. The module knows nothing of Kafka or of
 //! gold sets. The fields are those of `docs/events.md`.
 
+mod answer;
 pub(crate) mod read;
 mod record;
 mod rejection;
@@ -15,6 +16,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::time::EventTime;
+pub use answer::Answer;
+pub(crate) use answer::Citation;
 use read::{objects, optional_object, optional_objects};
 pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
 pub use rejection::{Acceptance, Limits, Reason, Rejection};
@@ -106,6 +109,9 @@ pub struct Search<'a> {
     /// Ids passed to the answering model.
     #[serde(borrow, default)]
     pub context: Option<Vec<Id<'a>>>,
+    /// Answer that a model gave from the results.
+    #[serde(borrow, default, deserialize_with = "read::optional_boxed_object")]
+    pub answer: Option<Box<Answer<'a>>>,
     /// Experiment and arm.
     #[serde(borrow, default, deserialize_with = "optional_object")]
     pub experiment: Option<Experiment<'a>>,

@@ -6,6 +6,7 @@
 //! measures or metrics, and only [`load()`] and [`Sources::read`] read files.
 
 pub mod adoption;
+mod answer;
 mod details;
 mod digest;
 mod documents;
@@ -21,6 +22,7 @@ mod query;
 mod set;
 mod validate;
 
+pub use answer::ANSWERABLE;
 pub use details::{Details, FacetColumn};
 pub use documents::hash_document;
 pub use formats::edges::parse_relations;

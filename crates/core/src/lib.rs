@@ -47,6 +47,7 @@ pub mod event;
 pub mod gold;
 pub mod measure;
 pub mod number;
+mod overlap;
 pub mod ranking;
 pub mod records;
 pub mod statistics;

@@ -11,6 +11,7 @@
 //! Measures are pure functions. They know judgements and judged searches, but nothing of events,
 //! the engine, time or files.
 
+mod answer;
 mod arguments;
 mod bounds;
 mod catalogue;

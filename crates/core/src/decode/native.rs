@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse_fast};
 use crate::event::{
-    Amount, Attributes, Cost, Feedback, Id, Limits, Reason, Rejection, Search, Text,
+    Amount, Answer, Attributes, Cost, Feedback, Id, Limits, Reason, Rejection, Search, Text,
 };
 use crate::time::EventTime;
 
@@ -48,6 +48,9 @@ pub(super) fn checked_search<'a>(
     }
     search.session_id = session(search.session_id)?;
     check_length(search.results.len(), limits)?;
+    if let Some(answer) = &search.answer {
+        check_answer(answer, limits)?;
+    }
     check_latency("latency_ms", search.latency_ms)?;
     for stage in search.stages.iter().flatten() {
         check_latency("stages[].latency_ms", stage.latency_ms)?;
@@ -232,6 +235,21 @@ fn check_latency(field: &str, latency: Option<f64>) -> Result<(), Rejection> {
         }
         _ => Ok(()),
     }
+}
+
+fn check_answer(answer: &Answer<'_>, limits: &Limits) -> Result<(), Rejection> {
+    let citations = answer.citations.as_deref().unwrap_or_default();
+    if citations.len() <= limits.results_per_search {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        Reason::TooManyResults,
+        format_args!(
+            "answer.citations: {} ids, limits.results_per_search is {}",
+            citations.len(),
+            limits.results_per_search
+        ),
+    ))
 }
 
 #[inline]

@@ -428,6 +428,15 @@ where
     Ok(object.map(|Object(object)| object))
 }
 
+/// Reads an optional object into memory of its own.
+pub(super) fn optional_boxed_object<'de, D, T>(deserializer: D) -> Result<Option<Box<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(optional_object(deserializer)?.map(Box::new))
+}
+
 /// Value of a component: true or false.
 struct Flag<'a>(Value<'a>);
 

@@ -7,7 +7,8 @@ use serde::ser::{Error, Serialize, SerializeMap, Serializer};
 
 use super::text::{Attributes, Id, Text, Value};
 use super::{
-    Action, Amount, Cost, Edge, Experiment, Feedback, Hit, HitDetails, Score, Search, Stage, Usage,
+    Action, Amount, Answer, Citation, Cost, Edge, Experiment, Feedback, Hit, HitDetails, Score,
+    Search, Stage, Usage,
 };
 use crate::time::EventTime;
 
@@ -78,10 +79,12 @@ macro_rules! written {
 written! {
     Search {
         query_id, ts, query, query_key, synthetic, results, latency_ms, stages, usage, cost, routing,
-        domain, fired, merged_from, context, experiment, variant, session_id, client_id, user_id,
+        domain, fired, merged_from, context, answer, experiment, variant, session_id, client_id, user_id,
         trace_id, application, total_hits, page, page_size, is_filtered as "filters", sort, error_type,
         labels, attrs,
     }
+    Answer { id, text, citations, refused, model }
+    Citation { id }
     Edge { from, to }
     Stage { name, latency_ms, hits, error }
     Usage {

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 
+use super::answer::ExpectedAnswer;
 use super::details::Details;
 use super::judgements::{Grade, Judgements};
 use super::normal_form::normalise;
@@ -486,6 +487,7 @@ fn empty_query(scale: Scale) -> GoldQuery {
         needs: BTreeMap::new(),
         expected: BTreeMap::new(),
         required: Vec::new(),
+        answer: ExpectedAnswer::default(),
         graph: None,
         texts: Vec::new(),
         by_text: false,

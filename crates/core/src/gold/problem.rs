@@ -198,6 +198,13 @@ pub enum Problem {
         grade: Grade,
         scale_max: Grade,
     },
+    #[error("{place}: query `{}`: {field}: {reason}", short(key))]
+    ExpectedAnswer {
+        place: Place,
+        key: String,
+        field: &'static str,
+        reason: String,
+    },
     #[error(
         "{place}: {setting} is {value}, but {other} at {first}; files of one gold set must agree"
     )]
@@ -297,6 +304,7 @@ impl Problem {
             | Self::DuplicateText { place, .. }
             | Self::TotalRelevant { place, .. }
             | Self::BeyondScale { place, .. }
+            | Self::ExpectedAnswer { place, .. }
             | Self::Disagreement { place, .. }
             | Self::MixedKinds { place, .. } => Some(place.clone()),
         }
@@ -312,6 +320,7 @@ impl Problem {
             | Self::Contradiction { key, .. }
             | Self::DuplicateText { key, .. }
             | Self::TotalRelevant { key, .. }
+            | Self::ExpectedAnswer { key, .. }
             | Self::BeyondScale { key, .. } => Some(key),
             _ => None,
         }
@@ -337,6 +346,7 @@ impl Problem {
             Self::RepeatedTopic { .. } => "repeated_topic",
             Self::EmptyQueryId { .. } => "missing_id",
             Self::BlankText { .. } => "blank_text",
+            Self::ExpectedAnswer { .. } => "expected_answer",
             Self::RepeatedQuery { .. } => "repeated_query",
             Self::RepeatedDocument { .. } => "repeated_judgement",
             Self::Contradiction { .. } => "contradicting_judgements",

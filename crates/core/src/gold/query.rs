@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use super::answer::ExpectedAnswer;
 use super::details::Details;
 use super::graph::Graph;
 use super::judgements::{Grade, Judgements};
@@ -33,6 +34,8 @@ pub struct GoldQuery {
     pub expected: BTreeMap<String, Vec<String>>,
     /// Ids that a complete context contains.
     pub required: Vec<String>,
+    /// Expectations of the answer.
+    pub answer: ExpectedAnswer,
     /// Part of the document graph that the results should cover.
     pub graph: Option<Graph>,
     /// Gold texts, for results without document ids.
@@ -56,6 +59,7 @@ impl GoldQuery {
         let has_expectations = !(self.needs.is_empty()
             && self.expected.is_empty()
             && self.required.is_empty()
+            && self.answer.is_empty()
             && self.graph.is_none());
         let has_judgements = !(self.judgements.is_empty() && self.texts.is_empty());
         has_judgements || has_expectations || self.domain().is_some()

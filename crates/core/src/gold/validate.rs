@@ -226,6 +226,7 @@ impl Scale {
                 place: draft.place.clone(),
             });
         }
+        draft.answer.check(&draft.place, &draft.key, problems);
         let by_text = draft.judgements.is_empty() && !draft.texts.is_empty();
         if by_text {
             let grade = self.relevance_level.max(Grade::ZERO);
@@ -263,6 +264,7 @@ impl Scale {
             needs: draft.needs,
             expected: draft.expected,
             required: draft.required,
+            answer: draft.answer,
             graph: draft.graph,
             texts: draft.texts,
             by_text,

@@ -5,6 +5,7 @@ use super::catalogue::{Measure, catalogue, find};
 use super::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
 use super::grammar::{MeasureError, Spelling};
 use super::parameter::{Cutoff, Fraction, Number};
+use crate::overlap::Rouge;
 
 /// Parses one measure.
 pub(super) fn parse(text: &str) -> Result<Measure, MeasureError> {
@@ -99,7 +100,12 @@ impl Arguments<'_> {
             Argument::Condition if self.condition().is_none() || named.is_some() => {
                 "needs a facet and its value, `facet=value` or `facet!=value`"
             }
-            Argument::None | Argument::Component | Argument::Facet | Argument::Condition => {
+            Argument::Rouge if self.rouge().is_none() => "needs its variant: 1, 2 or L",
+            Argument::None
+            | Argument::Component
+            | Argument::Facet
+            | Argument::Condition
+            | Argument::Rouge => {
                 return Ok(());
             }
         };
@@ -109,6 +115,16 @@ impl Arguments<'_> {
             fault,
             nearest: valid_spelling(self.descriptor, "", self.spelling.cutoff),
         })
+    }
+
+    /// Variant of ROUGE.
+    pub(super) fn rouge(&self) -> Option<Rouge> {
+        match self.spelling.argument? {
+            "1" => Some(Rouge::One),
+            "2" => Some(Rouge::Two),
+            "L" | "l" => Some(Rouge::L),
+            _ => None,
+        }
     }
 
     /// Component or facet that the measure is about.

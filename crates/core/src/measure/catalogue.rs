@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::answer::AnswerMeasure;
 use super::arguments;
 use super::component::{Aspect, ComponentMeasure};
 use super::descriptor::{Descriptor, Named, Subject};
@@ -28,6 +29,8 @@ pub enum Measure {
     Diversity(Diversity),
     /// Correctness of the domain that the search was routed to.
     Routing(Routing),
+    /// Quality of the answer that a model gave from the ranking.
+    Answer(AnswerMeasure),
     /// User behaviour on the ranking. Available when the search is finalised.
     User(UserMeasure),
 }
@@ -71,6 +74,7 @@ impl Measure {
             Self::Component(measure) => measure.score(judged),
             Self::Diversity(measure) => measure.score(judged),
             Self::Routing(measure) => measure.score(judged),
+            Self::Answer(measure) => measure.score(judged),
             Self::User(_) => None,
         }
     }
@@ -81,7 +85,11 @@ impl Measure {
         match self {
             Self::Ranked(measure) => measure.score(ranking, judgements),
             Self::Retrieval(measure) => measure.score(ranking, judgements),
-            Self::Component(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => None,
+            Self::Component(_)
+            | Self::Diversity(_)
+            | Self::Routing(_)
+            | Self::Answer(_)
+            | Self::User(_) => None,
         }
     }
 
@@ -89,7 +97,11 @@ impl Measure {
     pub fn needs_only_grades(&self) -> bool {
         match self {
             Self::Ranked(_) | Self::Retrieval(_) => true,
-            Self::Component(_) | Self::Diversity(_) | Self::Routing(_) | Self::User(_) => false,
+            Self::Component(_)
+            | Self::Diversity(_)
+            | Self::Routing(_)
+            | Self::Answer(_)
+            | Self::User(_) => false,
         }
     }
 
@@ -101,6 +113,7 @@ impl Measure {
             Self::Component(measure) => measure.descriptor(),
             Self::Diversity(measure) => measure.descriptor(),
             Self::Routing(measure) => measure.descriptor(),
+            Self::Answer(measure) => measure.descriptor(),
             Self::User(measure) => measure.descriptor(),
         }
     }
@@ -113,6 +126,11 @@ impl Measure {
     /// Returns true if all scores of the measure lie from 0 to 1.
     pub fn is_share(&self) -> bool {
         self.descriptor().range.is_share()
+    }
+
+    /// Returns true if the measure is about the answer that a model gave from the ranking.
+    pub fn is_answer_measure(&self) -> bool {
+        self.descriptor().subject == Subject::Answer
     }
 
     /// Returns true if the measure is about user behaviour rather than about the ranking.
@@ -128,6 +146,7 @@ impl Measure {
             | Self::Retrieval(_)
             | Self::Diversity(_)
             | Self::Routing(_)
+            | Self::Answer(_)
             | Self::User(_) => None,
         }
     }
@@ -163,18 +182,20 @@ impl fmt::Display for Measure {
             Self::Component(measure) => measure.fmt(f),
             Self::Diversity(measure) => measure.canonical().fmt(f),
             Self::Routing(measure) => measure.canonical().fmt(f),
+            Self::Answer(measure) => measure.canonical().fmt(f),
             Self::User(measure) => measure.canonical().fmt(f),
         }
     }
 }
 
 /// Tables of all families.
-static FAMILIES: [&[Descriptor]; 6] = [
+static FAMILIES: [&[Descriptor]; 7] = [
     Ranked::TABLE,
     Retrieval::TABLE,
     Aspect::TABLE,
     Diversity::TABLE,
     Routing::TABLE,
+    AnswerMeasure::TABLE,
     UserMeasure::TABLE,
 ];
 

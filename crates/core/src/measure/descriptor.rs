@@ -49,6 +49,8 @@ pub enum Argument {
     Facet,
     /// Facet and its value, `facet=value` or `facet!=value`.
     Condition,
+    /// Variant of ROUGE: 1, 2 or L.
+    Rouge,
 }
 
 /// Rule for the value after the `@` of a measure.
@@ -121,6 +123,9 @@ pub struct Range {
 pub enum Subject {
     /// Ranking, compared with the judgements. The score exists as soon as the search does.
     Ranking,
+    /// Answer that a model gave from the results, compared with what is expected of it. The score exists as
+    /// soon as the search does.
+    Answer,
     /// Behaviour of the users. The score exists when the feedback window has passed.
     Users,
 }
@@ -151,6 +156,7 @@ impl Descriptor {
     pub fn syntax(&self) -> String {
         let argument = match self.argument {
             Argument::None => "",
+            Argument::Rouge => "(variant)",
             argument => &format!("({})", argument.placeholder()),
         };
         let cutoff = match self.cutoff {
@@ -217,6 +223,7 @@ impl Argument {
             Self::Component => "component",
             Self::Facet => "facet",
             Self::Condition => "facet=value",
+            Self::Rouge => "L",
         }
     }
 }
@@ -224,6 +231,11 @@ impl Argument {
 impl Range {
     /// From 0 to 1: a share, a probability or a yes-or-no value.
     pub const UNIT: Self = Self { min: 0.0, max: 1.0 };
+    /// From 0 to 100: a score in percent, as in the package that defines it.
+    pub const PERCENT: Self = Self {
+        min: 0.0,
+        max: 100.0,
+    };
     /// From 0 upwards: a count, a distance or an amount of information.
     pub const NON_NEGATIVE: Self = Self {
         min: 0.0,

@@ -89,9 +89,7 @@ measures! {
         => {
             let context = judged.search.context.as_ref()?;
             let level = rel.unwrap_or(judged.query.judgements.level());
-            let relevant = judged_in(context.iter().map(|id| &**id), judged.query, |it| {
-                it.is_relevant_at(level)
-            });
+            let relevant = distinct(documents(judged.query, context.iter().map(|id| &**id)), |it| it.is_relevant_at(level));
             share(relevant, context.len())
         };
 
@@ -311,45 +309,65 @@ fn coverage(expected: &[u64], found: impl Iterator<Item = u64>) -> Option<f64> {
     share(positions.len(), expected.len())
 }
 
-/// Returns the number of distinct documents among `ids` that have a grade for which `counts` returns
-/// true.
-fn judged_in<'a>(
-    ids: impl Iterator<Item = &'a str>,
+/// Judged documents among `ids`, with their grades.
+fn documents<'a>(
     query: &GoldQuery,
+    ids: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = (usize, Grade)> {
+    let judgements = &query.judgements;
+    ids.filter_map(|id| judgements.find_hash(hash_document(id)))
+}
+
+/// Returns the number of distinct documents with a grade for which `counts` returns true.
+pub(super) fn distinct(
+    documents: impl Iterator<Item = (usize, Grade)>,
     counts: impl Fn(Grade) -> bool,
 ) -> usize {
-    let judgements = &query.judgements;
-    let judged = ids.filter_map(|id| judgements.find_hash(hash_document(id)));
-    let mut documents: SmallVec<[usize; 16]> = judged
-        .filter(|(_, grade)| counts(*grade))
-        .map(|(document, _)| document)
-        .collect();
+    let documents = documents.filter(|(_, grade)| counts(*grade));
+    let mut documents: SmallVec<[usize; 16]> = documents.map(|(document, _)| document).collect();
     documents.sort_unstable();
     documents.dedup();
     documents.len()
 }
 
 /// Returns `part / whole`; `None` if the whole is 0.
-fn share(part: usize, whole: usize) -> Option<f64> {
+pub(super) fn share(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| real_length(part) / real_length(whole))
 }
 
 fn context_recall(judged: &Judged<'_>, rel: Option<Grade>) -> Option<f64> {
     let context = judged.search.context.as_ref()?;
     let query = judged.query;
-    if query.required.is_empty() {
+    required_recall(
+        &query.required,
+        query,
+        rel,
+        context.iter().map(|id| hash_document(id)),
+        documents(query, context.iter().map(|id| &**id)),
+    )
+}
+
+/// Returns the share of the required documents that were found: those of `required`, by default the relevant
+/// documents of the highest grade. What was found is given by hashes, and as judged documents.
+pub(super) fn required_recall(
+    required: &[String],
+    query: &GoldQuery,
+    rel: Option<Grade>,
+    hashes: impl Iterator<Item = u64>,
+    documents: impl Iterator<Item = (usize, Grade)>,
+) -> Option<f64> {
+    if required.is_empty() {
         let best = *query.judgements.descending().first()?;
         if !best.is_relevant_at(rel.unwrap_or(query.judgements.level())) {
             return None;
         }
-        let best_in_context =
-            judged_in(context.iter().map(|id| &**id), query, |grade| grade == best);
-        share(best_in_context, query.judgements.relevant(Some(best)))
+        let found = distinct(documents, |grade| grade == best);
+        share(found, query.judgements.relevant(Some(best)))
     } else {
-        let required = query.required.iter().map(|id| hash_document(id));
+        let required = required.iter().map(|id| hash_document(id));
         let mut required: SmallVec<[u64; 16]> = required.collect();
         required.sort_unstable();
         required.dedup();
-        coverage(&required, context.iter().map(|id| hash_document(id)))
+        coverage(&required, hashes)
     }
 }

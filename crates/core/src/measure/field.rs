@@ -1,6 +1,7 @@
 //! Fields of measures: the place of a value in a spelling, its parser and its printer.
 
 use std::fmt;
+use std::num::NonZeroUsize;
 
 use super::arguments::Arguments;
 use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault};
@@ -11,6 +12,7 @@ use super::parameter::{
 };
 use super::user::{REFORMULATION, SATISFYING_DWELL};
 use crate::gold::Grade;
+use crate::overlap::{Rouge, Unit};
 
 /// Field with values of type `T`.
 pub(super) struct Field<T: 'static> {
@@ -94,6 +96,58 @@ pub(super) const FACET: Field<Box<str>> = Field {
     read: |arguments, _| Ok(arguments.name()),
     write: |facet, canonical, _| canonical.argument(facet),
 };
+
+/// Variant of ROUGE.
+pub(super) const ROUGE: Field<Rouge> = Field {
+    argument: Argument::Rouge,
+    parameters: &[],
+    cutoff: CutoffRule::None,
+    read: |arguments, _| Ok(arguments.rouge().unwrap_or_default()),
+    write: |rouge, canonical, _| {
+        canonical.argument(match rouge {
+            Rouge::One => "1",
+            Rouge::Two => "2",
+            Rouge::L => "L",
+        });
+    },
+};
+
+/// Number of words that are compared together.
+pub(super) const WORDS: Field<NonZeroUsize> = parameter(
+    &[Parameter {
+        name: "n",
+        values: "a whole number from 1 to 10",
+        default: ParameterDefault::Value("3"),
+    }],
+    |arguments, parameters| {
+        let words = arguments.value(&parameters[0], |value| {
+            value
+                .parse()
+                .ok()
+                .filter(|it: &NonZeroUsize| it.get() <= 10)
+        })?;
+        Ok(words.unwrap_or(DEFAULT_WORDS))
+    },
+    |words, canonical, parameters| write_unless(&DEFAULT_WORDS, words, canonical, parameters),
+);
+
+const DEFAULT_WORDS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+
+const UNIT_WORDS: [(&str, Unit); 2] = [("word", Unit::Word), ("char", Unit::Char)];
+
+/// Unit in which texts are compared.
+pub(super) const UNIT: Field<Unit> = parameter(
+    &[Parameter {
+        name: "unit",
+        values: "`word` (the default) or `char`",
+        default: ParameterDefault::Value("word"),
+    }],
+    |arguments, parameters| {
+        let unit = arguments.word(&parameters[0], &UNIT_WORDS)?;
+        Ok(unit.unwrap_or(Unit::Word))
+    },
+    |unit, canonical, parameters| write_word(&UNIT_WORDS, unit, canonical, parameters),
+);
 
 /// Field with one parameter.
 const fn parameter<T>(

@@ -100,6 +100,7 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
             | Measure::Component(_)
             | Measure::Diversity(_)
             | Measure::Routing(_)
+            | Measure::Answer(_)
             | Measure::User(_) => None,
         })
         .collect();

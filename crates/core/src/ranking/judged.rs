@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use smallvec::SmallVec;
 
+use super::answer::{AnswerForms, JudgedAnswer, Reference};
 use super::component::{Component, Membership};
 use super::eligibility::Eligibility;
 use super::list::{JudgeBy, Ranking};
@@ -19,6 +20,8 @@ pub struct Rules {
     pub judge_by: JudgeBy,
     /// Matching of results to gold texts, for gold queries without document ids.
     pub text: TextMatch,
+    /// Documents that the text of an answer names, for answers without a list of citations.
+    pub references: Vec<Reference>,
     /// Components of a ranking that measures distinguish.
     pub components: Vec<Component>,
     /// Searches that are judged.
@@ -39,6 +42,8 @@ pub struct Judge {
     /// By component: what [`Contribution::needed`] says.
     needed: Vec<Option<bool>>,
     repetitions: Repetitions,
+    /// Forms of the answer; `None` for a search without one.
+    answer: Option<Box<AnswerForms>>,
 }
 
 /// Numbers of repeated ids. Several measures read them, and many configurations do not.
@@ -84,6 +89,7 @@ impl Judge {
             self.ranking.judge_hashes(hashes, &query.judgements);
         }
         self.repetitions = Repetitions::default();
+        self.answer = search.answer.is_some().then(Box::default);
         self.memberships.clear();
         self.fired.clear();
         self.needed.clear();
@@ -123,6 +129,7 @@ impl Judge {
             fired: &self.fired,
             needed: &self.needed,
             repetitions: &self.repetitions,
+            answer: self.answer.as_deref(),
         }
     }
 }
@@ -142,9 +149,20 @@ pub struct Judged<'a> {
     fired: &'a [bool],
     needed: &'a [Option<bool>],
     repetitions: &'a Repetitions,
+    answer: Option<&'a AnswerForms>,
 }
 
 impl<'a> Judged<'a> {
+    /// Rules by which the search was judged.
+    pub(super) fn rules(&self) -> &'a Rules {
+        self.rules
+    }
+
+    /// Answer of the search, if it has one.
+    pub fn answer(&self) -> Option<JudgedAnswer<'a>> {
+        JudgedAnswer::new(*self, self.answer?)
+    }
+
     /// Returns the judged documents in served order with their grades; `None` for an unjudged document.
     pub fn documents(&self) -> impl Iterator<Item = (&'a str, Option<Grade>)> + use<'a> {
         let judge_by = self.rules.judge_by;

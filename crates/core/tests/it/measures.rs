@@ -5,6 +5,7 @@ use rankgauge_core::gold::{Grade, Judgements};
 use rankgauge_core::measure::{Curves, Cutoff, Measure, MeasureError, Ranked, UserMeasure};
 use rankgauge_core::ranking::Ranking;
 
+mod answers;
 mod bounds;
 mod catalogue;
 mod worked_examples;

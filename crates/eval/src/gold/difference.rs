@@ -153,6 +153,12 @@ fn change(old: &GoldQuery, new: &GoldQuery) -> Option<QueryChange> {
         ("needs", old.needs != new.needs),
         ("expected", old.expected != new.expected),
         ("required", old.required != new.required),
+        ("answers", old.answer.references != new.answer.references),
+        ("must_cite", old.answer.must_cite != new.answer.must_cite),
+        (
+            "must_contain",
+            old.answer.must_contain != new.answer.must_contain,
+        ),
         ("graph", old.graph != new.graph),
         ("texts", old.texts != new.texts),
     ];

@@ -176,6 +176,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     queries("the labels", &|q| !q.labels.is_empty());
     queries("the needs", &|q| !q.needs.is_empty());
     queries("the expected facets", &|q| !q.expected.is_empty());
+    queries("the expected answers", &|q| !q.answer.is_empty());
     queries("the required ids", &|q| !q.required.is_empty());
     queries("the graph", &|q| q.graph.is_some());
     queries("the gold texts", &|q| !q.texts.is_empty());

@@ -14,7 +14,8 @@ use crate::decode::action::{ActionName, FeedbackValue};
 use crate::decode::json::reader::{GiveUp, Number, Reader};
 use crate::event::read::deserialize_time;
 use crate::event::{
-    Attributes, Cost, Edge, Experiment, Hit, Id, Score, Search, Stage, Text, Usage, Value,
+    Answer, Attributes, Citation, Cost, Edge, Experiment, Hit, Id, Score, Search, Stage, Text,
+    Usage, Value,
 };
 use crate::time::EventTime;
 
@@ -124,11 +125,36 @@ fn read_search<'a>(reader: &mut Reader<'a>, search: &mut Search<'a>) -> Read {
         "fired" => fired: optional(entries(read_flag)),
         "merged_from" => merged_from: optional(list(4, read_id)),
         "context" => context: optional(list(4, read_id)),
+        "answer" => answer: optional(read_answer),
         "error_type" => error_type: optional(read_text),
         "labels" => labels: optional(entries(read_scalar)),
         "attrs" => attrs: optional(entries(read_value)),
     );
     if !(query_id && ts && results) {
+        return Err(GiveUp);
+    }
+    Ok(())
+}
+
+fn read_answer<'a>(reader: &mut Reader<'a>, answer: &mut Box<Answer<'a>>) -> Read {
+    read_members!(reader, answer,
+        "id" => id: optional(read_id),
+        "text" => text: optional(read_text),
+        "citations" => citations: optional(list(4, read_citation)),
+        "refused" => refused: optional(read_boolean),
+        "model" => model: optional(read_text),
+    );
+    Ok(())
+}
+
+fn read_citation<'a>(reader: &mut Reader<'a>, citation: &mut Citation<'a>) -> Read {
+    if reader.token() != Some(b'{') {
+        return read_id(reader, &mut citation.id);
+    }
+    read_members!(reader, citation,
+        "id" => id: read_id,
+    );
+    if !id {
         return Err(GiveUp);
     }
     Ok(())

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::judgements::{JudgementDraft, JudgementDrafts};
+use crate::gold::answer::ExpectedAnswer;
 use crate::gold::graph::Graph;
 use crate::gold::judgements::Grade;
 use crate::gold::normal_form::composed;
@@ -80,6 +81,7 @@ pub(in crate::gold) struct QueryDraft {
     pub(in crate::gold) judgements: JudgementDrafts,
     pub(in crate::gold) expected: BTreeMap<String, Vec<String>>,
     pub(in crate::gold) required: Vec<String>,
+    pub(in crate::gold) answer: ExpectedAnswer,
     pub(in crate::gold) graph: Option<Graph>,
     pub(in crate::gold) texts: Vec<String>,
 }
@@ -99,6 +101,7 @@ impl QueryDraft {
             judgements: JudgementDrafts::default(),
             expected: BTreeMap::new(),
             required: Vec::new(),
+            answer: ExpectedAnswer::default(),
             graph: None,
             texts: Vec::new(),
         }
@@ -156,6 +159,7 @@ impl QueryDraft {
                 first.expected.entry(name).or_insert(values);
             }
             first.required.extend(other.required);
+            first.answer.merge(other.answer);
             first.graph = first.graph.or(other.graph);
             first.texts.extend(other.texts);
             // Each count is that of one file.
@@ -178,11 +182,14 @@ impl QueryDraft {
         }
         let judgements = self.judgements.drafts().map(JudgementDraft::composed);
         self.judgements = judgements.collect();
-        let (total, required) = (self.total_relevant, std::mem::take(&mut self.required));
-        let required = required.into_iter();
-        let required = required
-            .map(|id| composed(id.into()).into_owned())
-            .collect();
+        let compose = |ids: Vec<String>| -> Vec<String> {
+            let ids = ids.into_iter();
+            ids.map(|id| composed(id.into()).into_owned()).collect()
+        };
+        let total = self.total_relevant;
+        let required = compose(std::mem::take(&mut self.required));
+        let must_cite = std::mem::take(&mut self.answer.must_cite);
+        self.answer.must_cite = compose(must_cite);
         let place = self.place.clone();
         let merged = Self::merged([self], problems);
         let empty = || Self::new(place, String::new());

@@ -22,6 +22,7 @@ use super::json::{
     parse, scalar, words,
 };
 use super::judgements::JudgementDraft;
+use crate::gold::answer::{ANSWERABLE, ExpectedAnswer};
 use crate::gold::graph::{Edge, Graph};
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
@@ -58,6 +59,10 @@ struct NativeQuery {
     labels: Option<BTreeMap<String, StringOrInteger>>,
     expected: Option<BTreeMap<String, Vec<StringOrInteger>>>,
     required: Option<Vec<StringOrInteger>>,
+    answers: Option<Vec<String>>,
+    must_cite: Option<Vec<StringOrInteger>>,
+    must_contain: Option<Vec<String>>,
+    answerable: Option<bool>,
     graph: Option<NativeGraph>,
     texts: Option<Vec<String>>,
 }
@@ -104,7 +109,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
         problems,
         |line, text| {
             let query: NativeQuery = parse(text)?;
-            if query.ground_truth.is_none() && query.texts.is_none() {
+            if query.ground_truth.is_none() && query.texts.is_none() && !query.expects_answer() {
                 return Err(JsonError::missing("ground_truth"));
             }
             draft.queries.push(query.into_draft(file.place(Some(line))));
@@ -126,6 +131,14 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
 }
 
 impl NativeQuery {
+    /// Returns true if the answer to the query is judged.
+    fn expects_answer(&self) -> bool {
+        self.answers.is_some()
+            || self.must_cite.is_some()
+            || self.must_contain.is_some()
+            || self.answerable.is_some()
+    }
+
     fn into_draft(self, place: Place) -> QueryDraft {
         let mut labels = into_strings_by_name(self.labels);
         let named = [
@@ -138,6 +151,10 @@ impl NativeQuery {
             if let Some(value) = value {
                 labels.insert(name.to_owned(), value.0);
             }
+        }
+        // A slice like the others: the right answers of the two kinds differ.
+        if let Some(answerable) = self.answerable {
+            labels.insert(ANSWERABLE.to_owned(), answerable.to_string());
         }
         let mut needs = self.needs.unwrap_or_default();
         for (component, needed) in [("a2a", self.needs_a2a), ("rne", self.needs_rne)] {
@@ -166,6 +183,12 @@ impl NativeQuery {
                 .map(|(facet, values)| (facet, words(values)))
                 .collect(),
             required: words(self.required.unwrap_or_default()),
+            answer: ExpectedAnswer {
+                references: self.answers.unwrap_or_default(),
+                must_cite: words(self.must_cite.unwrap_or_default()),
+                must_contain: self.must_contain.unwrap_or_default(),
+                answerable: self.answerable,
+            },
             graph: self.graph.map(|graph| {
                 let edges = graph.edges.into_iter().map(|edge| Edge {
                     from: edge.from.0,

@@ -15,6 +15,7 @@ fn spelled(descriptor: &Descriptor, name: &str, inside: &str, cutoff: &str) -> S
         Argument::Component => "rne",
         Argument::Facet => "source",
         Argument::Condition => "law_type=시행령",
+        Argument::Rouge => "2",
     };
     let inside = [argument, inside];
     let inside: Vec<&str> = inside.into_iter().filter(|it| !it.is_empty()).collect();

@@ -25,6 +25,8 @@ fn seeds(kind: &str) -> Vec<Value> {
                 "cost": {"amount": 0.5, "currency": "EUR"}}],
             "cost": {"amount": 1}, "routing": ["a", "b"], "domain": "a",
             "fired": {"a2a": true, "rne": false}, "merged_from": ["a", 3], "context": ["b", 4],
+            "answer": {"id": 1, "text": "t", "citations": ["a", 2, {"id": "b", "span": [0, 2]}],
+                "refused": false, "model": "m"},
             "experiment": {"id": 1, "variant": "x"}, "variant": "V5", "session_id": "s",
             "client_id": "c", "user_id": 1, "trace_id": "t", "application": "web",
             "total_hits": 9, "page": 1, "error_type": "timeout",

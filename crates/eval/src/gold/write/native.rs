@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use rankgauge_core::gold::{Edge, GoldQuery, GoldSet, Grade, JudgementDetail};
+use rankgauge_core::gold::{ANSWERABLE, Edge, GoldQuery, GoldSet, Grade, JudgementDetail};
 
 /// Labels that are fields of the query object.
 const NAMED_LABELS: [&str; 4] = ["query_type", "difficulty", "primary_domain", "category"];
@@ -63,7 +63,10 @@ impl Serialize for NativeQuery<'_> {
         }
         let others = query.labels.iter();
         let others: BTreeMap<&String, &String> = others
-            .filter(|(name, _)| !NAMED_LABELS.contains(&name.as_str()))
+            .filter(|(name, _)| {
+                let is_field = query.answer.answerable.is_some() && *name == ANSWERABLE;
+                !is_field && !NAMED_LABELS.contains(&name.as_str())
+            })
             .collect();
         if !others.is_empty() {
             map.serialize_entry("labels", &others)?;
@@ -81,6 +84,18 @@ impl Serialize for NativeQuery<'_> {
         }
         if !query.required.is_empty() {
             map.serialize_entry("required", &query.required)?;
+        }
+        let answer = &query.answer;
+        let lists = [
+            ("answers", &answer.references),
+            ("must_cite", &answer.must_cite),
+            ("must_contain", &answer.must_contain),
+        ];
+        for (name, entries) in lists.into_iter().filter(|(_, it)| !it.is_empty()) {
+            map.serialize_entry(name, entries)?;
+        }
+        if let Some(answerable) = answer.answerable {
+            map.serialize_entry(ANSWERABLE, &answerable)?;
         }
         if let Some(graph) = &query.graph {
             let edges: Vec<NativeEdge<'_>> = graph.edges().iter().map(NativeEdge).collect();
