@@ -1,6 +1,6 @@
 #!/bin/sh
 # Prepares a machine to build the project and run its tests. Safe to repeat; quick if nothing is
-# missing. Usage: tests/setup.sh [PART…], by default the first six parts:
+# missing. Usage: tests/setup.sh [PART…], by default the first seven parts:
 #   build       Rust, a C and C++ compiler, make, pkg-config, OpenSSL's headers (for librdkafka)
 #   kafka       Java 17 or later, and Kafka's jars in target/kafka/libs
 #   prometheus  prometheus, promtool, alertmanager and amtool
@@ -8,6 +8,7 @@
 #   browser     Chromium, a Korean font, Node.js 20 or later, npm, and the dependencies of
 #               tests/browser/
 #   peers       Python 3.11 or later, perl, and other evaluation tools in target/peers
+#   answers     Python 3.11 or later, and packages that score texts in target/answers
 #   trec_eval   NIST's trec_eval 9.0.4 in target/trec_eval, for `make bench`; only on request,
 #               and only where Maven Central has a build (Linux on x86-64)
 #   python      Python 3.11 or later, and in target/python what `make python` builds and tests the wheel
@@ -133,6 +134,9 @@ require() {
             need nodejs node_20
             need npm have npm
             ;;
+        answers)
+            venv_there answers || need python3-venv python_3_11
+            ;;
         peers)
             venv_there peers || need python3-venv python_3_11
             need perl have perl
@@ -209,7 +213,7 @@ require() {
             need openjdk-17-jdk-headless have javac
             jars_fetched solr || need maven have mvn
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, python, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, registry, workflows, arm64, docs and solr" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, answers, python, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, registry, workflows, arm64, docs and solr" ;;
     esac
 }
 
@@ -252,7 +256,11 @@ venv() {
     say "installing Python packages into $target/$1 (a minute or two)"
     rm -rf "$target/$1"
     python3 -m venv "$target/$1"
-    "$target/$1/bin/pip" install --quiet --disable-pip-version-check \
+    only_listed=
+    [ "$1" != answers ] || only_listed=--no-deps
+    # No option if it is empty.
+    # shellcheck disable=SC2086
+    "$target/$1/bin/pip" install --quiet --disable-pip-version-check $only_listed \
         --requirement "$(requirements "$1")" >&2
     if [ "$1" = peers ]; then
         # ranx compiles its code on first use: do it here, not during the tests.
@@ -326,7 +334,7 @@ fetch() {
             say 'fetching the dependencies of tests/browser/'
             (cd tests/browser && npm ci --no-audit --no-fund --loglevel=error >&2)
             ;;
-        peers | python | api | otel) venv "$1" ;;
+        peers | answers | python | api | otel) venv "$1" ;;
         bench) venv bench-peers ;;
         workflows)
             venv workflows
@@ -388,7 +396,7 @@ fetch() {
     esac
 }
 
-[ $# -gt 0 ] || set -- build kafka prometheus dashboards browser peers
+[ $# -gt 0 ] || set -- build kafka prometheus dashboards browser peers answers
 for part; do require "$part"; done
 if [ -n "$packages" ]; then
     install_packages

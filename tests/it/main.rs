@@ -6,6 +6,7 @@
     reason = "tests fail by panics and run outside the engine: they read clocks and spawn threads"
 )]
 
+mod answers;
 mod architecture;
 mod broken_output;
 mod capacity;
