@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::de::IntoDeserializer;
 
 use super::plan::{
-    CostField, FeedbackField, FieldSources, HitField, NamedSources, Plan, RowPlan, SearchField,
-    Sources, StageField, TimeUnit, UsageField,
+    AnswerField, CostField, FeedbackField, FieldSources, HitField, NamedSources, Plan, RowPlan,
+    SearchField, Sources, StageField, TimeUnit, UsageField,
 };
 use super::scalar::Scalar;
 use super::trie::Found;
@@ -16,8 +16,8 @@ use crate::decode::ubi::{Meaning, derived_id};
 use crate::decode::{Event, json};
 use crate::event::read::{OTHER, TIME_IN_SECONDS, deserialize_time, steps_to_unit};
 use crate::event::{
-    Attributes, Cost, Experiment, Hit, HitDetails, Id, Kind, Limits, Reason, Rejection, Score,
-    Search, Stage, Text, Usage, Value,
+    Answer, Attributes, Citation, Cost, Experiment, Hit, HitDetails, Id, Kind, Limits, Reason,
+    Rejection, Score, Search, Stage, Text, Usage, Value,
 };
 use crate::time::EventTime;
 
@@ -393,6 +393,9 @@ impl Plan {
         if !self.fired.is_empty() {
             search.fired = Some(self.fired(slots)?);
         }
+        if let Some(fields) = &self.answer {
+            search.answer = answer(&Values { fields, slots })?;
+        }
         if let Some(fields) = &self.cost {
             let it = Values { fields, slots };
             search.cost = cost(
@@ -531,6 +534,24 @@ fn usage<'a>(it: &Values<'_, 'a>) -> Result<Usage<'a>, Rejection> {
         reasoning_output_tokens: it.whole(F::ReasoningOutputTokens as usize)?,
         cost: cost(it, F::Cost as usize, F::Currency as usize)?,
     })
+}
+
+/// Answer of a search; `None` if the record has none of its members.
+fn answer<'a>(it: &Values<'_, 'a>) -> Result<Option<Box<Answer<'a>>>, Rejection> {
+    use AnswerField as F;
+    let citations = it.ids(F::Citations as usize)?;
+    let answer = Answer {
+        id: it.id(F::Id as usize)?,
+        text: it.text(F::Text as usize)?,
+        citations: citations.map(|ids| ids.into_iter().map(|id| Citation { id }).collect()),
+        refused: it.of(F::Refused as usize, "a boolean", Scalar::truth)?,
+        model: it.text(F::Model as usize)?,
+    };
+    let is_absent = answer.id.is_none()
+        && answer.text.is_none()
+        && answer.citations.is_none()
+        && answer.refused.is_none();
+    Ok((!is_absent).then(|| Box::new(answer)))
 }
 
 fn cost<'a>(

@@ -123,6 +123,16 @@ fields! {
     Currency = "currency",
 }
 
+fields! {
+    /// Field of the answer of a search.
+    AnswerField:
+    Id = "id",
+    Text = "text",
+    Citations = "citations",
+    Refused = "refused",
+    Model = "model",
+}
+
 /// Unit of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeUnit {
@@ -292,6 +302,7 @@ pub(super) struct Plan {
     pub(super) attrs: NamedSources,
     pub(super) fired: NamedSources,
     pub(super) cost: Option<FieldSources>,
+    pub(super) answer: Option<FieldSources>,
     pub(super) usage: Option<RowPlan>,
     pub(super) stages: Option<RowPlan>,
     /// Pointers of the list of results.
@@ -658,6 +669,7 @@ impl Plan {
                 "attrs",
                 "fired",
                 "cost",
+                "answer",
                 "usage",
                 "stages",
             ],
@@ -737,6 +749,7 @@ impl Plan {
             attrs: Vec::new(),
             fired: Vec::new(),
             cost: None,
+            answer: None,
             usage: None,
             stages: None,
             hits: None,
@@ -769,6 +782,9 @@ impl Plan {
                 it.report(&format!("{path}.amount"), "is missing");
             }
             self.cost = Some(cost);
+        }
+        if let Some((path, term)) = key("answer") {
+            self.answer = Some(it.fields(&path, term, AnswerField::NAMES, &mut |_, _, _, _| false));
         }
         if let Some((path, term)) = key("usage") {
             self.usage = it.rows(&path, term, UsageField::NAMES);

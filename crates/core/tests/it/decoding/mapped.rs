@@ -451,3 +451,40 @@ fn decompression_is_bounded() {
     let rejection = decoded(&formats(form, &shop()), Kind::Search, &bomb).expect_err("too large");
     assert_eq!(rejection.reason, Reason::TooLarge);
 }
+
+#[test]
+fn an_answer_is_mapped_with_its_citations() {
+    let mut mapping = shop();
+    mapping["search"]["answer"] = json!({
+        "id": "/rag/id", "text": "/rag/answer", "citations": "/rag/sources", "refused": "/rag/declined",
+        "model": "/rag/model",
+    });
+    let formats = formats(JSON, &mapping);
+    let answers = |record: &Value| {
+        let acceptance = Acceptance {
+            limits: LIMITS,
+            has_gold_texts: false,
+        };
+        let mut answers = Vec::new();
+        let record = record.to_string();
+        let read = formats.events(Kind::Search, record.as_bytes(), &acceptance, &mut |event| {
+            answers.push(match event {
+                Ok(EventRef::Search(search)) => {
+                    serde_json::to_value(search).expect("JSON")["answer"].take()
+                }
+                Ok(EventRef::Feedback(_)) => Value::Null,
+                Err(rejection) => json!(rejection.to_string()),
+            });
+        });
+        read.expect("a record of the mapping");
+        answers
+    };
+    let mut record = search();
+    assert_eq!(answers(&record), [Value::Null]);
+    record["rag"] = json!({"id": 4, "answer": "제36조", "sources": ["a", 12], "declined": false});
+    let expected = json!({"id": "4", "text": "제36조", "citations": ["a", "12"], "refused": false});
+    assert_eq!(answers(&record), [expected]);
+    record["rag"]["sources"] = json!([{"id": "a"}]);
+    let problem = answers(&record)[0].to_string();
+    assert!(problem.contains("a list of ids"), "{problem}");
+}

@@ -259,14 +259,14 @@ fn overlap_has_the_reference_values_of_the_specification() {
         "TokenF1(unit=char)",
     ];
     let expected = [
-        0.727272727,
-        0.444444444,
-        0.727272727,
-        50.886555230,
-        32.159351091,
-        0.000000000,
-        0.727272727,
-        0.850000000,
+        0.727_272_727,
+        0.444_444_444,
+        0.727_272_727,
+        50.886_555_230,
+        32.159_351_091,
+        0.000_000_000,
+        0.727_272_727,
+        0.850_000_000,
     ];
     let found = scores(&query, &search, Rules::default(), &names);
     assert_scores(&found, &expected.map(Some));
