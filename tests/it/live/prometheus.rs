@@ -417,8 +417,9 @@ fn what_is_exposed_is_the_catalogue(replicas: &[Exposition; 2]) {
                 samples_of += 1;
             }
             // Tests of the engine show the families of a drop, and searches that are not eligible.
-            let is_of_drop =
-                family.name.starts_with("drop_") && family.name != family::DROP_LOG_EVIDENCE.name;
+            let is_of_drop = family.name.starts_with("incident")
+                || family.name.starts_with("drop_")
+                    && family.name != family::DROP_LOG_EVIDENCE.name;
             let is_of_pages = family.name == "searches_not_eligible_total";
             // Tests of the engine show conversions of a window of their own.
             let is_of_conversions = family.name == "conversions_not_counted_total";

@@ -54,24 +54,11 @@ impl View<'_> {
             let value_of = |it: &WatchedSeries| it.log_evidence[test].map(Value::Float);
             self.of_watched(family, watched, value_of, sink);
         }
-        let bounds = ["lower", "estimate", "upper"];
-        let size_of = |it: &WatchedSeries| {
-            let drop = it.drop.as_ref()?;
-            Some([drop.lower, drop.estimate, drop.upper])
-        };
-        self.bounds(&family::DROP_SIZE, watched, bounds, size_of, sink);
-        let searches_of = |it: &WatchedSeries| Some(it.drop.as_ref()?.searches.into());
-        self.of_watched(&family::DROP_SEARCHES, watched, searches_of, sink);
         let tolerance_of = |it: &WatchedSeries| it.tolerance.map(Value::Float);
         self.of_watched(&family::DROP_TOLERANCE, watched, tolerance_of, sink);
         let warm_up_of = |it: &WatchedSeries| Some(decimal(i128::from(it.warm_up_until?) * 60, 0));
         let warm_up = &family::DROP_WARM_UP_END_TIMESTAMP;
         self.of_watched(warm_up, watched, warm_up_of, sink);
-        let start_of = |it: &WatchedSeries| {
-            let minute = it.drop.as_ref()?.since;
-            Some(decimal(i128::from(minute) * 60, 0))
-        };
-        self.of_watched(&family::DROP_START_TIMESTAMP, watched, start_of, sink);
         sink.family(&family::REGRESSION);
         for test in Test::ALL {
             let name = Labels::new(&[("test", test.name())]);

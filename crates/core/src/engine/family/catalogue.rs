@@ -344,18 +344,6 @@ families! {
          of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the \
          first comparison.",
     ).series_of(&SCORE, Samples::Measures);
-    DROP_SIZE = gauge(
-        "drop_size",
-        &[MEASURE, VARIANT, SLICE, VALUE, exposed("bound")],
-        "Mean loss of the searches since the estimated start of a drop against their baseline, with \
-         anytime-valid bounds, of this replica. Over replicas, average, weighted by drop_searches. \
-         Exposed from half of the evidence for an alarm on.",
-    ).series_of(&SCORE, Samples::MeasuresTwice);
-    DROP_SEARCHES = gauge(
-        "drop_searches",
-        &[MEASURE, VARIANT, SLICE, VALUE],
-        "Compared searches since the estimated start of a drop, of this replica.",
-    ).series_of(&SCORE, Samples::Measures);
     DROP_TOLERANCE = gauge(
         "drop_tolerance",
         &[MEASURE, VARIANT, SLICE, VALUE],
@@ -368,17 +356,11 @@ families! {
         "End of the warm-up of the drop test in event time, in seconds since 1970. Until then, the \
          tolerance is at least detection.warm_up_tolerance.",
     ).series_of(&SCORE, Samples::Measures);
-    DROP_START_TIMESTAMP = gauge(
-        "drop_start_timestamp_seconds",
-        &[MEASURE, VARIANT, SLICE, VALUE],
-        "Estimated start of a drop, in seconds since 1970: the last time at which the cumulative \
-         loss was 0.",
-    ).series_of(&SCORE, Samples::Measures);
     REGRESSION = gauge(
         "regression",
         &[exposed("test"), MEASURE, VARIANT, SLICE, VALUE],
-        "1 while the evidence of this replica alone is sufficient for an alarm, otherwise 0. \
-         For a target, the threshold of one replica is higher by ln(detection.replicas).",
+        "1 while the evidence of this replica alone is sufficient for an alarm, or an incident with the \
+         series is open, otherwise 0. For a target, the threshold of one replica is higher by ln(detection.replicas).",
     ).series_of(&SCORE, Samples::MeasuresTwice);
     INCIDENTS = gauge(
         "incidents",

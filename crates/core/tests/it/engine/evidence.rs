@@ -405,7 +405,7 @@ fn a_deployment_resets_the_variant_alone() {
 fn a_drop_states_its_size_its_start_and_its_searches() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(healthy(40));
-    assert_eq!(reader.evidence("drop_size"), None, "no drop");
+    assert_eq!(reader.evidence("incident_loss"), None, "no drop");
     reader.searches(healthy(360));
     let start = START + reader.read * STEP;
     let mut alarms = Vec::new();
@@ -425,10 +425,22 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
     assert!((-10..10).contains(&late), "started {late} minutes late");
     let searches = i64::try_from(drop.searches).expect("few");
     assert!(searches <= (reader.read - 400) + 20, "{drop:?}");
-    let exposed = reader.first("drop_size", r#"bound="estimate""#);
-    assert_close(exposed, drop.estimate);
-    assert!(reader.evidence("drop_start_timestamp_seconds").is_some());
-    assert!(reader.evidence("drop_searches").is_some());
+    let snapshot = reader.engine.snapshot();
+    let mut incidents = snapshot.totals.evidence.incidents();
+    let loss = incidents.next().and_then(|it| it.measures[0].loss_now());
+    let samples = reader.samples();
+    let is_whole = |name: &str| {
+        let labels = [r#"slice="all""#, r#"bound="estimate""#];
+        name.starts_with("incident_loss") && labels.iter().all(|it| name.contains(it))
+    };
+    let exposed = samples.iter().find(|(name, _)| is_whole(name));
+    let exposed = exposed.map(|(_, value)| value.parse().expect("a number"));
+    assert_close(exposed, loss.expect("a loss").mean);
+    assert!(
+        reader
+            .evidence("incident_start_timestamp_seconds")
+            .is_some()
+    );
 }
 
 /// Reads a search for one of `queries` gold queries every three seconds, in rounds. The first three
