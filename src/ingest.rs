@@ -390,6 +390,7 @@ impl Worker {
             config,
             registry,
             published,
+            control,
             ..
         } = &self.context;
         self.recent_sessions.record(&published.sessions, true);
@@ -405,9 +406,13 @@ impl Worker {
         let PendingEffects {
             alarms,
             incidents,
+            deployments,
             retired,
         } = engine.take_effects();
         drop(member);
+        for (variant, deployed) in deployments {
+            control.deploy_seen(&variant, deployed);
+        }
         if let Some(stats) = self.context.query_stats() {
             for variant in retired {
                 stats.retire(variant);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::feedback;
+use super::formats;
 use super::judging;
 use super::keys;
 use super::reader::Reader;
@@ -27,6 +28,7 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
     let settings = Settings {
         topics,
         slices,
+        version_labels: formats::version_labels(reader),
         judging: judging::rules(reader, &measures),
         measures,
         windows: windows(reader),

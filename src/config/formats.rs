@@ -37,6 +37,7 @@ pub(super) fn read(
     } else {
         (search, search_mapping.clone())
     };
+    let has_spans = [search, feedback].iter().any(|it| it.is_otlp());
     let formats = Formats {
         search,
         feedback,
@@ -44,7 +45,7 @@ pub(super) fn read(
             ordinal_base: reader.get(&keys::ORDINAL_BASE),
             actions: reader.names(&keys::ACTIONS),
         },
-        otlp: mapping(reader),
+        otlp: mapping(reader, has_spans),
         mapped: [search_mapping, feedback_mapping],
         is_shared,
     };
@@ -271,7 +272,7 @@ fn compiled(reader: &mut Reader, name: &str, form: Form, term: Term, path: &str)
     reported.ok()
 }
 
-fn mapping(reader: &mut Reader) -> Mapping {
+fn mapping(reader: &mut Reader, has_spans: bool) -> Mapping {
     let kinds: BTreeSet<_> = reader.values(&keys::SEARCH_SPANS).into_iter().collect();
     let mut mapping = Mapping {
         search_spans: kinds.into_iter().collect(),
@@ -289,6 +290,7 @@ fn mapping(reader: &mut Reader) -> Mapping {
     mapping.query_key = unnamed(sources(reader, &keys::QUERY_KEY, &mut mapping));
     mapping.variant = unnamed(sources(reader, &keys::VARIANT, &mut mapping));
     mapping.labels = sources(reader, &keys::LABELS, &mut mapping);
+    read_deployments(reader, &mut mapping, has_spans);
     for (name, patterns) in reader.named_lists(&keys::RESOURCES) {
         mapping.require_resource(&name, patterns);
     }
@@ -313,6 +315,46 @@ fn mapping(reader: &mut Reader) -> Mapping {
         );
     }
     mapping
+}
+
+/// Prefix of a label among the sources of a version.
+const LABEL: &str = "labels.";
+
+/// Labels that state the version of a variant: those of searches, and the sources of spans, which are
+/// labels of the same name.
+pub(super) fn version_labels(reader: &mut Reader) -> Vec<String> {
+    let sources = reader.values(&keys::DEPLOYMENTS_FROM).into_iter();
+    let names = sources.map(|it| it.strip_prefix(LABEL).map_or(it.clone(), str::to_owned));
+    names.collect()
+}
+
+/// Adds the sources of a version to the labels of spans, and reports those of the variant.
+fn read_deployments(reader: &mut Reader, mapping: &mut Mapping, has_spans: bool) {
+    let of_variant: Vec<String> = reader.values(&keys::VARIANT);
+    for element in reader.list(&keys::DEPLOYMENTS_FROM) {
+        let (path, text) = (&element.path, &element.text);
+        let label = text.strip_prefix(LABEL);
+        if of_variant.contains(text) || label.is_some_and(|it| of_variant.iter().any(|of| of == it))
+        {
+            let problem = format!(
+                "\"{text}\" is a source of the variant (otlp.variant): another value is another \
+                 variant, and no deployment of it; remove it from one of the two"
+            );
+            reader.problem(path, problem);
+        } else if label.is_some_and(str::is_empty) {
+            reader.problem(path, "labels. lacks the name of a label");
+        } else if label.is_none() && !mapping.labels.iter().any(|(name, _)| name == text) {
+            if let Some(source) = mapping.source(text).filter(|_| has_spans) {
+                mapping.labels.push((text.clone(), source));
+                continue;
+            }
+            let problem = format!(
+                "\"{text}\" is no source; labels.NAME is expected, and for OpenTelemetry also span.name, \
+                 metadata.KEY, resource.KEY or the name of an attribute"
+            );
+            reader.problem(path, problem);
+        }
+    }
 }
 
 /// Sources with their names. `mapping` numbers the attributes that they refer to.

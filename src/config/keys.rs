@@ -440,6 +440,14 @@ keys! {
     EXPECTED_CLICKS: List<Number> = "feedback.expected_clicks", POSITIONS, default "",
         example "[0.32, 0.15, 0.1, 0.07, 0.05, 0.04, 0.03, 0.03, 0.02, 0.02]";
 
+    /// Deployments that searches show by themselves, beside those that POST /-/deployment reports.
+    DEPLOYMENTS: Group = "deployments", Group(Shape::Section);
+    /// Sources of the version of a variant, in order of precedence: labels.NAME, for a label of searches,
+    /// or sources as in otlp.variant. A new version is a deployment of the same variant. A version that
+    /// was not seen for ten minutes and returns is deployed again.
+    DEPLOYMENTS_FROM: List<Checked<String>> = "deployments.from", TEXTS, default "",
+        example "[labels.build]", example "[resource.k8s.pod.label.version]";
+
     /// Regression detection with anytime-valid tests: checking them continuously does not raise the
     /// false-alarm rate. See docs/detection.md. `rankgauge check` prints the resulting thresholds.
     DETECTION: Group = "detection", Group(Shape::Section);

@@ -47,6 +47,7 @@ pub mod state;
 mod table;
 pub mod totals;
 pub mod units;
+mod versions;
 pub mod watermark;
 pub mod window;
 
@@ -82,6 +83,7 @@ use segment::SliceValues;
 use settings::{Rolling, Settings};
 use snapshot::{Memory, Snapshot};
 use totals::Totals;
+use versions::Versions;
 use watermark::ClockSettings;
 use window::Progress;
 
@@ -125,6 +127,8 @@ pub struct Engine {
     parked: BTreeMap<i32, PendingConversions>,
     /// True if a measure compares the queries of a session with each other.
     compares_queries: bool,
+    /// Versions of variants, if searches state them.
+    versions: Versions,
     wall: WallTime,
     /// Record whose events are being read, if it can have several.
     record: Option<OpenRecord>,
@@ -197,6 +201,7 @@ impl Engine {
                 | Measure::Routing(_)
                 | Measure::Answer(_) => false,
             }),
+            versions: Versions::default(),
             wall,
             record: None,
             partitions: Vec::new(),

@@ -6,7 +6,7 @@ use rankgauge_core::decode::otlp::{
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::decode::{ActionName, Format, Formats};
 
-use super::{Config, assert_problem, load};
+use super::{Config, assert_problem, load, problems};
 
 #[test]
 fn records_are_native_events_by_default() {
@@ -26,6 +26,40 @@ fn records_are_native_events_by_default() {
     assert_eq!(ubi.ordinal_base, 1);
     assert_eq!(otlp, Mapping::default());
     assert!(!Config::default().summary().contains("formats"));
+}
+
+#[test]
+fn versions_come_from_labels_and_sources_but_not_from_those_of_the_variant() {
+    let text = "kafka: {search_format: otlp_proto}\notlp: {labels: [span.name]}\ndeployments: \
+                {from: [labels.build, resource.k8s.version, span.name]}";
+    let config = load(&[text], &[], &[]).expect("valid");
+    let labels = ["build", "resource.k8s.version", "span.name"];
+    assert_eq!(config.engine.version_labels, labels);
+    let known: Vec<&str> = config.formats.otlp.labels.iter().map(|it| &*it.0).collect();
+    assert_eq!(known, ["span.name", "resource.k8s.version"]);
+    for (text, expected) in [
+        (
+            "kafka: {search_format: otlp_json}\ndeployments: {from: [resource.service.version]}",
+            "\"resource.service.version\" is a source of the variant",
+        ),
+        (
+            "deployments: {from: [build]}",
+            "\"build\" is no source; labels.NAME is expected",
+        ),
+        (
+            "deployments: {from: [labels.]}",
+            "lacks the name of a label",
+        ),
+    ] {
+        let found = problems(text);
+        let [problem] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(
+            problem.contains("deployments.from") && problem.contains(expected),
+            "{problem}"
+        );
+    }
 }
 
 #[test]

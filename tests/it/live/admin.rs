@@ -7,11 +7,13 @@ use std::fs;
 use std::path::Path;
 
 use rankgauge_lab::corpus::Corpus;
+use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::http::{Answer, ask_as_written, ask_with_body};
 use super::{SHUTDOWN, SOON, start};
+use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};
 
@@ -373,6 +375,49 @@ fn deploy(sidecar: &Sidecar, body: &str, headers: &str) -> Answer {
         &headers,
         body,
     )
+}
+
+#[test]
+fn searches_with_a_new_version_are_one_deployment_of_their_variant() {
+    let (search, feedback) = broker().unique_topics("versions", 2);
+    let sidecar = start(&json!({
+        "kafka": {
+            "brokers": broker().bootstrap(),
+            "group_id": unique_name("versions"),
+            "search_topic": search,
+            "feedback_topic": feedback,
+            "start": "earliest",
+        },
+        "publish_interval": "200ms",
+        "workers": 2,
+        "gold": {"paths": []},
+        "deployments": {"from": ["labels.build"]},
+    }));
+    let start = wall_now().0 - 60_000;
+    // Both workers see both versions, and the second version beside the first one.
+    let searches = (0..40).map(|number| {
+        let version = if number >= 20 && number % 4 < 2 { 2 } else { 1 };
+        let event = json!({
+            "query_id": format!("q{number}"),
+            "ts": start + number * 1_000,
+            "query": "lease",
+            "variant": "V1",
+            "labels": {"build": version},
+            "results": [{"id": "a"}],
+        });
+        let partition = i32::from(number % 2 == 1);
+        (format!("q{number}"), event.to_string(), Some(partition))
+    });
+    broker().produce(&search, searches);
+    wait_until(SOON, "both workers reset the variant", || {
+        let log = sidecar.log();
+        (log.matches("baselines of a variant reset").count() == 2).then_some(())
+    });
+    let listed = get(&sidecar, "/api/v1/deployments");
+    let listed = listed["deployments"].as_array().expect("a list");
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    let [variant, version] = ["variant", "version"].map(|name| listed[0][name].as_str());
+    assert_eq!([variant, version], [Some("V1"), Some("2")]);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
 use crate::engine::id::{self, Id, SearchIds};
+use crate::engine::incidents::Deployed;
 use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams, Trial};
 use crate::engine::position::Position;
 use crate::engine::preparation::Prepared;
@@ -22,6 +23,9 @@ use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::routing;
 use crate::ranking::Judged;
 use crate::time::EventTime;
+
+/// Maximum number of deployments that wait to be taken.
+const MAX_PENDING_DEPLOYMENTS: usize = 64;
 
 impl Engine {
     /// Applies a search, which may be prepared.
@@ -318,6 +322,7 @@ impl Engine {
     /// Returns the segment of a search. The value of a slice is taken from the gold query, else
     /// from the search.
     fn segment(&mut self, search: &Search<'_>, prepared: &Prepared) -> Arc<Segment> {
+        self.note_version(search);
         let variant = self.names.label(Dimension::Variant, search.variant());
         let mut values = match prepared.query {
             Some(index) => self.slices_of_gold(index),
@@ -346,6 +351,23 @@ impl Engine {
             values,
         };
         self.names.segment(key, settings)
+    }
+
+    /// Notes the version that a search states, and the deployment that it shows.
+    fn note_version(&mut self, search: &Search<'_>) {
+        let mut names = self.settings.version_labels.iter();
+        let Some(version) = names.find_map(|name| search.labels.as_ref()?.label(name)) else {
+            return;
+        };
+        let (variant, ts) = (search.variant(), search.ts);
+        let has_room = self.effects.deployments.len() < MAX_PENDING_DEPLOYMENTS;
+        if has_room && self.versions.observe(variant, &version, ts) {
+            let deployed = Deployed {
+                at: ts,
+                version: Some(version.into()),
+            };
+            self.effects.deployments.push((variant.into(), deployed));
+        }
     }
 
     /// Returns the slice values of a gold query.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::preparation::Prepared;
 use crate::engine::evidence::Alarm;
 use crate::engine::fixed::Nano;
-use crate::engine::incidents::Incident;
+use crate::engine::incidents::{Deployed, Incident};
 use crate::engine::input::RecordInput;
 use crate::engine::registry::Label;
 use crate::event::Rejection;
@@ -114,6 +114,8 @@ pub struct PendingEffects {
     /// Incidents that were opened or ended since the effects were taken last, with the searches of this
     /// engine.
     pub incidents: Vec<Incident>,
+    /// Deployments that searches showed since the effects were taken last, by name of the variant.
+    pub deployments: Vec<(Box<str>, Deployed)>,
     /// Variants that the last tick retired: their numbers will stand for others.
     pub retired: Vec<Label>,
 }

@@ -29,6 +29,8 @@ pub struct Settings {
     /// Names of the labels that break every score down. A label is taken from the gold query, else
     /// from the search.
     pub slices: Vec<String>,
+    /// Labels of a search that state the version of its variant, in order of precedence.
+    pub version_labels: Vec<String>,
     /// Rules for judging results and for separating parts of a ranking.
     pub judging: Rules,
     /// Rolling windows, shortest first.

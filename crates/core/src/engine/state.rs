@@ -18,6 +18,7 @@ use crate::engine::join::PendingConversions;
 use crate::engine::registry::Dimension;
 use crate::engine::remap::{IdRemap, Names};
 use crate::engine::totals::Totals;
+use crate::engine::versions::Versions;
 use crate::engine::window::Progress;
 use crate::time::{Millis, WallTime};
 
@@ -29,6 +30,7 @@ pub struct State {
     /// Progress to which the windows were last advanced, and the wall time of that step.
     windows_at: Option<(Progress, WallTime)>,
     totals: Totals,
+    versions: Versions,
     /// Searches that wait for conversions, by partition.
     conversions: BTreeMap<i32, PendingConversions>,
 }
@@ -73,6 +75,7 @@ impl Engine {
             wall: self.wall,
             windows_at: self.windows_at,
             totals: self.totals.flushed(),
+            versions: self.versions.clone(),
             conversions: self.conversions(),
             // Must be last: the registry now contains every number above.
             names: Names::new(&self.settings, self.names.shared()),
@@ -95,6 +98,7 @@ impl Engine {
     pub fn restore(&mut self, saved: &State) {
         let ids = IdRemap::new(&saved.names, &self.settings, self.names.shared());
         self.totals.merge(&saved.totals.remap(&ids));
+        self.versions.merge(&saved.versions);
         let at = self.wall.as_event_time();
         self.totals.evidence.drop_other_gold_sets(at);
         if self.settings.conversion_window.is_some() {

@@ -29,6 +29,7 @@ mod reordering;
 mod scores;
 mod spans;
 mod units;
+mod versions;
 mod watermark;
 mod windows;
 
@@ -93,6 +94,7 @@ fn settings() -> Settings {
         conversion_window: None,
         measures: Measure::parse_list(measures).expect("known measures"),
         slices: vec!["query_type".into(), "device".into()],
+        version_labels: Vec::new(),
         judging: Rules::default(),
         windows: vec![window("10s", 10), window("2m", 120)],
         rolling: Rolling::All,

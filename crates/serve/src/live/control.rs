@@ -8,6 +8,7 @@ use arc_swap::ArcSwap;
 
 use super::commands::{Command, CommandQueue};
 use super::deployments::{Deployment, Deployments};
+use rankgauge_core::engine::incidents::Deployed;
 use rankgauge_core::gold::GoldSet;
 
 /// Control of the workers of a process.
@@ -63,12 +64,29 @@ impl Control {
 
     /// Records a deployment. Every worker resets the baselines of its variant.
     pub fn deploy(&self, deployment: Deployment) {
+        self.reset_for(&deployment);
+        self.deployments.add(deployment);
+    }
+
+    fn reset_for(&self, deployment: &Deployment) {
         self.command(&Command::Deployed {
             variant: deployment.variant.as_str().into(),
             version: deployment.version.as_str().into(),
             at: deployment.at(),
         });
-        self.deployments.add(deployment);
+    }
+
+    /// Records a deployment that searches show, unless another worker or an operator reported it.
+    pub fn deploy_seen(&self, variant: &str, deployed: Deployed) {
+        let deployment = Deployment {
+            variant: variant.to_owned(),
+            version: deployed.version.map(String::from).unwrap_or_default(),
+            ts: deployed.at.0,
+            note: None,
+        };
+        if self.deployments.add_new(&deployment) {
+            self.reset_for(&deployment);
+        }
     }
 
     /// Removes and returns the pending commands of `worker`, oldest first.

@@ -16,6 +16,9 @@ use rankgauge_core::time::EventTime;
 /// Maximum number of kept deployments.
 pub const MAX_DEPLOYMENTS: usize = 100;
 
+/// Time between two reports of one version of a variant, below which they are one deployment.
+const SAME_DEPLOYMENT_MS: u64 = 10 * 60_000;
+
 /// File in the checkpoint folder.
 const FILE: &str = "deployments.json";
 
@@ -67,13 +70,31 @@ impl Deployments {
 
     /// Adds a deployment. One of the same variant and version replaces the earlier one.
     pub fn add(&self, deployment: Deployment) {
+        self.keep(&mut self.kept(), deployment);
+    }
+
+    /// Adds a deployment, unless the same version of the variant was reported for a time near it. Returns
+    /// true if it was added.
+    pub(super) fn add_new(&self, deployment: &Deployment) -> bool {
+        let mut kept = self.kept();
+        let is_same = |it: &Deployment| {
+            (&it.variant, &it.version) == (&deployment.variant, &deployment.version)
+                && it.ts.abs_diff(deployment.ts) < SAME_DEPLOYMENT_MS
+        };
+        let is_new = !kept.iter().any(is_same);
+        if is_new {
+            self.keep(&mut kept, deployment.clone());
+        }
+        is_new
+    }
+
+    fn keep(&self, kept: &mut VecDeque<Deployment>, deployment: Deployment) {
         info!(
             variant = deployment.variant,
             version = deployment.version,
             note = deployment.note.as_deref(),
             "deployment reported"
         );
-        let mut kept = self.kept();
         kept.retain(|it| (&it.variant, &it.version) != (&deployment.variant, &deployment.version));
         while kept.len() >= MAX_DEPLOYMENTS {
             kept.pop_front();
@@ -82,7 +103,7 @@ impl Deployments {
         let Some(folder) = &self.folder else {
             return;
         };
-        let text = serde_json::to_string(&*kept).map_err(io::Error::other);
+        let text = serde_json::to_string(kept).map_err(io::Error::other);
         let saved = text.and_then(|text| write_text(folder, &text));
         if let Err(problem) = saved {
             warn!(file = FILE, error = %problem, "deployments cannot be saved");

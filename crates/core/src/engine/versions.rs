@@ -1,0 +1,85 @@
+//! Versions of the variants that searches state. A version that was not seen before is a deployment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::{EventTime, Millis};
+
+/// Event time after which a version that returns is deployed again. Until then, two versions serve side
+/// by side.
+const RETURNS_AFTER: Millis = Millis(10 * 60_000);
+
+/// Maximum number of variants, of versions of one, and of bytes of a version. Others are ignored.
+const MAX_VARIANTS: usize = 256;
+const MAX_VERSIONS: usize = 8;
+const MAX_VERSION_BYTES: usize = 256;
+
+/// Versions by name of the variant.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Versions(BTreeMap<Box<str>, OfVariant>);
+
+/// Versions of one variant.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct OfVariant {
+    /// Version that was deployed last.
+    current: Box<str>,
+    /// Event time of the last search, by version.
+    last: BTreeMap<Box<str>, EventTime>,
+}
+
+impl Versions {
+    /// Notes the version of a search. Returns true if the search shows a deployment: its version is
+    /// neither the first one of the variant nor in use.
+    pub(super) fn observe(&mut self, variant: &str, version: &str, ts: EventTime) -> bool {
+        if version.is_empty() || version.len() > MAX_VERSION_BYTES {
+            return false;
+        }
+        let Some(known) = self.0.get_mut(variant) else {
+            if self.0.len() < MAX_VARIANTS {
+                let first = OfVariant {
+                    current: version.into(),
+                    last: [(version.into(), ts)].into(),
+                };
+                self.0.insert(variant.into(), first);
+            }
+            return false;
+        };
+        if let Some(last) = known.last.get_mut(version) {
+            let passed = ts.since(*last);
+            *last = ts.max(*last);
+            if *known.current == *version || passed < RETURNS_AFTER {
+                return false;
+            }
+        } else {
+            known.last.insert(version.into(), ts);
+        }
+        known.current = version.into();
+        while known.last.len() > MAX_VERSIONS {
+            let others = known.last.iter().filter(|(it, _)| **it != known.current);
+            let oldest = others.min_by_key(|(_, last)| **last);
+            let Some(oldest) = oldest.map(|(it, _)| it.clone()) else {
+                break;
+            };
+            known.last.remove(&oldest);
+        }
+        true
+    }
+
+    /// Adds the versions that another engine saw.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (variant, theirs) in &other.0 {
+            let Some(mine) = self.0.get_mut(variant) else {
+                self.0.insert(variant.clone(), theirs.clone());
+                continue;
+            };
+            if mine.last.get(&mine.current) < theirs.last.get(&theirs.current) {
+                mine.current.clone_from(&theirs.current);
+            }
+            for (version, last) in &theirs.last {
+                let known = mine.last.entry(version.clone()).or_insert(*last);
+                *known = (*known).max(*last);
+            }
+        }
+    }
+}
