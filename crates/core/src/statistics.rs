@@ -12,13 +12,15 @@ mod paired;
 mod permutation;
 mod sample;
 mod settings;
+mod shrinkage;
 mod t_test;
 mod tukey;
 
 pub use association::kappa;
 pub(crate) use association::spearman;
 pub use bootstrap::bca_from_resamples;
-pub use holm::holm;
+pub use holm::{holm, holm_factors};
 pub use paired::{Paired, paired};
 pub use settings::{Interval, MAX_EXACT_DIFFERENCES, Settings};
+pub use shrinkage::{Sample, Shrunken, changes, means};
 pub use tukey::{AllPairs, all_pairs};

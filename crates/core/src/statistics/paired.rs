@@ -58,6 +58,16 @@ impl Paired {
         is_skewed && self.n < MIN_SKEWED
     }
 
+    /// Confidence interval of the mean difference by Student's t, which leaves out the true one with the
+    /// probability `outside`.
+    pub fn interval_at(&self, outside: f64) -> Option<Interval> {
+        let ends = self.ci95?;
+        if ends[0] >= ends[1] {
+            return Some(ends);
+        }
+        t_test::interval_at(outside, self.n, ends)
+    }
+
     /// p of the test that decides: the t-test, or with skewed differences the permutation test.
     pub fn deciding_p(&self) -> Option<f64> {
         if self.is_skewed() {

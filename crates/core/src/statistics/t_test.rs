@@ -37,6 +37,14 @@ pub(super) fn t_test(differences: &[f64]) -> TTest {
     }
 }
 
+/// Returns the interval of the mean with the probability `outside` of both tails, from its 95 % interval.
+pub(super) fn interval_at(outside: f64, n: usize, [low, high]: Interval) -> Option<Interval> {
+    let student = StudentsT::new(0.0, 1.0, real_length(n) - 1.0).ok()?;
+    let factor = quantile(&student, outside) / quantile(&student, OUTSIDE);
+    let (centre, half) = (f64::midpoint(low, high), (high - low) / 2.0 * factor);
+    Some([finite(centre - half)?, finite(centre + half)?])
+}
+
 /// Returns the critical t: the probability of a larger absolute value is `outside`. One step of
 /// Newton's method improves the quantile of statrs to the precision of its distribution function.
 fn quantile(student: &StudentsT, outside: f64) -> f64 {

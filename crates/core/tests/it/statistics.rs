@@ -5,8 +5,9 @@
 //! and `b` are the scores given here.
 
 use proptest::prelude::*;
+use rankgauge_core::number::{real, real_length};
 use rankgauge_core::statistics::{
-    Interval, Paired, Settings, bca_from_resamples, holm, kappa, paired,
+    Interval, Paired, Sample, Settings, bca_from_resamples, changes, holm, kappa, means, paired,
 };
 
 /// Tolerance for another implementation of the same formula.
@@ -416,4 +417,94 @@ proptest! {
             prop_assert!(low <= high);
         }
     }
+}
+
+/// Uniform numbers from a seed (SplitMix64).
+fn uniform(state: &mut u64) -> f64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    real((mixed ^ (mixed >> 31)) >> 11) / real(1 << 53)
+}
+
+fn sample(scores: &[f64]) -> Sample {
+    let count = real_length(scores.len());
+    let mean = scores.iter().sum::<f64>() / count;
+    Sample {
+        count: scores.len() as u64,
+        mean,
+        squares: scores.iter().map(|score| (score - mean).powi(2)).sum(),
+    }
+}
+
+/// Scores of queries before and now. Each query has a mean of its own, and loses `loss` if its number is
+/// below `regressed`.
+fn queries(seed: u64, count: usize, regressed: usize, loss: f64) -> Vec<(Sample, Sample)> {
+    let mut state = seed;
+    let mut draw = |centre: f64, number: usize| -> Sample {
+        let scores: Vec<f64> = (0..number)
+            .map(|_| (centre + 0.3 * (uniform(&mut state) - 0.5)).clamp(0.0, 1.0))
+            .collect();
+        sample(&scores)
+    };
+    let of_query = |query: usize| {
+        let centre = 0.5 + 0.4 * (real_length(query % 10) / 10.0);
+        let now = centre - if query < regressed { loss } else { 0.0 };
+        (draw(centre, 10), draw(now, 5 + query % 15))
+    };
+    (0..count).map(of_query).collect()
+}
+
+#[test]
+fn noise_alone_shows_no_change_of_any_query() {
+    for seed in 0..300 {
+        for count in [20, 200] {
+            let found = changes(&queries(seed, count, 0, 0.0));
+            let shown = found.iter().flatten().filter(|it| {
+                let [lower, upper] = it.interval;
+                lower > 0.0 || upper < 0.0
+            });
+            assert_eq!(shown.count(), 0, "seed {seed}, {count} queries");
+        }
+    }
+}
+
+#[test]
+fn a_loss_of_some_queries_is_shown_for_these_alone() {
+    let (mut hits, mut false_alarms) = (0, 0);
+    for seed in 0..50 {
+        let found = changes(&queries(seed, 200, 20, 0.4));
+        for (query, of) in found.iter().enumerate() {
+            let of = of.expect("an estimate");
+            if of.interval[1] < 0.0 {
+                hits += usize::from(query < 20);
+                false_alarms += usize::from(query >= 20);
+            }
+        }
+    }
+    assert!(hits >= 950, "{hits} of 1000");
+    assert!(false_alarms <= 20, "{false_alarms} of 9000");
+}
+
+#[test]
+fn few_observations_shrink_more_and_none_have_no_estimate() {
+    let exact = |count, mean| Sample {
+        count,
+        mean,
+        squares: 0.01 * real(count),
+    };
+    let found = means(&[
+        (exact(1, 0.0), exact(1, 0.0)),
+        (exact(100, 0.0), exact(100, 0.0)),
+        (exact(100, 1.0), exact(100, 1.0)),
+        (Sample::default(), Sample::default()),
+    ]);
+    let of = |place: usize| found[place].expect("an estimate");
+    assert!(of(0).estimate > of(1).estimate + 0.001);
+    assert!(of(0).interval[1] > of(1).interval[1] + 0.1);
+    assert_eq!(found[3], None);
+    // Without any repeated observation, nothing is known about the noise.
+    let single = (exact(1, 0.5), exact(1, 0.5));
+    assert_eq!(means(&[single, single]), [None, None]);
 }
