@@ -12,6 +12,8 @@ use super::history::{History, Story};
 use super::table;
 use super::view::{Variant, View};
 use rankgauge_core::event::Kind;
+use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::tier;
 use rankgauge_core::number::real;
 use rankgauge_eval::text_layout::{escape_controls, truncate, wrap};
 use rankgauge_serve::target::Target;
@@ -241,21 +243,41 @@ fn quality(view: &View, history: &History, context: &Context, width: usize) -> V
     lines
 }
 
-/// Mean of a measure with a mark if it reaches its highest target or misses its lowest.
+/// Mean of a measure with the mark of the tier that it reaches.
 fn score(context: &Context, measure: &str, variant: &Variant) -> Cell {
     let mean = variant.last_minute.get(measure).copied();
     let text = table::number(mean, 3);
     let targets = context.targets.iter();
-    let targets = targets.filter(|target| target.measure.to_string() == measure);
-    let values = targets.map(|target| target.value);
-    let bounds = values.fold(None, |bounds: Option<(f64, f64)>, value| {
-        let (lowest, highest) = bounds.unwrap_or((value, value));
-        Some((lowest.min(value), highest.max(value)))
+    let mut targets: Vec<(&str, f64)> = targets
+        .filter(|target| target.measure.to_string() == measure)
+        .map(|target| (target.tier.as_str(), target.value))
+        .collect();
+    let is_upwards = Direction::of(measure) != Direction::Down;
+    targets.sort_by(|a, b| {
+        if is_upwards {
+            b.1.total_cmp(&a.1)
+        } else {
+            a.1.total_cmp(&b.1)
+        }
     });
-    match (mean, bounds) {
-        (Some(mean), Some((_, highest))) if mean >= highest => (text + "✓", Tone::Good),
-        (Some(mean), Some((lowest, _))) if mean < lowest => (text + "✗", Tone::Bad),
-        _ => (text + " ", Tone::Plain),
+    let Some(mean) = mean.filter(|_| !targets.is_empty()) else {
+        return (text + " ", Tone::Plain);
+    };
+    let reached = |(_, value): &&(&str, f64)| {
+        if is_upwards {
+            mean >= *value
+        } else {
+            mean <= *value
+        }
+    };
+    match targets
+        .iter()
+        .enumerate()
+        .find(|(_, target)| reached(target))
+    {
+        Some((0, (tier, _))) => (format!("{text}{}", tier::mark(tier, 0)), Tone::Good),
+        Some((higher, (tier, _))) => (format!("{text}{}", tier::mark(tier, higher)), Tone::Plain),
+        None => (format!("{text}{}", tier::BELOW), Tone::Bad),
     }
 }
 
@@ -323,10 +345,10 @@ impl Scale {
 fn legend(history: &History) -> &'static str {
     match history.story() {
         Story::Undetected { .. } | Story::Found(_) => {
-            "✓ target reached  ✗ missed  ▲▼ change against the mean before the drop"
+            "● excellent ◐ good ○ acceptable ✗ below  ▲▼ change against the mean before the drop"
         }
         Story::Unplanned | Story::Planned(_) => {
-            "✓ target reached  ✗ missed  ▲▼ change against the mean before this minute"
+            "● excellent ◐ good ○ acceptable ✗ below  ▲▼ change against the mean before this minute"
         }
     }
 }

@@ -30,6 +30,7 @@ mod ranked;
 mod requirement;
 mod retrieval;
 pub mod routing;
+pub mod tier;
 mod tool;
 pub mod user;
 
