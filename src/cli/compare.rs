@@ -8,7 +8,7 @@ use std::str::FromStr as _;
 use anyhow::anyhow;
 use clap::Args;
 
-use super::evaluate::{JudgingArguments, Request, Worst};
+use super::evaluate::{JudgingArguments, Request, Worst, WorstBy};
 use super::failure::Failure;
 use super::gate::FailOn;
 use super::output::ReportFormat;
@@ -163,7 +163,7 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
         worst: Worst {
             queries: arguments.worst,
             last_run_only: true,
-            by: |_| Some(0),
+            by: WorstBy::First,
         },
     })?;
     let measures = &judged.evaluation.measures;

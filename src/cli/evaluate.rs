@@ -12,7 +12,7 @@ use super::failure::Failure;
 use super::gate::Conditions;
 use super::output::ReportFormat;
 use super::{gate, output};
-pub(super) use judging::{JudgedRuns, JudgingArguments, Request, Worst, check_component};
+pub(super) use judging::{JudgedRuns, JudgingArguments, Request, Worst, WorstBy, check_component};
 use rankgauge_core::statistics::Settings;
 use rankgauge_eval::compare::{self, ErrorAnalysis, Pair, RunScores};
 use rankgauge_eval::evaluate::Evaluation;
@@ -144,7 +144,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         worst: Worst {
             queries: if is_report { arguments.worst } else { 0 },
             last_run_only: false,
-            by: report::headline,
+            by: WorstBy::Headline,
         },
     };
     let mut judged = arguments.judging.judge(request)?;

@@ -17,8 +17,19 @@ const page = await context.newPage();
 page.setDefaultTimeout(0);
 const url = pathToFileURL(report).href;
 watch(page, wrong);
-page.on("request", (request) => expect(request.url() === url, `a request for ${request.url()}`));
+page.on("request", (request) => expect(request.url().split("#")[0] === url, `a request for ${request.url()}`));
 await page.goto(url);
+await page.setViewportSize({ width: 1400, height: 900 });
+// As it is opened: the appendix is folded, and a link to one of its parts opens it.
+await accessible(page, "folded");
+const folded = await page.$$eval("details.part", (parts) => parts.map((part) => part.open));
+expect(folded.length > 0 && folded.every((open) => !open), `the appendix is open: ${folded}`);
+const anchor = await page.$eval("details.part > div", (part) => part.id);
+await page.goto(`${url}#${encodeURIComponent(anchor)}`);
+expect(await page.$eval("details.part", (part) => part.open), `a link to ${anchor} does not open it`);
+const csv = await page.$eval("details.part .download a", (link) => [link.download, link.href]);
+expect(csv[0] === `${anchor}.csv` && csv[1].startsWith("data:text/csv"), `the table of ${anchor} is ${csv[0]}`);
+await page.$$eval("details.part", (parts) => parts.forEach((part) => { part.open = true; }));
 await look(page);
 for (const colorScheme of ["light", "dark"]) {
   for (const width of [360, 1400]) {
@@ -31,6 +42,8 @@ for (const colorScheme of ["light", "dark"]) {
 await page.emulateMedia({ media: "print" });
 const pdf = await page.pdf({ format: "A4" });
 expect(pdf.length > 10_000, "printing gives an empty file");
+const pages = pdf.toString("latin1").match(/\/Type\s*\/Page[^s]/g)?.length ?? 0;
+expect(pages >= 1 && pages <= claims.pages, `the report prints on ${pages} pages, more than ${claims.pages}`);
 if (wrong.length > 0) fail(wrong);
 // Playwright kills the browser as this process ends. Asked to close, it may take half a minute.
 process.exit(0);
@@ -58,7 +71,7 @@ async function look(page) {
       };
     };
     return {
-      headings: [...document.querySelectorAll("h2")].map(text),
+      headings: [...document.querySelectorAll("section:not(.appendix) > h2, .part > summary")].map(text),
       figures: [...document.querySelectorAll("figure")].map(figure),
       tables: [...document.querySelectorAll("table")].map(table),
       text: document.body.innerText,

@@ -5,6 +5,8 @@
 mod sample;
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use rankgauge_core::statistics::Settings;
 use rankgauge_eval::compare::{
@@ -31,8 +33,10 @@ fn claims() -> serde_json::Value {
         })
         .collect();
     json!({
+        "pages": 8,
         "headings": [
-            "Recommendations", "Runs", "Overall", "Tiers reached", "Differences", "Micro averages",
+            "Recommendations", "Weakest slices", "Runs", "Overall", "Tiers reached",
+            "Differences", "Micro averages",
             "By query_type", "By primary_domain", "Ranking", "Components", "Routing",
             "Collaboration", "Queries",
         ],
@@ -73,13 +77,15 @@ fn claims_of_comparison() -> serde_json::Value {
     let numbers: Vec<&String> = differences.iter().flatten().collect();
     let step = found.ablation[1].measures[0].paired.difference.unwrap();
     json!({
+        "pages": 8,
         "headings": [
-            "V1 (A) against V2 (B)", "V1 (A) against V5-전체 (B)", "What was tested",
-            "Gain of each step",
+            "All runs against V1", "V1 (A) against V2 (B)", "V1 (A) against V5-전체 (B)",
+            "What was tested", "Gain of each step",
             "All pairs", "Best run", "Worst queries of V5-전체 by nDCG(gain=exp)@10",
             "Notes",
         ],
         "figures": [
+            ["nDCG(gain=exp)@10 of each run against V1", ["V2", "V5-전체"]],
             ["Differences, V2 minus V1", numbers],
             ["Differences, V5-전체 minus V1", ["better", "no difference shown"]],
             ["Difference of each step by measure", ["V2 → V5-전체", format!("{step:+.4}")]],
@@ -164,4 +170,59 @@ fn look_at(html: &str, claims: &serde_json::Value) {
     let claims_file = folder.path().join("claims.json");
     fs::write(&claims_file, claims.to_string()).unwrap();
     look("check.mjs", &[&page, &claims_file]);
+}
+
+/// Files of the examples as runs with these names, judged by all measures of the law-search profile.
+fn report_of(runs: usize, format: &str) -> (tempfile::TempDir, Vec<u8>) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+    command
+        .args(["evaluate", "--format", format, "--config"])
+        .arg(root.join("config/law-search.yaml"))
+        .arg("--gold")
+        .arg(root.join("examples/gold.json"));
+    for run in 0..runs {
+        let file = folder.path().join(format!("V{}.jsonl", run + 1));
+        let source = ["V1.jsonl", "V5.jsonl"][run % 2];
+        fs::copy(root.join("examples").join(source), &file).expect("a file can be copied");
+        command.arg("--run").arg(file);
+    }
+    let output = command.output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    (folder, output.stdout)
+}
+
+#[test]
+fn a_report_of_many_measures_prints_on_few_pages() {
+    for (runs, pages) in [(2, 8), (9, 15)] {
+        let (folder, html) = report_of(runs, "html");
+        let page = folder.path().join("report.html");
+        fs::write(&page, html).expect("the folder can be written");
+        look("pages.mjs", &[&page, &pages.to_string()]);
+    }
+}
+
+#[test]
+fn text_and_markdown_begin_with_the_same_verdict_in_80_columns() {
+    let beginning = |format: &str| {
+        let (_folder, report) = report_of(2, format);
+        let report = String::from_utf8(report).expect("a text");
+        let lines = report.lines().skip(1).skip_while(|line| line.is_empty());
+        let lines = lines.take_while(|line| !line.starts_with("Judged against"));
+        let lines: Vec<&str> = lines.collect();
+        assert!(
+            lines.iter().all(|line| line.chars().count() <= 80),
+            "{lines:?}"
+        );
+        let words = lines.join(" ").replace(['*', '\\'], "");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        words.join(" ")
+    };
+    let text = beginning("text");
+    assert!(text.contains("V2 is preferred: nDCG@3 0.8259."), "{text}");
+    let shown = "No difference between V2 and V1 is shown in nDCG@3: +0.2147 [-0.0611, +0.4905].";
+    assert!(text.contains(shown), "{text}");
+    assert_eq!(text, beginning("markdown"));
 }

@@ -32,6 +32,8 @@ pub use tiers::OverallTier;
 pub struct Options {
     /// Measures, without those of user behaviour: a run contains no feedback.
     pub measures: Vec<Measure>,
+    /// Measure that represents the others, by position in `measures`; `None` for the usual one.
+    pub headline: Option<usize>,
     /// Judging rules.
     pub rules: Rules,
     /// True if gold queries that the run does not answer count with zero results (trec_eval -c).
@@ -79,6 +81,7 @@ impl Evaluation {
         Self {
             gold: GoldFacts::of(gold),
             measures: options.measures.iter().map(ToString::to_string).collect(),
+            headline: options.headline,
             targets: options.targets.clone(),
             tier_measures: options.tier_measures.clone(),
             goals: options.goals.clone(),
@@ -94,6 +97,8 @@ pub struct Evaluation {
     pub gold: GoldFacts,
     /// Measures, in the requested order. Every list "by measure" below has this order.
     pub measures: Vec<String>,
+    /// Measure that represents the others, by position in `measures`; `None` for the usual one.
+    pub headline: Option<usize>,
     /// Target means, only of measures in `measures`.
     pub targets: Vec<Target>,
     /// Measures that determine the overall tier of a run, by position in `measures`.

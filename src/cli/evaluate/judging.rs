@@ -21,6 +21,7 @@ use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target}
 use rankgauge_eval::gate::OperationBound;
 use rankgauge_eval::operations::Operations;
 use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
+use rankgauge_eval::report;
 use rankgauge_eval::run::{Columns, Order, ReadOptions, RunReader, name_of};
 use rankgauge_eval::sweep::Sweep;
 
@@ -150,8 +151,17 @@ pub(in crate::cli) struct Worst {
     pub(in crate::cli) queries: usize,
     /// True to analyse the last run only.
     pub(in crate::cli) last_run_only: bool,
-    /// Measure that determines them, by position.
-    pub(in crate::cli) by: fn(&[String]) -> Option<usize>,
+    /// Measure that determines them.
+    pub(in crate::cli) by: WorstBy,
+}
+
+/// Measure that determines the worst queries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum WorstBy {
+    /// The headline measure.
+    Headline,
+    /// The first measure.
+    First,
 }
 
 /// Judged runs, with the gold set.
@@ -221,6 +231,7 @@ impl JudgingArguments {
         // The command ends soon: freeing a large gold set would only delay it.
         std::mem::forget(Arc::clone(&gold));
         let options = Options {
+            headline: headline(&config, &measures),
             targets: targets(&config, &measures),
             tier_measures: tier_measures(&config, &measures),
             goals: goals(&config, &measures),
@@ -234,7 +245,7 @@ impl JudgingArguments {
             bounds: request.curves,
             documents: request.documents,
         };
-        let analysed = analysed_errors(&request.worst, &options.measures);
+        let analysed = analysed_errors(&request.worst, &options);
         let reading = self.reading(&config, request.sweep);
         let names = names(&self.run);
         let (mut evaluations, mut errors, mut operations) = (Vec::new(), Vec::new(), Vec::new());
@@ -421,6 +432,26 @@ fn targets(config: &Config, measures: &[Measure]) -> Vec<Target> {
     config.targets.iter().filter_map(target).collect()
 }
 
+/// Position of the configured primary measure: the first monitored one of rankings, if it is computed.
+/// Without a configured list, all measures with a target are monitored, and none of them is primary.
+fn headline(config: &Config, measures: &[Measure]) -> Option<usize> {
+    let engine = &config.engine;
+    let monitored = engine.detection.measures.iter();
+    let monitored = monitored.map(|monitored| &engine.measures[monitored.index]);
+    let monitored: Vec<&Measure> = monitored.collect();
+    let has_target = |measure: &Measure| config.targets.iter().any(|it| it.measure == *measure);
+    let with_target = engine.measures.iter();
+    let with_target = with_target.filter(|measure| measure.is_share() && has_target(measure));
+    if with_target.eq(monitored.iter().copied()) {
+        return None;
+    }
+    let mut rankings = monitored
+        .iter()
+        .filter(|measure| !measure.is_user_measure());
+    let primary = rankings.next()?;
+    measures.iter().position(|it| it == *primary)
+}
+
 /// Positions of the configured tier measures that are computed; none if one is missing, because the
 /// tier of a part of them would be another one.
 fn tier_measures(config: &Config, measures: &[Measure]) -> Vec<usize> {
@@ -453,9 +484,15 @@ fn names(paths: &[PathBuf]) -> Vec<String> {
 }
 
 /// Errors to analyse; `None` unless they are requested.
-fn analysed_errors(worst: &Worst, measures: &[Measure]) -> Option<AnalysedErrors> {
-    let names: Vec<String> = measures.iter().map(ToString::to_string).collect();
-    let measure = (worst.by)(&names).filter(|_| worst.queries > 0)?;
+fn analysed_errors(worst: &Worst, options: &Options) -> Option<AnalysedErrors> {
+    let measure = match worst.by {
+        WorstBy::First => Some(0),
+        WorstBy::Headline => options.headline.or_else(|| {
+            let names: Vec<String> = options.measures.iter().map(ToString::to_string).collect();
+            report::headline(&names)
+        }),
+    };
+    let measure = measure.filter(|_| worst.queries > 0)?;
     Some(AnalysedErrors {
         measure,
         worst: worst.queries,

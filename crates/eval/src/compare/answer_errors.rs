@@ -193,7 +193,11 @@ impl Finder {
                 rank: ranks.get(&number).copied(),
                 expected_rank: expected_rank(grade.get()),
             })
-            .filter(|missed| missed.rank.is_none_or(|rank| rank > self.cutoff))
+            // A document at its place in a perfect ranking is not missed.
+            .filter(|missed| {
+                let worst = self.cutoff.max(missed.expected_rank);
+                missed.rank.is_none_or(|rank| rank > worst)
+            })
             .collect();
         missed.sort_by(|one, other| other.grade.total_cmp(&one.grade));
         let mut errors = QueryErrors {

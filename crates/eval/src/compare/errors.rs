@@ -106,7 +106,8 @@ pub struct FalsePositive {
     pub grade: Option<f64>,
 }
 
-/// Relevant document that is not among the results down to the cutoff.
+/// Relevant document that is not among the results down to the cutoff, nor at its rank in a perfect
+/// ranking.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Missed {
     /// Id of the document.

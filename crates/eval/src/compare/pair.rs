@@ -8,7 +8,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::{CompareError, MIN_QUERIES, listed};
 use crate::text_layout::count_of;
-use rankgauge_core::statistics::{Paired, Settings, holm, paired};
+use rankgauge_core::statistics::{Interval, Paired, Settings, holm, holm_factors, paired};
 
 /// Comparison of one run with another.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,9 @@ pub struct MeasureComparison {
     pub p_holm: Option<f64>,
     /// Verdict of the test.
     pub verdict: Verdict,
+    /// Interval of the difference at the level at which Holm's correction tests it: it excludes 0 exactly
+    /// if the difference is shown. `None` if nothing is tested.
+    pub simultaneous: Option<Interval>,
 }
 
 impl MeasureComparison {
@@ -102,15 +105,30 @@ impl Tests<'_> {
         let p: Vec<Option<f64>> = p
             .map(|paired| paired.deciding_p().filter(|_| paired.n >= MIN_TESTED))
             .collect();
-        let tests = self.measures.iter().zip(tested).zip(holm(&p));
+        let factors = holm_factors(&p, self.alpha);
+        let tests = self.measures.iter().zip(tested).zip(holm(&p)).zip(factors);
         tests
-            .map(|((measure, paired), p_holm)| MeasureComparison {
+            .map(|(((measure, paired), p_holm), factor)| MeasureComparison {
                 measure: measure.clone(),
                 verdict: self.verdict(measure, &paired, p_holm),
+                simultaneous: factor.and_then(|factor| self.interval(&paired, p_holm?, factor)),
                 paired,
                 p_holm,
             })
             .collect()
+    }
+
+    /// Interval at the level at which one of `factor` tests is made.
+    fn interval(&self, paired: &Paired, p_holm: f64, factor: f64) -> Option<Interval> {
+        let [low, high] = paired.interval_at(self.alpha / factor)?;
+        let excludes_zero = low > 0.0 || high < 0.0;
+        Some(match (p_holm < self.alpha, excludes_zero) {
+            // The permutation test decided otherwise than the t-test, whose interval ends or begins at 0.
+            (true, false) if paired.difference > Some(0.0) => [0.0, high],
+            (true, false) => [low, 0.0],
+            (false, true) => [low.min(0.0), high.max(0.0)],
+            (true, true) | (false, false) => [low, high],
+        })
     }
 
     fn verdict(&self, measure: &str, paired: &Paired, p_holm: Option<f64>) -> Verdict {

@@ -5,6 +5,7 @@
 
 use super::{Bound, Evaluation, Goal, RunEvaluation, Target};
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::tier;
 
 /// Overall tier of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,13 @@ impl Evaluation {
         let reached = self.targets_of(measure);
         let reached = reached.filter(|target| self.is_reached(target, mean));
         reached.max_by(|a, b| self.strictness(a).total_cmp(&self.strictness(b)))
+    }
+
+    /// Mark of the tier of a target.
+    pub fn mark(&self, target: &Target) -> char {
+        let stricter = self.targets_of(target.measure);
+        let stricter = stricter.filter(|it| self.strictness(it) > self.strictness(target));
+        tier::mark(&target.tier, stricter.count())
     }
 
     /// Targets of a measure.

@@ -26,8 +26,8 @@ pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {
         .column("relative", |(_, of)| {
             Cell::optional(of.relative(), percentage)
         })
-        .column("95 % interval", |(_, of)| {
-            Cell::optional(of.paired.ci95, interval)
+        .column("interval", |(_, of)| {
+            Cell::optional(of.simultaneous, interval)
         })
         .column("Holm p", |(_, of)| Cell::optional(of.p_holm, probability))
         .column("queries", |(_, of)| of.paired.n)
@@ -36,8 +36,9 @@ pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {
     vec![
         Block::Table(tests.table(caption, 2)),
         Block::Paragraph(
-            "Two-sided paired t-test, corrected after Holm over the measures of a run. `compare` \
-             has further tests."
+            "Two-sided paired t-test, corrected after Holm over the measures of a run. The interval of \
+             a difference has the same correction: it excludes 0 exactly if the difference is shown. \
+             `compare` has further tests."
                 .to_owned(),
         ),
     ]

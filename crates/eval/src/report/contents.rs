@@ -1,15 +1,17 @@
 //! Contents of the document about an evaluation, in order.
 //!
-//! Sections: gate, runs, overall, tiers, differences, micro averages, slices, ranking, components,
-//! routing, collaboration, operations, user behaviour, thresholds, recommendations, errors, cases,
+//! Sections: gate, recommendations; the first run against the others, the weakest slices and the largest
+//! losses in the headline measure; then an appendix: runs, overall, tiers, differences, micro averages, slices, ranking, components,
+//! routing, collaboration, operations, user behaviour, thresholds, errors, cases,
 //! queries.
 //! This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
+mod lead;
 mod queries;
 mod slices;
 
-use super::document::{Block, Cell, Document, Recommendation, Rows, Section, number};
+use super::document::{Block, Cell, Document, Place, Recommendation, Rows, Section, number};
 use super::figures::{self, run_name};
 use super::names::long_name as name;
 use super::recommendation::recommendations;
@@ -20,6 +22,7 @@ use super::{
 use crate::evaluate::{Evaluation, Goal, OverallTier, RunEvaluation};
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::tier;
 
 /// Smallest difference of bounds that is shown.
 const SMALLEST_RANGE: f64 = 5e-7;
@@ -39,14 +42,29 @@ pub(super) fn document(
     let mut sections = Vec::new();
     let mut add = |heading: String, blocks: Vec<Block>| {
         if !blocks.is_empty() {
-            sections.push(Section {
-                is_action: ["Gate", "Recommendations"].contains(&heading.as_str()),
-                heading,
-                blocks,
-            });
+            let place = match heading.as_str() {
+                "Gate" | "Recommendations" => Place::Action,
+                "Against the first run" | "Weakest slices" | "Largest losses" => Place::Main,
+                _ => Place::Appendix,
+            };
+            sections.push(Section::new(heading, blocks).at(place));
         }
     };
     add("Gate".to_owned(), checks::blocks(options.checks));
+    add(
+        "Against the first run".to_owned(),
+        lead::forest(evaluation, options.changes)
+            .into_iter()
+            .collect(),
+    );
+    add(
+        "Weakest slices".to_owned(),
+        lead::weakest_slices(evaluation).into_iter().collect(),
+    );
+    add(
+        "Largest losses".to_owned(),
+        lead::losses(evaluation).into_iter().collect(),
+    );
     add("Runs".to_owned(), runs(evaluation));
     add("Overall".to_owned(), overall(evaluation));
     add("Tiers reached".to_owned(), tiers(evaluation));
@@ -114,6 +132,7 @@ pub(super) fn document(
         )],
         sections,
     }
+    .in_order()
 }
 
 fn runs(evaluation: &Evaluation) -> Vec<Block> {
@@ -248,8 +267,11 @@ fn tiers(evaluation: &Evaluation) -> Vec<Block> {
     };
     let reached = |at: usize, run| match (mean(run, at), evaluation.tier(run, at)) {
         (None, _) => "no score".to_owned(),
-        (Some(mean), Some(target)) => format!("{} ({})", name(&target.tier), number(mean)),
-        (Some(mean), None) => format!("none ({})", number(mean)),
+        (Some(mean), Some(target)) => {
+            let mark = evaluation.mark(target);
+            format!("{mark} {} ({})", name(&target.tier), number(mean))
+        }
+        (Some(mean), None) => format!("{} none ({})", tier::BELOW, number(mean)),
     };
     let measures = evaluation.measures.iter().enumerate();
     let measures = measures.filter(|(at, _)| evaluation.targets_of(*at).next().is_some());

@@ -12,7 +12,7 @@ use super::chart::Chart;
 pub(crate) struct Document {
     /// Title of the report.
     pub(crate) title: String,
-    /// Verdict, in sentences. Only HTML shows it; the sections have the same numbers.
+    /// Verdict, in sentences.
     pub(crate) verdict: Vec<String>,
     /// Paragraphs below the title.
     pub(crate) lead: Vec<String>,
@@ -29,18 +29,42 @@ pub(crate) struct Section {
     pub(crate) heading: String,
     /// Content of the section.
     pub(crate) blocks: Vec<Block>,
-    /// True if the section says what to do. HTML shows such sections first.
-    pub(crate) is_action: bool,
+    /// Place of the section.
+    pub(crate) place: Place,
+}
+
+/// Place of a section. The places follow each other in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Place {
+    /// The section says what to do.
+    Action,
+    /// The section supports the verdict.
+    Main,
+    /// The section has further numbers. HTML folds it.
+    Appendix,
 }
 
 impl Section {
-    /// Section that does not say what to do.
+    /// Section of the appendix.
     pub(crate) fn new(heading: impl Into<String>, blocks: Vec<Block>) -> Self {
         Self {
             heading: heading.into(),
             blocks,
-            is_action: false,
+            place: Place::Appendix,
         }
+    }
+
+    /// The section at another place.
+    pub(crate) fn at(self, place: Place) -> Self {
+        Self { place, ..self }
+    }
+
+    /// Tables of the section, with those of its charts.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Table(table) | Block::Figure(Figure { table, .. }) => Some(table),
+            Block::Paragraph(_) | Block::List(_) | Block::Recommendation(_) => None,
+        })
     }
 }
 
@@ -207,6 +231,14 @@ impl<T> Rows<T> {
     /// The table as a block; `None` without rows.
     pub(crate) fn block(self, caption: impl Into<String>, heads: usize) -> Option<Block> {
         (!self.items.is_empty()).then(|| Block::Table(self.table(caption, heads)))
+    }
+}
+
+impl Document {
+    /// Sorts the sections by their places.
+    pub(crate) fn in_order(mut self) -> Self {
+        self.sections.sort_by_key(|section| section.place);
+        self
     }
 }
 

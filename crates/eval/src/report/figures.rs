@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use super::chart::{Bars, Changes, Chart, Shades};
 use super::document::{Block, Cell, Figure, Rows, shorten, signed};
-use super::headline::headline;
+use super::headline::headline_of;
 use super::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation};
 use crate::text_layout::escape_controls;
@@ -30,7 +30,7 @@ pub(super) fn run_name(run: &RunEvaluation) -> String {
 
 /// Sorted differences of the queries in the headline measure, one chart for each run after the first.
 pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
-    let Some(measure) = headline(&evaluation.measures) else {
+    let Some(measure) = headline_of(evaluation) else {
         return Vec::new();
     };
     let (Some((first, others)), Some(name)) = (
@@ -93,7 +93,7 @@ pub(super) fn slices(
     slice: &str,
     values: &[(&str, usize)],
 ) -> Option<Block> {
-    let measure = headline(&evaluation.measures)?;
+    let measure = headline_of(evaluation)?;
     let title = evaluation.measures.get(measure)?;
     let runs: Vec<&RunEvaluation> = counted(evaluation).collect();
     let score = |run: &RunEvaluation, value: &str| {

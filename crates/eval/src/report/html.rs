@@ -1,14 +1,17 @@
 //! Self-contained HTML page of a document: no script, no network access, no other file.
 //!
-//! The first screen has the verdict and a card for each run, then what to do, then the details. A
+//! The first screen has the verdict and a card for each run, then what to do and what supports the
+//! verdict, then an appendix of folded sections. Each section has its tables as a file of CSV. A
 //! content security policy stops the page from loading anything. The template escapes texts. Content
 //! wider than the window scrolls within its own box, which is reachable by keyboard; on paper wide
 //! tables get a page in landscape. The numbers behind a picture are folded away. Korean is marked as
 //! such, so that browsers choose its font and screen readers its voice.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::document::{Block, Card, CardFigure, Document, Figure, Section, Table, Tone};
+use super::document::{Block, Card, CardFigure, Document, Figure, Place, Section, Table, Tone};
 
 /// Style sheet: colours, fonts and print layout.
 const STYLE: &str = include_str!("html/style.css");
@@ -25,10 +28,9 @@ const LONG: usize = 60;
 
 /// Writes a document as HTML.
 pub(crate) fn write(document: &Document) -> String {
-    let (first, rest): (Vec<_>, Vec<_>) = (0_usize..)
-        .zip(&document.sections)
-        .partition(|(_, section)| section.is_action);
-    let ordered = || first.iter().chain(&rest).copied();
+    let anchors = anchors(&document.sections);
+    let sections = || anchors.iter().zip(&document.sections);
+    let folded = || sections().filter(|(_, it)| it.place == Place::Appendix);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -55,12 +57,18 @@ pub(crate) fn write(document: &Document) -> String {
                     }
                 }
                 nav aria-label="Contents" {
-                    ul { @for (i, section) in ordered() {
-                        li { a href={ "#part-" (i) } { (text(&section.heading)) } }
+                    ul { @for (anchor, section) in sections() {
+                        li { a href={ "#" (anchor) } { (text(&section.heading)) } }
                     } }
                 }
                 main {
-                    @for (i, it) in ordered() { (section(i, it)) }
+                    @for (anchor, it) in sections().filter(|(_, it)| it.place != Place::Appendix) { (section(anchor, it)) }
+                    @if folded().next().is_some() {
+                        section.appendix aria-labelledby="appendix" {
+                            h2 #appendix { "Appendix" }
+                            @for (anchor, it) in folded() { (part(anchor, it)) }
+                        }
+                    }
                 }
             }
         }
@@ -89,13 +97,81 @@ fn compact(page: &str) -> String {
     page
 }
 
-fn section(number: usize, section: &Section) -> Markup {
+/// Anchors of the sections, which stay the same when other sections are added: their headings in lower
+/// case, with a number where two are equal.
+fn anchors(sections: &[Section]) -> Vec<String> {
+    let mut anchors: Vec<String> = Vec::new();
+    for section in sections {
+        let words = section.heading.to_lowercase();
+        let words = words.split(|it: char| !it.is_alphanumeric());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let anchor = words.join("-");
+        let alike = anchors.iter().filter(|other| **other == anchor).count();
+        anchors.push(match alike {
+            0 => anchor,
+            _ => format!("{anchor}-{}", alike + 1),
+        });
+    }
+    anchors
+}
+
+fn section(anchor: &str, section: &Section) -> Markup {
     html! {
-        section class=[section.is_action.then_some("action")] id={ "part-" (number) } {
+        section class=[(section.place == Place::Action).then_some("action")] id=(anchor) {
             h2 { (text(&section.heading)) }
-            (blocks(&format!("part-{number}"), &section.blocks))
+            (blocks(anchor, &section.blocks))
+            (download(anchor, section))
         }
     }
+}
+
+/// Folded section. A link to its anchor opens it.
+fn part(anchor: &str, section: &Section) -> Markup {
+    html! {
+        details.part {
+            summary { h3 { (text(&section.heading)) } }
+            div id=(anchor) {
+                (blocks(anchor, &section.blocks))
+                (download(anchor, section))
+            }
+        }
+    }
+}
+
+/// Link that saves the tables of a section as CSV. The page contains it, as it contains everything.
+fn download(anchor: &str, section: &Section) -> Markup {
+    let mut csv = String::new();
+    for table in section.tables() {
+        if !csv.is_empty() {
+            csv.push('\n');
+        }
+        line(&mut csv, [table.caption.as_str()]);
+        line(&mut csv, table.columns.iter().map(String::as_str));
+        for row in &table.rows {
+            line(&mut csv, row.iter().map(|cell| cell.text.as_str()));
+        }
+    }
+    html! {
+        @if !csv.is_empty() {
+            p.download {
+                a href={ "data:text/csv;charset=utf-8;base64," (STANDARD.encode(&csv)) } download={ (anchor) ".csv" } {
+                    "CSV" span.unseen { " of " (section.heading) }
+                }
+            }
+        }
+    }
+}
+
+/// Adds a line of CSV. A text that a spreadsheet would read as a formula gets an apostrophe.
+fn line<'a>(csv: &mut String, fields: impl IntoIterator<Item = &'a str>) {
+    let fields = fields.into_iter().map(|field| {
+        let is_number = field.parse::<f64>().is_ok();
+        let is_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number;
+        let mark = if is_formula { "'" } else { "" };
+        format!("\"{mark}{}\"", field.replace('"', "\"\""))
+    });
+    csv.push_str(&fields.collect::<Vec<String>>().join(","));
+    csv.push('\n');
 }
 
 /// Text with its Korean parts marked.

@@ -6,6 +6,10 @@
 use std::fmt::Write as _;
 
 use super::document::{Block, Cell, Document, Table};
+use crate::text_layout::wrap;
+
+/// Width of the verdict, in columns.
+const WIDTH: usize = 80;
 
 /// Writes a document as Markdown.
 pub(crate) fn write(document: &Document) -> String {
@@ -14,6 +18,10 @@ pub(crate) fn write(document: &Document) -> String {
         writeln!(out, "{text}").expect("invariant: a String takes all text");
     };
     line(&format!("# {}", escape(&document.title)));
+    for text in &document.verdict {
+        let lines = wrap(&format!("**{}**", escape(text)), WIDTH, "", "");
+        line(&format!("\n{}", lines.trim_end()));
+    }
     for text in &document.lead {
         line(&format!("\n{}", escape(text)));
     }

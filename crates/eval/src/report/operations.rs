@@ -4,14 +4,14 @@
 use super::chart::{Chart, Scatter, ScatterPoint};
 use super::csv::Row;
 use super::document::{Block, Cell, Figure, Rows, number};
-use super::headline::headline;
+use super::headline::headline_of;
 use super::names::name;
 use crate::evaluate::Evaluation;
 use crate::operations::{Distribution, Measured, Operations, Tradeoff, tradeoffs};
 
 /// Quality against expense, by the headline measure of the evaluation.
 pub(super) fn of_quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Tradeoff> {
-    let Some(measure) = headline(&evaluation.measures) else {
+    let Some(measure) = headline_of(evaluation) else {
         return Vec::new();
     };
     let quality: Vec<(String, f64)> = evaluation
@@ -140,7 +140,7 @@ fn models(operations: &[Operations]) -> Option<Block> {
 
 /// Quality against each kind of expense, as a picture and a table.
 fn quality(evaluation: &Evaluation, operations: &[Operations]) -> Vec<Block> {
-    let Some(measure) = headline(&evaluation.measures) else {
+    let Some(measure) = headline_of(evaluation) else {
         return Vec::new();
     };
     let measure = &evaluation.measures[measure];

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::Options;
 use super::document::number;
-use super::headline::headline;
+use super::headline::headline_of;
 use super::names::name;
 use super::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
@@ -142,7 +142,7 @@ fn preferred_run(evaluation: &Evaluation) -> Vec<(String, String)> {
     if evaluation.runs.len() < 2 || decided == 0 {
         return Vec::new();
     }
-    let numbers = headline(&evaluation.measures).map_or_else(String::new, |measure| {
+    let numbers = headline_of(evaluation).map_or_else(String::new, |measure| {
         let means = evaluation.runs.iter().map(|other| {
             let mean = mean(other, measure).map_or_else(|| "–".to_owned(), number);
             format!("{} {mean}", name(&other.name))
@@ -267,8 +267,7 @@ fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
 }
 
 fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some(((_, run), measure)) = preferred(evaluation).zip(headline(&evaluation.measures))
-    else {
+    let Some(((_, run), measure)) = preferred(evaluation).zip(headline_of(evaluation)) else {
         return Vec::new();
     };
     let Some(target) = evaluation.lowest_target(measure) else {

@@ -2,7 +2,7 @@
 
 use super::Options;
 use super::document::{Card, CardFigure, Tone, interval, number, optional, percentage, signed};
-use super::headline::headline;
+use super::headline::headline_of;
 use super::names::name;
 use super::recommendation::preferred;
 use crate::compare::{MeasureComparison, Verdict};
@@ -10,6 +10,7 @@ use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 use crate::gate::{Outcome, count};
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::tier;
 
 /// Number of measures of a card.
 const MAX_FIGURES: usize = 4;
@@ -18,23 +19,26 @@ const MAX_FIGURES: usize = 4;
 pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<String> {
     let mut sentences = Vec::new();
     let runs = &evaluation.runs;
-    if let Some((_, run)) = preferred(evaluation).filter(|_| runs.len() > 1) {
-        let first = runs.first().map_or("", |first| &first.name);
-        let measure = headline(&evaluation.measures).map(|at| (at, &evaluation.measures[at]));
-        let score = measure.and_then(|(at, measure)| Some((measure, mean(run, at)?)));
-        let score = score.map_or_else(String::new, |(measure, mean)| {
-            format!(": {measure} {}", number(mean))
-        });
-        let change = measure.and_then(|(_, measure)| change(options, run, measure));
-        let change = change.map_or_else(String::new, |change| {
-            format!(
-                ", {} against {} ({})",
-                optional(change.paired.difference, signed),
-                name(first),
-                change.verdict.words()
-            )
-        });
-        sentences.push(format!("{} is preferred{score}{change}.", name(&run.name)));
+    let measure = headline_of(evaluation).map(|at| (at, &evaluation.measures[at]));
+    match (runs.as_slice(), preferred(evaluation)) {
+        ([run], _) => {
+            let score = measure.and_then(|(at, measure)| Some((measure, mean(run, at)?)));
+            let tier =
+                badge(evaluation, run).map_or_else(String::new, |(tier, _)| format!(", {tier}"));
+            sentences.extend(score.map(|(measure, mean)| {
+                format!("{}: {measure} {}{tier}.", name(&run.name), number(mean))
+            }));
+        }
+        ([first, ..], Some((_, run))) => {
+            let score = measure.and_then(|(at, measure)| Some((measure, mean(run, at)?)));
+            let score = score.map_or_else(String::new, |(measure, mean)| {
+                format!(": {measure} {}", number(mean))
+            });
+            sentences.push(format!("{} is preferred{score}.", name(&run.name)));
+            let change = measure.and_then(|(_, measure)| change(options, run, measure));
+            sentences.extend(change.map(|of| difference(of, &run.name, &first.name)));
+        }
+        _ => {}
     }
     if !options.checks.is_empty() {
         let failed = count(options.checks, Outcome::Failed);
@@ -46,6 +50,30 @@ pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Str
         });
     }
     sentences
+}
+
+/// Difference of a run from the first one in a sentence, with the interval of its test.
+fn difference(of: &MeasureComparison, run: &str, first: &str) -> String {
+    let (run, first) = (name(run), name(first));
+    let numbers = format!(
+        "{} {}",
+        optional(of.paired.difference, signed),
+        optional(of.simultaneous, interval)
+    );
+    let measure = &of.measure;
+    match of.verdict {
+        Verdict::Better | Verdict::Worse | Verdict::Higher | Verdict::Lower => format!(
+            "{run} is {} than {first} in {measure}: {numbers}.",
+            of.verdict.words()
+        ),
+        Verdict::Identical => format!("{run} and {first} are identical in {measure}."),
+        Verdict::NotShown => {
+            format!("No difference between {run} and {first} is shown in {measure}: {numbers}.")
+        }
+        Verdict::NotTested => {
+            format!("{run} and {first} have too few queries for a test in {measure}.")
+        }
+    }
 }
 
 /// Cards of all runs.
@@ -73,7 +101,7 @@ fn measures(evaluation: &Evaluation) -> Vec<usize> {
     let has_target = |measure: &usize| evaluation.targets_of(*measure).next().is_some();
     let all = 0..evaluation.measures.len();
     let upwards = |measure: &usize| Direction::of(&evaluation.measures[*measure]) == Direction::Up;
-    let candidates = headline(&evaluation.measures)
+    let candidates = headline_of(evaluation)
         .into_iter()
         .chain(evaluation.tier_measures.iter().copied())
         .chain(all.clone().filter(has_target))
@@ -107,10 +135,10 @@ fn figure(
         value: optional(mean(run, measure), number),
         change: change.map(|of| {
             format!(
-                "{} ({}), 95 % {}",
+                "{} ({}), {}",
                 optional(of.paired.difference, signed),
                 optional(of.relative(), percentage),
-                optional(of.paired.ci95, interval)
+                optional(of.simultaneous, interval)
             )
         }),
         verdict: change.map(|of| (of.verdict.words(), tone(of.verdict))),
@@ -118,8 +146,11 @@ fn figure(
             .targets_of(measure)
             .next()
             .map(|_| match evaluation.tier(run, measure) {
-                Some(target) => (name(&target.tier), Tone::Good),
-                None => ("below target".to_owned(), Tone::Bad),
+                Some(target) => {
+                    let mark = evaluation.mark(target);
+                    (format!("{mark} {}", name(&target.tier)), Tone::Neutral)
+                }
+                None => (format!("{} below target", tier::BELOW), Tone::Neutral),
             }),
     }
 }

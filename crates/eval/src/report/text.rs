@@ -15,7 +15,7 @@ const HEADS: usize = 48;
 /// Writes a document as text.
 pub(crate) fn write(document: &Document) -> String {
     let mut out = wrap(&document.title, WIDTH, "", "");
-    for text in &document.lead {
+    for text in document.verdict.iter().chain(&document.lead) {
         out.push_str(&wrap(text, WIDTH, "", ""));
     }
     for section in &document.sections {

@@ -4,7 +4,7 @@ use crate::compare::{BestOfSlice, Comparison, Interaction, MeasureComparison, Pa
 use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
 use crate::report::document::{
-    Block, Cell, Document, Figure, Rows, Section, interval, percentage, probability, signed,
+    Block, Cell, Document, Figure, Place, Rows, Section, interval, percentage, probability, signed,
 };
 use crate::report::names::name;
 use crate::report::{checks, errors};
@@ -18,12 +18,15 @@ const MAX_DRAWN_MEASURES: usize = 12;
 pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     let mut sections = Vec::new();
     if !gate.is_empty() {
-        sections.push(Section {
-            is_action: true,
-            ..Section::new("Gate", checks::blocks(gate))
-        });
+        sections.push(Section::new("Gate", checks::blocks(gate)).at(Place::Action));
     }
-    sections.extend(comparison.comparisons.iter().map(of_pair));
+    let pairs = comparison.comparisons.iter().map(of_pair);
+    // One comparison supports the verdict; of many, each has a sentence in it.
+    sections.extend(pairs.map(|section| match comparison.comparisons.len() {
+        1 => section.at(Place::Main),
+        _ => section,
+    }));
+    sections.extend(forest(comparison));
     let tested = Block::Paragraph(test_description(comparison));
     sections.push(Section::new("What was tested", vec![tested]));
     sections.extend(of_ablation(comparison));
@@ -53,6 +56,46 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
         lead: gold.into_iter().collect(),
         sections,
     }
+    .in_order()
+}
+
+/// Differences of all runs from the first in the first measure, on one axis.
+fn forest(comparison: &Comparison) -> Option<Section> {
+    let first = comparison.measures.first()?;
+    if comparison.comparisons.len() < 2 {
+        return None;
+    }
+    let pairs = comparison.comparisons.iter();
+    let found: Vec<(&Pair, &MeasureComparison)> = pairs
+        .filter_map(|pair| Some((pair, pair.measures.first()?)))
+        .collect();
+    let measure = escape_controls(first);
+    let base = name(comparison.runs.first()?);
+    let table = Rows::of(&found)
+        .column("run", |(pair, _)| name(&pair.b))
+        .column("difference", |(_, of)| {
+            defined(of.paired.difference, signed)
+        })
+        .column("interval", |(_, of)| defined(of.simultaneous, interval))
+        .column("verdict", |(_, of)| Cell::words(of.verdict.words()))
+        .table(format!("{measure} of each run against {base}"), 1);
+    let estimates = found.iter().map(|(_, of)| Estimate {
+        value: of.paired.difference,
+        ends: of.simultaneous,
+    });
+    let figure = Figure {
+        description: format!(
+            "Mean difference in {measure} per query of each run from {base}, with the interval of its test."
+        ),
+        chart: Chart::Intervals(Intervals {
+            x_label: format!("{measure}, minus {base}"),
+            rows: found.iter().map(|(pair, _)| name(&pair.b)).collect(),
+            series: vec![(measure.clone(), estimates.collect())],
+        }),
+        table,
+    };
+    let blocks = vec![Block::Figure(figure)];
+    Some(Section::new(format!("All runs against {base}"), blocks).at(Place::Main))
 }
 
 /// Verdict about every run against the first.
@@ -78,7 +121,7 @@ fn interval_chart<'a>(
 ) -> Chart {
     let estimate = |of: &MeasureComparison| Estimate {
         value: of.paired.difference,
-        ends: of.paired.ci95,
+        ends: of.simultaneous,
     };
     let drawn = |(name, of): (String, Vec<&MeasureComparison>)| {
         let estimates = of.into_iter().take(MAX_DRAWN_MEASURES).map(estimate);
@@ -116,7 +159,7 @@ fn test_description(comparison: &Comparison) -> String {
     format!(
         "Tested: the mean difference per query, B minus A, over the queries that both runs have; \
          two-sided paired t-test, corrected after Holm for {over}. A difference is shown where Holm \
-         p < {}. Where the differences of fewer than 30 queries are skewed, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {MAX_EXACT_DIFFERENCES} \
+         p < {}, and the interval, with the same correction, excludes 0. Where the differences of fewer than 30 queries are skewed, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {MAX_EXACT_DIFFERENCES} \
          queries differ, else of {} sign flips.",
         comparison.alpha, comparison.statistics.bootstraps, comparison.statistics.permutations
     )
@@ -131,7 +174,7 @@ fn of_pair(pair: &Pair) -> Section {
         .column("mean B", |of| defined(of.paired.b, mean))
         .column("difference", |of| defined(of.paired.difference, signed))
         .column("relative", |of| defined(of.relative(), percentage))
-        .column("95 % interval", |of| defined(of.paired.ci95, interval))
+        .column("interval", |of| defined(of.simultaneous, interval))
         .column("p", |of| defined(of.paired.p, probability))
         .column("Holm p", |of| defined(of.p_holm, probability))
         .column("verdict", |of| Cell::words(of.verdict.words()))
@@ -145,6 +188,9 @@ fn of_pair(pair: &Pair) -> Section {
         .column("t", |of| defined(of.paired.t, short))
         .column("d_z", |of| defined(of.paired.d_z, short))
         .column("d_av", |of| defined(of.paired.d_av, short))
+        .column("95 % interval alone", |of| {
+            defined(of.paired.ci95, interval)
+        })
         .column("permutation p", |of| {
             defined(of.paired.p_permutation, probability)
         })
@@ -154,7 +200,7 @@ fn of_pair(pair: &Pair) -> Section {
     let series = (name(&pair.b), pair.measures.iter().collect());
     let figure = Figure {
         description: format!(
-            "Each measure's mean difference per query, B minus A, with its 95 % interval.{}",
+            "Each measure's mean difference per query, B minus A, with its interval, corrected as the test is.{}",
             left_out(&measures)
         ),
         chart: interval_chart(&measures, [series].into_iter()),
@@ -211,17 +257,15 @@ fn of_ablation(comparison: &Comparison) -> Option<Section> {
         .column("difference", |(.., of)| {
             defined(of.paired.difference, signed)
         })
-        .column("95 % interval", |(.., of)| {
-            defined(of.paired.ci95, interval)
-        })
+        .column("interval", |(.., of)| defined(of.simultaneous, interval))
         .column("Holm p", |(.., of)| defined(of.p_holm, probability))
         .column("verdict", |(.., of)| Cell::words(of.verdict.words()))
         .table("Difference of each step by measure", 2);
     let series = steps().map(|(between, step)| (between, step.measures.iter().collect()));
     let figure = Figure {
         description: format!(
-            "Each run against the one before it: the mean difference per query with its 95 % \
-             interval, Holm p over the measures of the step.{}",
+            "Each run against the one before it: the mean difference per query with its \
+             interval, corrected as the test is, Holm p over the measures of the step.{}",
             left_out(&comparison.measures)
         ),
         chart: interval_chart(&comparison.measures, series),
@@ -276,7 +320,7 @@ fn of_interaction(interaction: &Interaction) -> Section {
         .column("interaction", |of| {
             defined(of.test.paired.difference, signed)
         })
-        .column("95 % interval", |of| defined(of.test.paired.ci95, interval))
+        .column("interval", |of| defined(of.test.simultaneous, interval))
         .column("Holm p", |of| defined(of.test.p_holm, probability))
         .column("verdict", |of| Cell::words(verdict(&of.test)))
         .table("Combined effect against the sum of the single ones", 1);

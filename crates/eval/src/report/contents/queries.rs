@@ -5,7 +5,7 @@ use crate::evaluate::{Evaluation, QueryEvaluation};
 use crate::operations::Operations;
 use crate::report::document::{Block, Cell, Rows};
 use crate::report::figures::run_name;
-use crate::report::headline::headline;
+use crate::report::headline::headline_of;
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
 
@@ -27,7 +27,7 @@ fn measures(
         return (0..evaluation.measures.len()).collect();
     }
     let mut measures: Vec<usize> = (0..evaluation.measures.len()).filter(has_score).collect();
-    let headline = headline(&evaluation.measures);
+    let headline = headline_of(evaluation);
     let headline = measures
         .iter()
         .position(|measure| Some(*measure) == headline);
@@ -49,7 +49,7 @@ pub(super) fn tables(
     for run in evaluation.runs.iter().filter(|run| !run.queries.is_empty()) {
         let mut queries: Vec<_> = run.queries.iter().collect();
         let mut which = "Scores of all queries".to_owned();
-        if let Some(measure) = headline(&evaluation.measures).filter(|_| queries.len() > most) {
+        if let Some(measure) = headline_of(evaluation).filter(|_| queries.len() > most) {
             let direction = Direction::of(&evaluation.measures[measure]);
             queries.sort_by(|a, b| {
                 let score = |scores: &[Option<f64>]| scores.get(measure).copied().flatten();

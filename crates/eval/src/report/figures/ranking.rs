@@ -6,7 +6,7 @@ use super::{counted, of_first, run_name};
 use crate::evaluate::{Evaluation, RunEvaluation};
 use crate::report::chart::{Bars, Chart, Lines, Plane, Series};
 use crate::report::document::{Block, Cell, Figure, Rows};
-use crate::report::headline::headline;
+use crate::report::headline::headline_of;
 use crate::report::{ratio, real};
 
 /// Recall levels of the precision-recall curve, as in trec_eval.
@@ -158,7 +158,7 @@ pub(in crate::report) fn ndcg(evaluation: &Evaluation) -> Option<Block> {
 
 /// Distribution of the queries over the scores in the headline measure.
 pub(in crate::report) fn distribution(evaluation: &Evaluation) -> Option<Block> {
-    let measure = headline(&evaluation.measures)?;
+    let measure = headline_of(evaluation)?;
     let name = evaluation.measures.get(measure)?;
     let of = |run: &RunEvaluation| -> Vec<f64> {
         let scores = run

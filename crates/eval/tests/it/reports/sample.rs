@@ -43,6 +43,7 @@ const DOMAINS: [&str; 5] = [
 /// Two runs of 60 queries; the first leaves two unanswered.
 pub(crate) fn two_runs() -> Evaluation {
     Evaluation {
+        headline: None,
         gold: GoldFacts {
             version: "2026-01".to_owned(),
             sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
