@@ -30,6 +30,8 @@ export interface Spec {
   height?: number;
   min?: number;
   max?: number;
+  /** Name of the vertical axis, where the unit does not say it. */
+  axis?: string;
   queries: Query[];
 }
 
@@ -54,6 +56,9 @@ function instantQuery(query: Query, index: number): prometheus.DataqueryBuilder 
     .legendFormat(query.legend)
     .instant();
 }
+
+/** Text of a panel without a value, instead of an empty one. */
+const NO_VALUE = 'no data in this range';
 
 /** Reduces each series to its last value. */
 function lastValue(): common.ReduceDataOptionsBuilder {
@@ -83,15 +88,18 @@ export function chart(spec: Spec): timeseries.PanelBuilder {
     .legend(
       new common.VizLegendOptionsBuilder()
         .showLegend(true)
-        .displayMode(common.LegendDisplayMode.List)
-        .placement(common.LegendPlacement.Bottom),
+        .displayMode(common.LegendDisplayMode.Table)
+        .placement(common.LegendPlacement.Bottom)
+        .calcs(['lastNotNull', 'min', 'mean', 'max']),
     )
+    .noValue(NO_VALUE)
     .tooltip(
       new common.VizTooltipOptionsBuilder().mode(common.TooltipDisplayMode.Multi).sort(common.SortOrder.Descending),
     )
     .targets(spec.queries.map(rangeQuery));
   if (spec.min !== undefined) panel.min(spec.min);
   if (spec.max !== undefined) panel.max(spec.max);
+  if (spec.axis !== undefined) panel.axisLabel(spec.axis);
   return panel;
 }
 
@@ -104,10 +112,16 @@ export function number(spec: Spec): stat.PanelBuilder {
     .unit(spec.unit)
     .span(spec.width)
     .height(spec.height ?? 4)
+    .noValue(NO_VALUE)
     .thresholds(neutral())
     .graphMode(common.BigValueGraphMode.None)
     .reduceOptions(lastValue())
     .targets(spec.queries.map(instantQuery));
+}
+
+/** One number per series, at the end of the time range, with its course as an area behind it. */
+export function trend(spec: Spec): stat.PanelBuilder {
+  return number(spec).graphMode(common.BigValueGraphMode.Area).targets(spec.queries.map(rangeQuery));
 }
 
 /** The text of a label instead of a number. */
@@ -125,6 +139,7 @@ export function bars(spec: Spec): bargauge.PanelBuilder {
     .span(spec.width)
     .height(spec.height ?? 8)
     .orientation(common.VizOrientation.Horizontal)
+    .noValue(NO_VALUE)
     .thresholds(neutral())
     .reduceOptions(lastValue())
     .targets(spec.queries.map(instantQuery));
@@ -147,6 +162,7 @@ export function grid(spec: Spec, labels: string[]): table.PanelBuilder {
     .span(spec.width)
     .height(spec.height ?? 10)
     .filterable(true)
+    .noValue('–')
     .thresholds(neutral())
     .targets(spec.queries.map((query, index) => instantQuery(query, index).format(prometheus.PromQueryFormat.Table)))
     .withTransformation({ id: 'merge', options: {} })
@@ -174,6 +190,7 @@ export function matrix(spec: Spec, rows: string, columns: string): table.PanelBu
     .unit(spec.unit)
     .span(spec.width)
     .height(spec.height ?? 10)
+    .noValue('–')
     .colorScheme(new dashboard.FieldColorBuilder().mode(dashboard.FieldColorModeId.ContinuousBlues))
     .overrideByFieldType('number', [{ id: 'custom.cellOptions', value: { type: 'color-background', mode: 'basic' } }])
     .targets(spec.queries.map((query, index) => instantQuery(query, index).format(prometheus.PromQueryFormat.Table)))

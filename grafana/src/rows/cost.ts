@@ -12,6 +12,7 @@ export function cost(): Row {
     panels: [
       chart({
         title: 'Cost per search',
+        axis: 'currency units per search',
         description: 'Total cost / all searches, including searches without a known cost, over all replicas, by currency.',
         unit: units.Short,
         width: 8,
@@ -27,6 +28,7 @@ export function cost(): Row {
       }),
       chart({
         title: 'Rolling cost per search ($window)',
+        axis: 'currency units per search',
         description: `${PER_REPLICA} Mean and 95th percentile over searches with a known cost. The highest value of the replicas is shown.`,
         unit: units.Short,
         width: 8,
@@ -44,6 +46,7 @@ export function cost(): Row {
       }),
       chart({
         title: 'Cost per hour by model',
+        axis: 'currency units per hour',
         description: 'Cost per hour of each model at the current rate, by currency.',
         unit: units.Short,
         width: 8,

@@ -6,7 +6,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import * as common from '@grafana/grafana-foundation-sdk/common';
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import { dashboardLink, queriesLink, UID } from '../links';
-import { chart, matrix, number, RECORDED, referenceLines, type Row } from '../panels';
+import { chart, matrix, number, RECORDED, referenceLines, type Row, trend } from '../panels';
 import { avg, family, firing, max, MEASURE, orZero, recorded, VARIANTS } from '../promql';
 
 /** Traffic light: green below `yellow`, red from `red` on. */
@@ -31,9 +31,9 @@ const TARGET_STATES: dashboard.ValueMapping[] = [
   {
     type: dashboard.MappingType.ValueToText,
     options: {
-      '0': { text: 'missed', color: 'red', index: 0 },
-      '1': { text: 'partly', color: 'yellow', index: 1 },
-      '2': { text: 'reached', color: 'green', index: 2 },
+      '0': { text: '✗ missed', color: 'red', index: 0 },
+      '1': { text: '○ partly', color: 'yellow', index: 1 },
+      '2': { text: '● reached', color: 'green', index: 2 },
     },
   },
 ];
@@ -58,7 +58,7 @@ export function overview(): Row {
         .decimals(0)
         .thresholds(trafficLight(1, 1))
         .dataLinks([dashboardLink('Regression evidence', UID.quality)]),
-      number({
+      trend({
         title: 'Searches per second',
         description: `Searches counted per second in the last five minutes. ${RECORDED}`,
         unit: units.RequestsPerSecond,
@@ -66,7 +66,6 @@ export function overview(): Row {
         queries: [{ expr: `sum(${recorded('searches:rate5m')})`, legend: 'searches' }],
       })
         .decimals(1)
-        .graphMode(common.BigValueGraphMode.Area)
         .dataLinks([dashboardLink('Latency and throughput', UID.latency)]),
       number({
         title: 'Searches judged',
@@ -194,6 +193,7 @@ export function overview(): Row {
       }).dataLinks([dashboardLink('Latency and cost', UID.latency, VARIANT)]),
       chart({
         title: 'Cost of 1,000 searches',
+        axis: 'currency units for 1,000 searches',
         description: `Total cost / all searches of the last hour, times 1,000, by currency. ${RECORDED}`,
         unit: units.Short,
         width: 12,
