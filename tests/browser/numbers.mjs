@@ -19,9 +19,9 @@ export async function everyNumber({ page, base, claims, json, expect }) {
   const key = encodeURIComponent(worst);
   const systems = "/api/v1/systems";
   const screens = {
-    "/": [systems, "/api/v1/regressions", `/api/v1/measures?slice=${slice}`, `/api/v1/queries?${QUERIES}&order=regressed`],
-    "/queries?limit=1000": [`/api/v1/queries?${QUERIES}`],
-    "/queries?order=regressed&limit=1000": [`/api/v1/queries?${QUERIES}&order=regressed`],
+    "/": [systems, "/api/v1/incidents", "/api/v1/regressions", `/api/v1/measures?slice=${slice}`, `/api/v1/queries?${QUERIES}&order=regressed`, `/api/v1/queries?${QUERIES}`],
+    "/queries?limit=1000": [`/api/v1/queries?${QUERIES}&order=surely_worst`],
+    "/queries?order=regressed&limit=1000": [`/api/v1/queries?${QUERIES}&order=regressed&evidence=any`],
     [`/queries/${key}?variant=${variant}`]: [`/api/v1/queries/${key}?cutoff=10`],
     "/systems": [systems, "/api/v1/deployments"],
     [`/systems/${variant}`]: [systems, "/api/v1/measures", "/api/v1/experiments"],
@@ -63,7 +63,7 @@ async function atRest(page, base, address, read) {
 function readScreen() {
   const ages = ["Snapshot", "Checkpoint", "Delay"];
   const isAge = (element) =>
-    ages.includes(element.closest("td")?.dataset.label) || /^\s*(snapshot|no searches for)/.test(element.closest(".status li")?.textContent ?? "");
+    ages.includes(element.closest("td")?.dataset.label) || /^\s*(snapshot|no searches)/.test(element.closest(".status li")?.textContent ?? "");
   const elements = [...document.querySelectorAll("data")].filter((element) => !isAge(element));
   const of = (row, label) => row.querySelector(`td[data-label="${label}"] data`)?.value ?? null;
   const number = (value) => (value === null ? null : Number(value));
@@ -82,7 +82,7 @@ function readScreen() {
     })),
     queries: [...document.querySelectorAll("table.queries tbody tr")].map((row) => [
       row.dataset.query, row.dataset.variant,
-      ...["Baseline", "Last", "Change", "Mean", "Searches"].map((label) => number(of(row, label))),
+      ...["Before", "Now", "Change", "Mean", "Searches"].map((label) => number(of(row, label))),
     ]),
     outcomes: [...document.querySelectorAll("section[data-kind]")].map((section) => [
       section.dataset.kind,
@@ -106,7 +106,26 @@ function derived(answer) {
     numbers.push(whole, ...counts.map((count) => (whole === 0 ? 0 : count / whole)));
   };
   for (const it of answer.regressions ?? []) numbers.push(it.recent - it.expected);
+  for (const it of answer.queries ?? []) {
+    for (const variance of [it.baseline_variance, it.recent_variance]) if (variance !== null && variance !== undefined) numbers.push(Math.sqrt(variance));
+  }
+  for (const incident of answer.incidents ?? [answer]) {
+    for (const { before, now } of incident.measures ?? []) {
+      if (before?.mean && now) numbers.push((now.mean - before.mean) / before.mean, now.mean - before.mean);
+    }
+    for (const { loss } of incident.queries ?? []) if (loss) numbers.push(-loss.lower, -loss.upper);
+  }
+  if (answer.with_evidence !== undefined) numbers.push(answer.found - answer.with_evidence);
+  const control = (answer.systems ?? []).find((it) => it.is_control);
   for (const system of answer.systems ?? []) {
+    const relative = (value, other) => value !== undefined && other > 0 && numbers.push((value - other) / other);
+    relative(system.latency_seconds.all?.["0.95"], control?.latency_seconds.all?.["0.95"]);
+    for (const [currency, cost] of Object.entries(system.cost_per_query)) relative(cost, control?.cost_per_query[currency]);
+    for (const { measure, mean } of system.scores) {
+      const other = control?.scores.find((it) => it.measure === measure)?.mean ?? null;
+      if (mean !== null && other !== null) numbers.push(mean - other);
+      for (const target of answer.measures.find((it) => it.measure === measure)?.targets ?? []) numbers.push(mean - target.value);
+    }
     for (const cost of Object.values(system.cost_per_query)) numbers.push(cost * 1000);
     for (const { mean, baseline } of system.scores) {
       if (mean !== null && baseline !== null) numbers.push(mean - baseline);
@@ -159,7 +178,7 @@ async function systemsTable(shown, api, claims, json, expect) {
 }
 
 function queriesTable(shown, api, address, expect) {
-  const wanted = api.queries.map((it) => [it.key, it.variant, it.baseline, it.recent, it.change, it.mean, it.count]);
+  const wanted = api.queries.map((it) => [it.key, it.variant, it.baseline, it.recent, it.effect, it.mean, it.count]);
   expect(wanted.length > 0 && shown.queries.length === wanted.length, `${address}: ${shown.queries.length} rows, API ${wanted.length}`);
   const place = shown.queries.findIndex((row, at) => JSON.stringify(row) !== JSON.stringify(wanted[at]));
   expect(place < 0, `${address}: ${shown.queries[place]}, API ${wanted[place]}`);

@@ -15,7 +15,7 @@ const expect = (holds, sentence) => holds || problems.push(sentence);
 const { axe, browser } = await start(problems);
 const page = await open({});
 
-for (const part of [numbers, header, twoClicks, keyboard, screens, hostileTexts, withoutScripts, deployments]) {
+for (const part of [numbers, header, readInFive, twoClicks, kept, keyboard, screens, hostileTexts, withoutScripts, deployments]) {
   await part().catch((error) => problems.push(`${part.name}: ${error}`));
 }
 if (problems.length > 0) fail(problems);
@@ -46,11 +46,11 @@ async function header() {
   const tab = await context.newPage();
   tab.setDefaultTimeout(15_000);
   await tab.goto(`${base}/`);
-  const alarms = Number(await tab.locator("#alarms .number").textContent());
+  const { open_incidents: incidents } = await json("/api/v1/status");
   const line = tab.locator("header .status");
-  expect(alarms > 0, "the regression has no alarm");
-  expect((await line.innerText()).includes(`▼ ${alarms} alarm`), `the header does not state ${alarms} alarms: ${await line.innerText()}`);
-  expect((await tab.title()).startsWith(`▼ ${alarms} `), `the title does not state ${alarms} alarms: ${await tab.title()}`);
+  expect(incidents > 0, "the regression has no incident");
+  expect((await line.innerText()).includes(`▼ ${incidents} incident`), `the header does not state ${incidents} incidents: ${await line.innerText()}`);
+  expect((await tab.title()).startsWith(`▼ ${incidents} `), `the title does not state ${incidents} incidents: ${await tab.title()}`);
   const icon = async () => tab.locator("link[rel=icon]").getAttribute("href");
   expect((await icon()).includes("icon-alarm.svg"), `the icon is ${await icon()}`);
   await tab.route("**/*", (route) => route.abort());
@@ -59,17 +59,50 @@ async function header() {
   expect((await tab.title()).startsWith("✗ "), `the title of a page without a server is ${await tab.title()}`);
   expect((await icon()).includes("icon-problem.svg"), `the icon without a server is ${await icon()}`);
   await tab.unroute("**/*");
-  await line.getByText(`▼ ${alarms} alarm`).waitFor();
+  await line.getByText(`▼ ${incidents} incident`).waitFor();
   expect((await tab.title()).startsWith("▼ "), "the title does not come back");
   await context.close();
 }
 
-// From the alarm to the ranking that explains it in two clicks.
+// What is wrong, how much, since when, why probably and what next, within five seconds and without
+// scrolling.
+async function readInFive() {
+  const { incidents } = await json("/api/v1/incidents");
+  const open = incidents.find((it) => it.variant === claims.variant && it.ended_at === null);
+  expect(open, "the regression has no open incident");
+  for (const [width, height] of [[1280, 800], [390, 844]]) {
+    const context = await browser.newContext({ viewport: { width, height } });
+    const tab = await context.newPage();
+    tab.setDefaultTimeout(15_000);
+    const start = Date.now();
+    await tab.goto(`${base}/`);
+    const card = tab.locator(`[data-incident="${open.id}"]`);
+    const text = await card.locator(".reading").innerText();
+    const seconds = (Date.now() - start) / 1000;
+    expect(seconds < 5, `${width} px: the card is there after ${seconds} s`);
+    const [primary] = open.measures;
+    for (const part of [claims.variant, "got worse", primary.measure, primary.before.mean.toFixed(3), "now", "since about", "Why", "Next", "compare rankings"]) {
+      expect(text.includes(part), `${width} px: the card does not say ${part}: ${text}`);
+    }
+    const box = await card.locator(".reading").boundingBox();
+    expect(box.y >= 0 && box.y + box.height <= height, `${width} px: the card reaches from ${box.y} to ${box.y + box.height} px`);
+    await tab.screenshot({ path: join(pictures, `incident-${width}.png`) });
+    for (const step of await card.locator("a.step").all()) {
+      const address = await step.getAttribute("href");
+      const { status } = await fetch(base + address);
+      expect(status === 200, `${address}: ${status}`);
+    }
+    await tab.goto(`${base}/pipeline`);
+    expect((await tab.locator(".incident-line").count()) > 0, `${width} px: another screen does not show the incident`);
+    await context.close();
+  }
+}
+
+// From the incident to the ranking that explains it in two clicks.
 async function twoClicks() {
   await page.goto(`${base}/`);
   await check("overview");
-  const alarm = page.locator('.alarm .cause[href*="order=regressed"]').filter({ hasText: claims.variant }).first();
-  await alarm.click();
+  await page.locator(`.incident[data-variant="${claims.variant}"] .step[href*="order=regressed"]`).click();
   await page.waitForURL(/order=regressed/);
   await check("queries");
   const query = page.locator("table.queries tbody tr").first();
@@ -83,6 +116,33 @@ async function twoClicks() {
   expect((await lists.nth(1).locator(".chip").count()) >= 5, "the ranking has no grades");
   expect((await lists.nth(1).locator(".moved").count()) >= 5, "the ranking has no movements");
   await check("query");
+}
+
+// Window, slice and reference stay in every link to a screen.
+async function kept() {
+  await page.goto(`${base}/?window=5m&slice=difficulty&against=target`);
+  const links = await page.$$eval("a[href]", (all) => all.map((link) => link.getAttribute("href")));
+  const screens = links.filter((link) => (link.startsWith("/") || link.startsWith("?")) && !/^\/(api|assets)\//.test(link));
+  expect(screens.length > 20, `${screens.length} links`);
+  for (const link of screens) {
+    for (const name of ["window", "slice", "against"]) expect(new RegExp(`[?&]${name}=`).test(link), `${link} loses ${name}`);
+  }
+  for (const link of ["/pipeline", "/gold", "/experiments", "/incidents", "/queries"]) {
+    const response = await page.goto(`${base}${link}?window=5m&slice=difficulty&against=target`);
+    expect(response.status() === 200, `${link} rejects the choices: ${response.status()}`);
+  }
+  const changes = async (against) => {
+    await page.goto(`${base}/?window=1h&against=${against}`);
+    return page.$$eval(`tr[data-variant="V1"] .sub data`, (all) => all.map((it) => it.value).join());
+  };
+  const shown = new Set([await changes("before"), await changes("control"), await changes("target")]);
+  expect(shown.size === 3, `three references show ${[...shown].join(" | ")}`);
+  // Ctrl+K finds a system and a query.
+  await page.goto(`${base}/`);
+  await page.keyboard.press("Control+k");
+  await page.keyboard.type(claims.search.key);
+  await page.locator("#jump li a").filter({ hasText: claims.search.key }).first().waitFor();
+  await page.keyboard.press("Escape");
 }
 
 async function keyboard() {
@@ -119,8 +179,11 @@ async function keyboard() {
   const kept = await page.evaluate(() => [document.activeElement.tagName, document.querySelector(".command").open, scrollY]);
   expect(JSON.stringify(kept) === '["SUMMARY",true,40]', `after a refresh: ${kept}`);
   await page.locator(".command button").click();
-  await page.waitForURL(/-\/reload/);
-  expect((await page.textContent("h1")).includes("gold set"), "the reload shows no result");
+  await page.waitForURL(/\/gold/);
+  expect((await page.textContent(".result")).includes("gold set is unchanged"), "the reload shows no result");
+  // The address is that of the screen: a refresh reads it again.
+  await page.reload();
+  expect((await page.textContent("h1")) === "Gold set", "the page after a command cannot be read again");
 }
 
 async function screens() {
@@ -155,10 +218,10 @@ async function withoutScripts() {
 // A deployment is reported with a confirmation; charts mark it, and rankings before and after it are
 // compared. This part is the last one: a deployment ends the alarms of its system.
 async function deployments() {
-  const { queries } = await json(`/api/v1/queries?order=regressed&variant=${claims.variant}&limit=1`);
+  const { queries } = await json(`/api/v1/queries?measure=nDCG@10&order=regressed&variant=${claims.variant}&limit=1`);
   const address = `/queries/${encodeURIComponent(queries[0].key)}?variant=${claims.variant}`;
   const { rankings } = (await json(`/api/v1${address}`)).variants[0];
-  // The newest ranking is the only one since the deployment.
+  // The newest ranking is the only one since the deployment. Before it, the median is shown.
   const ts = Date.parse(rankings[1].time) + 1;
   const answer = await fetch(`${base}/-/deployment`, {
     method: "POST", body: JSON.stringify({ variant: claims.variant, version: "2.0.0", ts }),
@@ -168,7 +231,8 @@ async function deployments() {
   await page.goto(base + address);
   await compared.waitFor();
   const shown = await page.$$eval(".lists.pair .list .id", (ids) => ids.slice(0, 2).map((id) => id.textContent));
-  const wanted = [rankings[1], rankings[0]].map((it) => it.query_id);
+  const { reference } = (await json(`/api/v1${address}`)).variants[0];
+  const wanted = [reference, rankings[0]].map((it) => it.query_id);
   expect(JSON.stringify(shown) === JSON.stringify(wanted), `before and after: ${shown}, API ${wanted}`);
   const marks = await page.locator(`tr[data-variant="${claims.variant}"] .dots .mark`).count();
   expect(marks === 1, `${marks} deployments among the scores of the query`);
@@ -183,8 +247,8 @@ async function deployments() {
   await form.locator("[name=note]").fill("색인 <b>교체</b>");
   await check("deployment-form", false);
   await form.locator("button").click();
-  await page.waitForURL(/-\/deployment/);
-  expect((await page.textContent("h1")) === "The deployment is recorded", "the deployment shows no result");
+  await page.waitForURL(/\/systems/);
+  expect((await page.textContent(".result")) === "The deployment is recorded.", "the deployment shows no result");
   await page.goto(`${base}/systems`);
   const listed = await page.$$eval("table.deployments tbody tr", (rows) => rows.map((row) => row.dataset.version));
   expect(listed.includes("1.4.0") && listed.includes("2.0.0"), `the deployments are ${listed}`);

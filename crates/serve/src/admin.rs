@@ -17,6 +17,7 @@ use crate::server::{Handler, HttpResponse, compressible_response};
 use crate::web::Web;
 
 const JSON: &str = "application/json";
+const CSV: &str = "text/csv; charset=utf-8";
 
 /// Handler of the admin listener.
 #[derive(Debug)]
@@ -54,6 +55,11 @@ impl AdminListener {
                 read(api, &params)?,
                 request.headers(),
             )),
+            Answer::Csv(read) => Ok(compressible_response(
+                CSV,
+                read(api, &params)?,
+                request.headers(),
+            )),
             Answer::Command { run, body, .. } => {
                 let body = match body {
                     Some(_) => Body::read(request).await?,
@@ -61,9 +67,9 @@ impl AdminListener {
                 };
                 let done = run(api, params, body).await?;
                 if page::is_wanted(request)
-                    && let Some((title, text)) = &done.page
+                    && let Some(address) = done.page
                 {
-                    return Ok(page::done(title, text));
+                    return Ok(page::see_other(address));
                 }
                 let mut response = compressible_response(JSON, done.json, request.headers());
                 *response.status_mut() = endpoint.status;

@@ -9,7 +9,6 @@ use std::pin::Pin;
 use std::sync::LazyLock;
 
 use hyper::{Method, StatusCode, Uri};
-use maud::Markup;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use tracing::warn;
@@ -53,6 +52,8 @@ pub(crate) enum Answer {
         /// The same response in Markdown, for `format=markdown`.
         markdown: Option<ReadText>,
     },
+    /// A table in CSV.
+    Csv(ReadCsv),
     /// A change of the state.
     Command {
         run: Run,
@@ -75,6 +76,9 @@ pub(crate) type Read = dyn Fn(&AdminApi, &Parameters) -> Result<Vec<u8>, ApiErro
 /// Function of a response in Markdown.
 pub(crate) type ReadText = fn(&AdminApi, &Parameters) -> Result<String, ApiError>;
 
+/// Function of a response in CSV.
+pub(crate) type ReadCsv = fn(&AdminApi, &Parameters) -> Result<Vec<u8>, ApiError>;
+
 /// Schema of a type.
 pub(crate) type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
 
@@ -87,14 +91,15 @@ type Running<'a> = Pin<Box<dyn Future<Output = Result<Done, ApiError>> + Send + 
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) json: Vec<u8>,
-    /// Title and text for a browser.
-    pub(crate) page: Option<(&'static str, Markup)>,
+    /// Address of the screen that a browser reads then.
+    pub(crate) page: Option<&'static str>,
 }
 
 impl fmt::Debug for Answer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Json { .. } => "Json",
+            Self::Csv(_) => "Csv",
             Self::Command { .. } => "Command",
             Self::Screen(_) => "Screen",
             Self::Asset { .. } => "Asset",
@@ -130,7 +135,11 @@ impl Endpoint {
             let name = self.path_parameter().unwrap_or_default();
             ApiError::bad_request(format!("the {name} is not UTF-8"))
         })?;
-        Parameters::of(decoded.into_owned(), uri.query(), self.parameters)
+        let accepted = match self.answer {
+            Answer::Screen(_) => page::ACCEPTED.as_slice(),
+            _ => &[],
+        };
+        Parameters::of(decoded.into_owned(), uri.query(), self.parameters, accepted)
     }
 
     /// Name in the braces of the path.
@@ -165,10 +174,18 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             .about("Variants side by side: targets, baseline, control, history.")
             .with_parameters(&systems::PARAMETERS),
         json("/api/v1/queries", "queries", |api, params| {
-            queries::worst_first(&api.exposition, params)
+            queries::list(&api.exposition, params)
         })
         .about("Gold queries, worst or most regressed first.")
         .with_parameters(&queries::PARAMETERS)
+        .with_errors(&[409]),
+        endpoint(
+            "/api/v1/queries.csv",
+            "queriesTable",
+            Answer::Csv(|api, params| queries::table(&api.exposition, params)),
+        )
+        .about("All gold queries of a request as CSV.")
+        .with_parameters(&queries::TABLE_PARAMETERS)
         .with_errors(&[409]),
         json("/api/v1/queries/{key}", "query", |api, params| {
             query::query_detail(&api.exposition, &params.path, params)
@@ -352,26 +369,31 @@ fn serialised(body: &impl Serialize) -> Result<Vec<u8>, ApiError> {
     })
 }
 
-fn done<T: Serialize>(
-    result: &T,
-    page: impl Fn(&T) -> (&'static str, Markup),
-) -> Result<Done, ApiError> {
+fn done(result: &impl Serialize, page: &'static str) -> Result<Done, ApiError> {
     Ok(Done {
         json: serialised(result)?,
-        page: Some(page(result)),
+        page: Some(page),
     })
 }
 
 fn reload(api: &AdminApi, _: Parameters, _: Body) -> Running<'_> {
-    Box::pin(async { done(&api.reload().await?, page::reloaded) })
+    Box::pin(async {
+        let reload = api.reload().await?;
+        let page = if reload.changed {
+            "/gold?done=reloaded"
+        } else {
+            "/gold?done=unchanged"
+        };
+        done(&reload, page)
+    })
 }
 
 fn reset_baselines(api: &AdminApi, _: Parameters, _: Body) -> Running<'_> {
-    Box::pin(async { done(&api.reset_baselines(), page::baselines_reset) })
+    Box::pin(async { done(&api.reset_baselines(), "/systems?done=baselines") })
 }
 
 fn deploy(api: &AdminApi, _: Parameters, body: Body) -> Running<'_> {
-    Box::pin(async move { done(&api.deploy(&body)?, page::deployed) })
+    Box::pin(async move { done(&api.deploy(&body)?, "/systems?done=deployed") })
 }
 
 fn change_log_level(api: &AdminApi, params: Parameters, _: Body) -> Running<'_> {

@@ -88,13 +88,17 @@ fn operation(
     bodies: &mut SchemaGenerator,
 ) -> Value {
     let json_of = |schema: Schema| json!({ "application/json": { "schema": schema } });
-    let (schema, body) = match &endpoint.answer {
-        Answer::Json { schema, .. } => (schema(responses), None),
-        Answer::Command { schema, body, .. } => (schema(responses), *body),
-        Answer::Screen(_) | Answer::Asset { .. } => (Schema::default(), None),
+    let (content, body) = match &endpoint.answer {
+        Answer::Json { schema, .. } => (json_of(schema(responses)), None),
+        Answer::Csv(_) => (
+            json!({ "text/csv": { "schema": { "type": "string" } } }),
+            None,
+        ),
+        Answer::Command { schema, body, .. } => (json_of(schema(responses)), *body),
+        Answer::Screen(_) | Answer::Asset { .. } => (json!({}), None),
     };
     let mut answers = json!({
-        endpoint.status.as_str(): { "description": "Success.", "content": json_of(schema) },
+        endpoint.status.as_str(): { "description": "Success.", "content": content },
     });
     for status in ERRORS.iter().chain(endpoint.errors) {
         answers[status.to_string()] = json!({ "$ref": "#/components/responses/Problem" });

@@ -7,10 +7,12 @@
 
 mod alarms;
 mod chart;
+mod choices;
 mod deployments;
 mod experiments;
 mod format;
 mod gold;
+mod incident_card;
 mod incidents;
 mod overview;
 mod pipeline;
@@ -21,18 +23,17 @@ mod screen;
 mod system;
 
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, CONTENT_SECURITY_POLICY, HeaderValue, REFERRER_POLICY};
+use hyper::header::{ACCEPT, CONTENT_SECURITY_POLICY, HeaderValue, LOCATION, REFERRER_POLICY};
 use hyper::{Request, StatusCode};
-use maud::{Markup, html};
+use maud::html;
 
 use super::api::parameters::{Parameter, Parameters};
 use super::api::problem::ApiError;
 use super::api::status;
-use super::api::{self, Accepted, AdminApi, Reload};
+use super::api::{self, AdminApi};
 use super::server::{self, HttpResponse, compressible_response};
 use crate::clock::wall_now;
-pub(super) use deployments::deployed;
-use format::size;
+use choices::Choices;
 pub(super) use screen::Screen;
 use screen::{ALARM_ICON, ICON, PROBLEM_ICON, SCRIPT, STYLE, document};
 
@@ -85,7 +86,14 @@ pub(super) fn response(
     request: &Request<Incoming>,
 ) -> HttpResponse {
     let status = status::of(admin, wall_now());
-    let body = document(Some(&status), screen).into_string();
+    let result = result(request.uri().query());
+    let lines = if ["overview", "incidents"].contains(&screen.tab) {
+        html! {}
+    } else {
+        incident_card::lines(&api::incidents::open_entries(admin))
+    };
+    let body = document(Some(&status), (result, &lines), screen).into_string();
+    let body = Choices::of(request.uri().query()).kept_in(body);
     with_policy(compressible_response(
         HTML,
         body.into_bytes(),
@@ -119,46 +127,47 @@ pub(super) fn error_response(error: &ApiError) -> HttpResponse {
         json: "/api/v1".to_owned(),
         content,
     };
-    let body = document(None, &screen).into_string();
+    let body = document(None, (None, &html! {}), &screen).into_string();
     with_policy(error.with_allow(server::response(error.status(), HTML, body)))
 }
 
-/// Page of a finished reload of the gold set.
-pub(super) fn reloaded(reload: &Reload) -> (&'static str, Markup) {
-    let title = if reload.changed {
-        "The gold set was reloaded"
-    } else {
-        "The gold set is unchanged"
-    };
-    let text = html! {
-        dl.facts {
-            div { dt { "Before" } dd { (reload.before.version) ", " (size(reload.before.queries)) " queries" } }
-            div { dt { "Now" } dd { (reload.after.version) ", " (size(reload.after.queries)) " queries" } }
-        }
-        p { a href="/gold" { "Gold set" } }
-    };
-    (title, text)
+/// Results of commands: their words in an address, with a sentence.
+const RESULTS: [(&str, &str); 4] = [
+    ("reloaded", "The gold set was reloaded."),
+    ("unchanged", "The gold set is unchanged."),
+    (
+        "baselines",
+        "The baselines are being reset: all workers learn new ones from the following searches.",
+    ),
+    ("deployed", "The deployment is recorded."),
+];
+
+/// Name of the result of a command in the address of a screen.
+const RESULT: &str = "done";
+
+/// Names that every screen accepts in its address.
+pub(super) const ACCEPTED: [&str; 4] = [
+    choices::NAMES[0],
+    choices::NAMES[1],
+    choices::NAMES[2],
+    RESULT,
+];
+
+/// Sentence about the result of the command that led to a screen.
+fn result(query: Option<&str>) -> Option<&'static str> {
+    let mut pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    let (_, word) = pairs.find(|(name, _)| name == RESULT)?;
+    let (_, sentence) = RESULTS.iter().find(|(it, _)| *it == word)?;
+    Some(sentence)
 }
 
-/// Page of an accepted reset of the baselines.
-pub(super) fn baselines_reset(accepted: &Accepted) -> (&'static str, Markup) {
-    let text = html! {
-        p { (accepted.workers) " workers learn new baselines from the following searches." }
-        p { a href="/systems" { "Systems" } }
-    };
-    ("The baselines are being reset", text)
-}
-
-/// Response with the result of a command.
-pub(super) fn done(title: &str, text: &Markup) -> HttpResponse {
-    let screen = Screen {
-        title: title.to_owned(),
-        tab: "",
-        json: "/api/v1/status".to_owned(),
-        content: html! { h1 { (title) } (text) },
-    };
-    let body = document(None, &screen).into_string();
-    with_policy(server::response(StatusCode::OK, HTML, body))
+/// Response to a command of a form: a browser reads the screen at `address`, and a reload of it does not
+/// repeat the command.
+pub(super) fn see_other(address: &'static str) -> HttpResponse {
+    let mut response = with_policy(server::response(StatusCode::SEE_OTHER, HTML, String::new()));
+    let location = HeaderValue::from_static(address);
+    response.headers_mut().insert(LOCATION, location);
+    response
 }
 
 fn with_policy(mut response: HttpResponse) -> HttpResponse {

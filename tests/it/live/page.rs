@@ -177,7 +177,11 @@ fn responses_match_the_description(sidecar: &Sidecar) {
             assert!(path.starts_with("/-/"), "{path} cannot be read");
             continue;
         };
-        let content = &read["responses"]["200"]["content"]["application/json"];
+        let content = &read["responses"]["200"]["content"];
+        let Some(content) = content.get("application/json") else {
+            assert!(content.get("text/csv").is_some(), "{path}: {content}");
+            continue;
+        };
         let schema = &content["schema"];
         let mut schema = schema.clone();
         schema["components"] = described["components"].clone();
@@ -258,6 +262,58 @@ fn pages_equal_the_list(address: &str, name: &str, read: &impl Fn(&str) -> Value
         }
     }
     changed * 20 <= before.len()
+}
+
+#[test]
+fn a_healthy_system_lists_no_query_as_regressed() {
+    let mut stream = Stream::of_queries(broker(), 40, 10.0, Millis(2_000_000), None);
+    stream.produce(broker(), 20_000);
+    let sidecar = start(&settings_of_a_team(&stream));
+    scrape_when_received(&sidecar, stream.produced());
+    for measure in ["nDCG@10", "P@5", "R@10", "RR"] {
+        let path = format!("/api/v1/queries?measure={measure}&order=regressed");
+        let lost = get(&sidecar, &path);
+        assert_eq!(lost["found"], 0, "{lost}");
+        // All 200 pairs are compared.
+        let all = get(&sidecar, &format!("{path}&evidence=any&limit=1000"));
+        let entries = all["queries"].as_array().expect("a list");
+        assert!(entries.len() > 150, "{measure}: {}", entries.len());
+        for entry in entries {
+            assert_ne!(entry["verdict"], "regressed", "{entry}");
+            let [lower, upper] =
+                ["effect_lower", "effect_upper"].map(|end| entry[end].as_f64().expect("a number"));
+            assert!(lower <= 0.0 && upper >= 0.0 || entry["verdict"] == "improved");
+        }
+    }
+    let page = |path: &str| String::from_utf8_lossy(&view(&sidecar, path).body).into_owned();
+    assert!(page("/queries?order=regressed").contains("No query has a loss beyond noise"));
+    assert!(!page("/").contains("Queries that lost"));
+
+    let slice = "slice=query_type&value=specific_article";
+    let found = get(
+        &sidecar,
+        &format!("/api/v1/queries?{slice}&min_count=20&order=searched&limit=1000"),
+    );
+    let entries = found["queries"].as_array().expect("a list");
+    assert!(!entries.is_empty());
+    for entry in entries {
+        assert_eq!(entry["labels"]["query_type"], "specific_article");
+        assert!(entry["count"].as_u64() >= Some(20), "{entry}");
+    }
+    assert!(entries.is_sorted_by(|a, b| a["count"].as_u64() >= b["count"].as_u64()));
+    let csv = page(&format!(
+        "/api/v1/queries.csv?{slice}&min_count=20&order=searched"
+    ));
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].starts_with("key,text,variant,"), "{}", lines[0]);
+    assert_eq!(lines.len(), entries.len() + 1);
+    for (line, entry) in lines[1..].iter().zip(entries) {
+        let key = entry["key"].as_str().expect("a text");
+        assert!(line.starts_with(&format!("{key},")), "{line}");
+    }
+    // Every cell of the slices opens its queries.
+    let cell = format!("variant=V4&amp;{}&amp;", slice.replace('&', "&amp;"));
+    assert!(page("/").contains(&cell.replace('_', "%5F")), "{cell}");
 }
 
 /// Limits of the first view: body and assets as sent, and the time of the page.

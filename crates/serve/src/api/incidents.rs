@@ -472,6 +472,14 @@ fn causes(it: &Incident, history: &History) -> Vec<Cause> {
     causes
 }
 
+/// Open incidents.
+pub(crate) fn open_entries(api: &AdminApi) -> Vec<IncidentEntry> {
+    let snapshot = api.exposition.published.merged();
+    let incidents = snapshot.totals.evidence.incidents();
+    let open = incidents.filter(|it| it.ended.is_none());
+    open.map(|it| IncidentEntry::of(it, &api.history)).collect()
+}
+
 /// Number of open incidents.
 pub(crate) fn open(api: &AdminApi) -> usize {
     let snapshot = api.exposition.published.merged();

@@ -106,15 +106,20 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    /// Parses the query string of a request to an endpoint with the parameters `known`.
+    /// Parses the query string of a request to an endpoint with the parameters `known`. Other names are
+    /// rejected, apart from the `accepted` ones, which are left out.
     pub(crate) fn of(
         path: String,
         query: Option<&str>,
         known: &'static [Parameter],
+        accepted: &[&str],
     ) -> Result<Self, ApiError> {
-        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
-        let pairs: Vec<(String, String)> = pairs.into_owned().collect();
         let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
+        let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+        let pairs: Vec<(String, String)> = pairs
+            .into_owned()
+            .filter(|(name, _)| is_known(name) || !accepted.contains(&name.as_str()))
+            .collect();
         if let Some((name, _)) = pairs.iter().find(|(name, _)| !is_known(name)) {
             let names: Vec<&str> = known.iter().map(|parameter| parameter.name).collect();
             let error = match names.as_slice() {

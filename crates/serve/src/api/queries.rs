@@ -1,4 +1,8 @@
-//! Gold queries: those with the worst scores first, or those that regressed most.
+//! Gold queries: those with the lowest scores, or those that lost most, first.
+//!
+//! A few searches say little about a query. Means and changes are therefore estimated together with
+//! those of all queries of their system ([`rankgauge_core::statistics::changes`]), and a change counts
+//! only with evidence.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,71 +16,158 @@ use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::{GoldSetInfo, measures, status};
 use crate::http::Exposition;
-use crate::live::query_stats::{BASELINE_SEARCHES, ColumnScore, MergedQueryStats};
+use crate::live::query_stats::{ColumnScore, MergedQueryStats};
 use rankgauge_core::engine::registry::{Dimension, Label, OTHER};
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::gold::{GoldQuery, normalise};
+use rankgauge_core::gold::{GoldQuery, QueryIndex, normalise};
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::statistics::{self, Sample, Shrunken};
+use rankgauge_core::time::EventTime;
 
-pub(crate) const PARAMETERS: [Parameter; 7] = [
-    Parameter::text(
-        "measure",
-        "Measure by which queries are ordered, as written in the configuration. Without it, the \
-         first measure of rankings for which higher values are better. For a measure with lower \
-         values better, the highest come first. Feedback measures are not available by query.",
-    ),
-    Parameter {
-        name: "cutoff",
-        values: Values::Whole {
-            least: 1,
-            most: 65_535,
-            default: None,
-        },
-        help: "The `@k` of `measure` as a separate parameter: `measure=nDCG&cutoff=10`.",
-    },
+pub(crate) const PARAMETERS: [Parameter; 11] = [
+    MEASURE,
+    CUTOFF,
     VARIANT,
-    Parameter::text(
-        "search",
-        "Part of the id, the text or an alias of the query.",
-    ),
-    Parameter {
-        name: "order",
-        values: Values::Word {
-            words: &[WORST, REGRESSED],
-            default: Some(WORST),
-        },
-        help: "`worst`: lowest mean first. `regressed`: only queries whose last rankings score worse \
-               than their baseline, largest change first.",
-    },
+    SEARCH,
+    SLICE,
+    VALUE,
+    MIN_COUNT,
+    ORDER,
+    EVIDENCE,
     Parameter::limit(MAX_LISTED, DEFAULT_LISTED),
     CURSOR,
 ];
 
-/// Order by the mean.
-const WORST: &str = "worst";
-/// Order by the change against the baseline.
-const REGRESSED: &str = "regressed";
+/// Parameters of the table of all queries.
+pub(crate) const TABLE_PARAMETERS: [Parameter; 9] = [
+    MEASURE, CUTOFF, VARIANT, SEARCH, SLICE, VALUE, MIN_COUNT, ORDER, EVIDENCE,
+];
+
+const MEASURE: Parameter = Parameter::text(
+    "measure",
+    "Measure by which queries are ordered, as written in the configuration. Without it, the \
+     first measure of rankings for which higher values are better. For a measure with lower \
+     values better, the highest come first. Feedback measures are not available by query.",
+);
+
+const CUTOFF: Parameter = Parameter {
+    name: "cutoff",
+    values: Values::Whole {
+        least: 1,
+        most: 65_535,
+        default: None,
+    },
+    help: "The `@k` of `measure` as a separate parameter: `measure=nDCG&cutoff=10`.",
+};
+
+const SEARCH: Parameter = Parameter::text(
+    "search",
+    "Part of the id, the text or an alias of the query.",
+);
+
+const SLICE: Parameter = Parameter::text(
+    "slice",
+    "Slice by which `value` filters: a label of the queries in the gold set.",
+);
+
+const VALUE: Parameter = Parameter::text("value", "Value of `slice`.");
+
+const MIN_COUNT: Parameter = Parameter {
+    name: "min_count",
+    values: Values::Whole {
+        least: 1,
+        most: 1_000_000_000,
+        default: Some(1),
+    },
+    help: "Minimum number of searches of the pair.",
+};
+
+const ORDER: Parameter = Parameter {
+    name: "order",
+    values: Values::Word {
+        words: &[
+            WORST,
+            BEST,
+            SURELY_WORST,
+            REGRESSED,
+            IMPROVED,
+            SEARCHED,
+            NEWEST,
+            QUERY,
+            SYSTEM,
+        ],
+        default: Some(WORST),
+    },
+    help: "`worst`, `highest`: by the mean. `surely_worst`: lowest upper bound of the mean first, so that \
+           few searches do not put a query first. `regressed`, `improved`: largest lower bound of the \
+           loss or gain first. `searched`: most searches first. `newest`, `query`, `system`: by the last \
+           search, the id and the variant.",
+};
+
+const EVIDENCE: Parameter = Parameter {
+    name: "evidence",
+    values: Values::Word {
+        words: &[REQUIRED, ANY],
+        default: Some(REQUIRED),
+    },
+    help: "For `regressed` and `improved`: only pairs whose lower bound is above 0, or `any`, which adds \
+           those within noise.",
+};
+
+/// Lowest mean first.
+pub(crate) const WORST: &str = "worst";
+/// Highest mean first.
+pub(crate) const BEST: &str = "highest";
+/// Lowest upper bound of the mean first.
+pub(crate) const SURELY_WORST: &str = "surely_worst";
+/// Largest lower bound of the loss first.
+pub(crate) const REGRESSED: &str = "regressed";
+/// Largest lower bound of the gain first.
+pub(crate) const IMPROVED: &str = "improved";
+/// Most searches first.
+pub(crate) const SEARCHED: &str = "searched";
+/// Last search first.
+pub(crate) const NEWEST: &str = "newest";
+/// By the id of the query.
+pub(crate) const QUERY: &str = "query";
+/// By the variant.
+pub(crate) const SYSTEM: &str = "system";
+
+/// Evidence is required.
+const REQUIRED: &str = "required";
+/// Changes within noise are listed as well.
+pub(crate) const ANY: &str = "any";
+
+/// Verdict on a change that its interval does not show.
+pub(crate) const WITHIN_NOISE: &str = "within_noise";
+
+/// Number of searches in the baseline, and since then, from which a change is estimated.
+pub(crate) const MIN_COMPARED: u64 = 5;
 
 /// Default number of entries of a page.
 pub(super) const DEFAULT_LISTED: usize = 20;
 /// Maximum number of entries of a page.
 pub(super) const MAX_LISTED: usize = 1_000;
 
-/// Gold queries, worst first.
+/// Gold queries in the order of the request.
 #[derive(Debug, Serialize, JsonSchema)]
-#[schemars(rename = "Queries")]
-pub(crate) struct WorstQueries {
+#[allow(
+    clippy::struct_field_names,
+    reason = "the member of the response is named `queries`"
+)]
+pub(crate) struct Queries {
     pub(crate) measure: String,
     /// Direction in which scores improve: `up` or `down`.
     #[schemars(extend("enum" = ["up", "down"]))]
     pub(crate) direction: &'static str,
-    #[schemars(extend("enum" = [WORST, REGRESSED]))]
     pub(crate) order: &'static str,
     pub(crate) gold: GoldSetInfo,
     /// Pairs of query and variant on all pages.
     pub(crate) found: usize,
-    /// Searches that were not recorded because the query statistics were full.
+    /// Of these, pairs whose interval shows a change; for `regressed` a loss, for `improved` a gain.
+    pub(crate) with_evidence: usize,
+    /// Searches that are no longer recorded: their pairs, searched longest ago, made room for others.
     pub(crate) not_recorded: u64,
     pub(crate) queries: Vec<QueryScore>,
     /// Cursor of the next page; null on the last one.
@@ -93,16 +184,32 @@ pub(crate) struct QueryScore {
     /// Searches with a score.
     pub(crate) count: u64,
     pub(crate) mean: f64,
+    /// Lower end of the 99.9 % interval of the true mean, estimated together with the other queries of the
+    /// variant. Null while no query has been searched twice.
+    pub(crate) lower: Option<f64>,
+    /// Upper end.
+    pub(crate) upper: Option<f64>,
     /// Mean of the first searches after the start or the last reset of the baselines, or of the last
-    /// rankings before the last deployment of the variant.
+    /// searches before the last deployment of the variant.
     pub(crate) baseline: Option<f64>,
     pub(crate) baseline_count: u64,
-    /// Mean of the last rankings since the last deployment of the variant.
+    pub(crate) baseline_variance: Option<f64>,
+    /// Mean of the last searches since the baseline.
     pub(crate) recent: Option<f64>,
     pub(crate) recent_count: u64,
+    pub(crate) recent_variance: Option<f64>,
     /// `recent` minus `baseline`; null until the baseline is complete and followed by searches.
     pub(crate) change: Option<f64>,
-    /// Time of the last recorded ranking.
+    /// The change as estimated together with those of the other queries of the variant; null with fewer
+    /// than five searches before or now.
+    pub(crate) effect: Option<f64>,
+    /// Lower end of the 99.9 % interval of the effect.
+    pub(crate) effect_lower: Option<f64>,
+    /// Upper end.
+    pub(crate) effect_upper: Option<f64>,
+    /// `regressed` or `improved` if the interval of the effect excludes 0, else `within_noise`.
+    pub(crate) verdict: Option<&'static str>,
+    /// Time of the last search.
     #[schemars(extend("format" = "date-time"))]
     pub(crate) last: Option<String>,
 }
@@ -110,8 +217,8 @@ pub(crate) struct QueryScore {
 /// Position of an entry in the list: the lowest comes first.
 #[derive(Clone, Debug, PartialEq)]
 struct SortKey {
-    /// Score or change; lower is worse.
     value: f64,
+    name: String,
     count: u64,
     query: String,
     variant: String,
@@ -122,6 +229,7 @@ impl SortKey {
         let by_value = self.value.total_cmp(&other.value);
         // Of two equal scores, the one of more searches is more reliable.
         by_value
+            .then_with(|| self.name.cmp(&other.name))
             .then(other.count.cmp(&self.count))
             .then_with(|| (&self.query, &self.variant).cmp(&(&other.query, &other.variant)))
     }
@@ -131,20 +239,22 @@ impl CursorKey for SortKey {
     fn write(&self) -> String {
         let Self {
             value,
+            name,
             count,
             query,
             variant,
         } = self;
-        let parts = (value.to_bits(), count, query, variant);
+        let parts = (value.to_bits(), name, count, query, variant);
         // Numbers and strings always serialise.
         serde_json::to_string(&parts).unwrap_or_default()
     }
 
     fn read(text: &str) -> Option<Self> {
-        let (bits, count, query, variant) = serde_json::from_str(text).ok()?;
+        let (bits, name, count, query, variant) = serde_json::from_str(text).ok()?;
         let value = f64::from_bits(bits);
         Some(Self {
             value,
+            name,
             count,
             query,
             variant,
@@ -159,11 +269,94 @@ pub(super) fn query_stats(exposition: &Exposition) -> Result<MergedQueryStats, A
     stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))
 }
 
-/// Returns the queries with the worst scores.
-pub(crate) fn worst_first(
+/// Score of a pair with the estimates of its mean and its change.
+#[derive(Clone, Copy, Debug)]
+struct Estimated {
+    score: ColumnScore,
+    mean: Option<Shrunken>,
+    change: Option<Shrunken>,
+}
+
+impl Estimated {
+    /// Best value that the true mean may have, in the direction of `sign`.
+    fn best_mean(&self, sign: f64) -> Option<f64> {
+        let bounds = self.mean?.interval.map(|bound| sign * bound);
+        bounds.into_iter().max_by(f64::total_cmp)
+    }
+
+    /// Least gain that the change may be, in the direction of `sign`; the least loss with `-sign`.
+    fn least_gain(&self, sign: f64) -> Option<f64> {
+        let bounds = self.change?.interval.map(|bound| sign * bound);
+        bounds.into_iter().min_by(f64::total_cmp)
+    }
+
+    fn verdict(&self, sign: f64) -> Option<&'static str> {
+        let (loss, gain) = (self.least_gain(-sign)?, self.least_gain(sign)?);
+        Some(match (loss > 0.0, gain > 0.0) {
+            (true, _) => REGRESSED,
+            (_, true) => IMPROVED,
+            (false, false) => WITHIN_NOISE,
+        })
+    }
+}
+
+/// Estimates the means and the changes of all pairs, for each variant together.
+fn estimated(
+    scores: BTreeMap<(QueryIndex, Label), ColumnScore>,
+) -> Vec<((QueryIndex, Label), Estimated)> {
+    let mut by_variant: BTreeMap<Label, Vec<(QueryIndex, ColumnScore)>> = BTreeMap::new();
+    for ((query, variant), score) in scores {
+        by_variant.entry(variant).or_default().push((query, score));
+    }
+    let mut all = Vec::new();
+    for (variant, of_variant) in by_variant {
+        let changes = of_variant.iter().map(|(_, score)| compared(score));
+        let changes = statistics::changes(&changes.collect::<Vec<_>>());
+        let means = of_variant.iter().map(|(_, score)| {
+            let mut within = score.baseline;
+            within.merge(&score.now);
+            let unit = Sample {
+                count: score.cell.count,
+                mean: score.cell.mean().unwrap_or_default(),
+                squares: 0.0,
+            };
+            (unit, within.sample())
+        });
+        let means = statistics::means(&means.collect::<Vec<_>>());
+        for (((query, score), mean), change) in of_variant.into_iter().zip(means).zip(changes) {
+            let of = Estimated {
+                score,
+                mean,
+                change,
+            };
+            all.push(((query, variant), of));
+        }
+    }
+    all
+}
+
+/// Samples before and now; empty ones unless both have enough searches.
+fn compared(score: &ColumnScore) -> (Sample, Sample) {
+    let (before, now) = (score.baseline.sample(), score.now.sample());
+    if before.count.min(now.count) < MIN_COMPARED {
+        return <(Sample, Sample)>::default();
+    }
+    (before, now)
+}
+
+/// Queries of a request in their order.
+struct Found<'a> {
+    measure: String,
+    /// 1 if higher values are better, else -1.
+    sign: f64,
+    entries: Vec<(SortKey, &'a GoldQuery, Estimated)>,
+}
+
+fn find<'a>(
     exposition: &Exposition,
+    stats: &'a MergedQueryStats,
     params: &Parameters,
-) -> Result<WorstQueries, ApiError> {
+) -> Result<Found<'a>, ApiError> {
     let settings = &exposition.names.settings;
     let measure = measure(params, settings)?;
     let order = params.word("order");
@@ -171,76 +364,228 @@ pub(crate) fn worst_first(
         Direction::Down => -1.0,
         Direction::Up | Direction::Neither => 1.0,
     };
-    let after = cursor::<SortKey>(params)?;
-    let search = params.single("search").map(fold).unwrap_or_default();
+    let is_selected = filter(params)?;
+    let is_change = [REGRESSED, IMPROVED].contains(&order);
+    let is_evidence_required = is_change && params.word("evidence") == REQUIRED;
     let names = settings.measures.iter().map(ToString::to_string);
     let position = names.into_iter().position(|name| name == measure);
     let column = column_of(position.unwrap_or(0));
-    let stats = query_stats(exposition)?;
-    let gold = stats.gold();
     let variants = exposition.names.registry.values(Dimension::Variant);
-    let mut found = Vec::new();
-    for ((index, label), score) in stats.scores(column) {
+    let mut entries = Vec::new();
+    for ((index, label), of) in estimated(stats.scores(column)) {
         let variant = variant_name(&variants, label);
-        let query = gold.query(index);
-        let value = if order == REGRESSED {
-            change(&score).filter(|change| sign * change < 0.0)
-        } else {
-            score.cell.mean()
+        let query = stats.gold().query(index);
+        let count = of.score.cell.count;
+        let Some(mean) = of.score.cell.mean() else {
+            continue;
         };
-        if let Some(value) = value
-            && params.matches("variant", variant)
-            && matches_text(query, &search)
+        if !is_selected(query, variant, count)
+            || (is_evidence_required && of.verdict(sign) != Some(order))
         {
+            continue;
+        }
+        let value = match order {
+            BEST => Some(-sign * mean),
+            SURELY_WORST => Some(of.best_mean(sign).unwrap_or(sign * mean)),
+            REGRESSED => of.least_gain(-sign).map(|loss| -loss),
+            IMPROVED => of.least_gain(sign).map(|gain| -gain),
+            NEWEST => of.score.last.map(|last| -milliseconds(last)),
+            SEARCHED | QUERY | SYSTEM => Some(0.0),
+            _ => Some(sign * mean),
+        };
+        let name = match order {
+            QUERY => query.key.as_str(),
+            SYSTEM => variant,
+            _ => "",
+        };
+        if let Some(value) = value {
             let key = SortKey {
-                value: sign * value,
-                count: score.cell.count,
+                value,
+                name: name.to_owned(),
+                count,
                 query: query.key.clone(),
                 variant: variant.to_owned(),
             };
-            found.push((key, query, score));
+            entries.push((key, query, of));
         }
     }
-    found.sort_by(|a, b| a.0.compare(&b.0));
-    let all = found.len();
-    if let Some(after) = &after {
-        found.retain(|(key, ..)| key.compare(after) == Ordering::Greater);
+    entries.sort_by(|a, b| a.0.compare(&b.0));
+    Ok(Found {
+        measure,
+        sign,
+        entries,
+    })
+}
+
+/// Filter of pairs by their query, variant and number of searches.
+fn filter(params: &Parameters) -> Result<impl Fn(&GoldQuery, &str, u64) -> bool, ApiError> {
+    let search = params.single("search").map(fold).unwrap_or_default();
+    let slice = params.single("slice").filter(|slice| !slice.is_empty());
+    let value = params.single("value").filter(|value| !value.is_empty());
+    if value.is_some() && slice.is_none() {
+        return Err(ApiError::bad_request("value needs a slice: give slice"));
     }
-    let next_cursor = page(&mut found, params.limit(), |(key, ..)| key.clone());
-    let queries = found.into_iter().map(|(key, query, score)| QueryScore {
-        key: query.key.clone(),
-        text: query.text.clone(),
-        variant: key.variant,
-        labels: query.labels.clone(),
-        count: score.cell.count,
-        mean: score.cell.mean().unwrap_or_default(),
-        baseline: score.baseline.mean(),
-        baseline_count: score.baseline.count,
-        recent: score.recent.mean(),
-        recent_count: score.recent.count,
-        change: change(&score),
-        last: score.last.map(status::time),
-    });
-    Ok(WorstQueries {
+    let least = params.whole("min_count").unwrap_or(1);
+    Ok(move |query: &GoldQuery, variant: &str, count: u64| {
+        let is_in_slice = slice.zip(value).is_none_or(|(slice, value)| {
+            query.labels.get(slice).is_some_and(|label| label == value)
+        });
+        let is_frequent = usize::try_from(count).is_ok_and(|count| count >= least);
+        is_in_slice
+            && is_frequent
+            && params.matches("variant", variant)
+            && matches_text(query, &search)
+    })
+}
+
+#[allow(
+    clippy::cast_precision_loss,
+    reason = "milliseconds since the epoch are far below 2^53"
+)]
+fn milliseconds(at: EventTime) -> f64 {
+    at.0 as f64
+}
+
+/// Returns a page of the queries of a request.
+pub(crate) fn list(exposition: &Exposition, params: &Parameters) -> Result<Queries, ApiError> {
+    let after = cursor::<SortKey>(params)?;
+    let stats = query_stats(exposition)?;
+    let Found {
+        measure,
+        sign,
+        mut entries,
+    } = find(exposition, &stats, params)?;
+    let found = entries.len();
+    let order = params.word("order");
+    let is_evident = |of: &Estimated| match of.verdict(sign) {
+        Some(verdict) if [REGRESSED, IMPROVED].contains(&order) => verdict == order,
+        verdict => verdict.is_some_and(|it| it != WITHIN_NOISE),
+    };
+    let with_evidence = entries.iter().filter(|(_, _, of)| is_evident(of)).count();
+    if let Some(after) = &after {
+        entries.retain(|(key, ..)| key.compare(after) == Ordering::Greater);
+    }
+    let next_cursor = page(&mut entries, params.limit(), |(key, ..)| key.clone());
+    let queries = entries
+        .into_iter()
+        .map(|(key, query, of)| entry(key, query, &of, sign));
+    Ok(Queries {
         direction: if sign < 0.0 { "down" } else { "up" },
         measure,
         order,
-        gold: GoldSetInfo::from(gold),
-        found: all,
+        gold: GoldSetInfo::from(stats.gold()),
+        found,
+        with_evidence,
         not_recorded: stats.dropped_searches(),
         queries: queries.collect(),
         next_cursor,
     })
 }
 
-/// Mean of the last rankings minus the baseline; `None` until the baseline is complete and followed
-/// by as many searches as there are last rankings. A baseline from before a deployment is complete.
-fn change(score: &ColumnScore) -> Option<f64> {
-    let is_complete = score.is_baseline_of_deployment
-        || score.baseline.count >= BASELINE_SEARCHES.min(score.cell.count);
-    let is_comparable =
-        is_complete && score.cell.count >= score.baseline.count + score.recent.count;
-    is_comparable.then(|| Some(score.recent.mean()? - score.baseline.mean()?))?
+fn entry(key: SortKey, query: &GoldQuery, of: &Estimated, sign: f64) -> QueryScore {
+    let score = &of.score;
+    let (before, now) = (score.baseline.sample(), score.now.sample());
+    let [baseline, recent] = [score.baseline.mean(), score.now.mean()];
+    QueryScore {
+        key: query.key.clone(),
+        text: query.text.clone(),
+        variant: key.variant,
+        labels: query.labels.clone(),
+        count: score.cell.count,
+        mean: score.cell.mean().unwrap_or_default(),
+        lower: of.mean.map(|it| it.interval[0]),
+        upper: of.mean.map(|it| it.interval[1]),
+        baseline,
+        baseline_count: before.count,
+        baseline_variance: before.variance(),
+        recent,
+        recent_count: now.count,
+        recent_variance: now.variance(),
+        change: baseline.zip(recent).map(|(before, now)| now - before),
+        effect: of.change.map(|it| it.estimate),
+        effect_lower: of.change.map(|it| it.interval[0]),
+        effect_upper: of.change.map(|it| it.interval[1]),
+        verdict: of.verdict(sign),
+        last: score.last.map(status::time),
+    }
+}
+
+/// Columns of the table.
+const TABLE_COLUMNS: [&str; 20] = [
+    "key",
+    "text",
+    "variant",
+    "labels",
+    "count",
+    "mean",
+    "lower",
+    "upper",
+    "baseline",
+    "baseline_count",
+    "baseline_variance",
+    "recent",
+    "recent_count",
+    "recent_variance",
+    "change",
+    "effect",
+    "effect_lower",
+    "effect_upper",
+    "verdict",
+    "last",
+];
+
+/// Returns all queries of a request as CSV.
+pub(crate) fn table(exposition: &Exposition, params: &Parameters) -> Result<Vec<u8>, ApiError> {
+    let stats = query_stats(exposition)?;
+    let found = find(exposition, &stats, params)?;
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let mut written = writer.write_record(TABLE_COLUMNS);
+    for (key, query, of) in found.entries {
+        let row = table_row(entry(key, query, &of, found.sign));
+        written = written.and_then(|()| writer.write_record(row));
+    }
+    let table = written.ok().and_then(|()| writer.into_inner().ok());
+    let error = "the table cannot be written";
+    table.ok_or_else(|| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error))
+}
+
+fn table_row(of: QueryScore) -> [String; 20] {
+    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+    let labels = of.labels.iter();
+    let labels: Vec<String> = labels
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    [
+        table_text(of.key),
+        table_text(of.text.unwrap_or_default()),
+        table_text(of.variant),
+        table_text(labels.join("; ")),
+        of.count.to_string(),
+        of.mean.to_string(),
+        number(of.lower),
+        number(of.upper),
+        number(of.baseline),
+        of.baseline_count.to_string(),
+        number(of.baseline_variance),
+        number(of.recent),
+        of.recent_count.to_string(),
+        number(of.recent_variance),
+        number(of.change),
+        number(of.effect),
+        number(of.effect_lower),
+        number(of.effect_upper),
+        of.verdict.unwrap_or_default().to_owned(),
+        of.last.unwrap_or_default(),
+    ]
+}
+
+/// Text of data that a spreadsheet does not read as a formula.
+fn table_text(text: String) -> String {
+    if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
+        format!("'{text}")
+    } else {
+        text
+    }
 }
 
 /// Returns true if the key, the text or an alias of a query contains `search`, which is folded.

@@ -12,10 +12,10 @@ use super::problem::ApiError;
 use super::queries::{self, variant_name};
 use super::{GoldSetInfo, status};
 use crate::http::Exposition;
-use crate::live::query_stats::{MAX_DOCUMENTS, Row, Served, ServedDocument};
+use crate::live::query_stats::{MAX_DOCUMENTS, Moments, Row, Served, ServedDocument};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::registry::Dimension;
-use rankgauge_core::engine::scores::{Cell, column_of};
+use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, Grade};
 use rankgauge_core::time::EventTime;
@@ -73,8 +73,8 @@ pub(crate) struct VariantStats {
     pub(crate) trend: Option<Trend>,
     /// Last reported deployment of the variant.
     pub(crate) deployment: Option<Entry>,
-    /// Newest ranking before the deployment, or the ranking of the baseline with the highest score;
-    /// null if it is among `rankings`.
+    /// Ranking before: of those in the baseline the one with the median score; after a deployment, of
+    /// the last ones before it. It may be among `rankings`.
     pub(crate) reference: Option<Ranking>,
     /// Last rankings served, newest first.
     pub(crate) rankings: Vec<Ranking>,
@@ -105,7 +105,7 @@ pub(crate) struct Score {
     pub(crate) count: u64,
     pub(crate) mean: f64,
     /// Mean of the first searches after the start or the last reset of the baselines, or of the last
-    /// rankings before the last deployment of the variant.
+    /// searches before the last deployment of the variant.
     pub(crate) baseline: Option<f64>,
 }
 
@@ -242,7 +242,7 @@ fn scores(row: &Row, names: &[String]) -> Vec<Score> {
             measure: name.clone(),
             count: cell.count,
             mean: cell.mean()?,
-            baseline: row.baseline().get(column_of(index)).and_then(Cell::mean),
+            baseline: row.baseline().get(column_of(index)).and_then(Moments::mean),
         })
     };
     names.iter().enumerate().filter_map(mean).collect()

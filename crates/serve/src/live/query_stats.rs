@@ -4,7 +4,8 @@
 //! Each worker owns one table. Its engine is the only writer, and a new gold set resets it, because
 //! scores against different gold sets are not comparable. The API merges the tables of all workers
 //! when it reads ([`MergedQueryStats`]). The statistics are held only in memory, in bounded space:
-//! each worker has an equal part of [`MAX_BYTES`].
+//! each worker has an equal part of [`MAX_BYTES`]. At the limit, the pairs searched longest ago make
+//! room.
 //!
 //! A table is divided into shards with one lock each, and a query belongs to one shard. A worker
 //! locks a shard for one record. A reader locks one shard at a time, for a few microseconds, so a
@@ -13,6 +14,7 @@
 //! lock that is released between chunks is usually acquired again by the reader before the waiting
 //! worker wakes up.
 
+mod moments;
 mod row;
 mod served;
 
@@ -25,15 +27,14 @@ use arc_swap::ArcSwap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use rankgauge_core::engine::effects::JudgedSearch;
-use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::registry::Label;
 use rankgauge_core::engine::scores::Cell;
 use rankgauge_core::event::Feedback;
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::time::EventTime;
 
+pub use moments::Moments;
 pub use row::Row;
-use row::add;
 pub use served::{Served, ServedDocument, UserActions};
 
 /// Maximum number of result lists kept for each query and variant.
@@ -56,6 +57,9 @@ pub const MAX_UNJUDGED: usize = 8;
 
 /// Number of shards of a table.
 const SHARDS: usize = 64;
+
+/// Number of pairs in a shard up to which its oldest pair is not taken for one of the oldest of all.
+const MIN_PAIRS_OF_SHARD: usize = 8;
 
 /// Query and variant.
 type Key = (QueryIndex, Label);
@@ -94,6 +98,24 @@ impl QueryStatsTable {
         lock(&self.shards[query.position() % SHARDS])
     }
 
+    fn has_room(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) < self.max_bytes
+    }
+
+    /// Counts the change of a size.
+    fn resized(&self, before: usize, after: usize) {
+        if after >= before {
+            self.bytes.fetch_add(after - before, Ordering::Relaxed);
+        } else {
+            self.bytes.fetch_sub(before - after, Ordering::Relaxed);
+        }
+    }
+
+    /// Removes the list of a search from the index.
+    fn forget(&self, query_id: &str) {
+        lock(&self.searches).remove(&hash(query_id));
+    }
+
     /// Adds a user action, if the list of its search is kept.
     fn record_feedback(&self, feedback: &Feedback<'_>) {
         let Some(query_id) = &feedback.query_id else {
@@ -101,45 +123,67 @@ impl QueryStatsTable {
         };
         let key = lock(&self.searches).get(&hash(query_id)).copied();
         let Some(key) = key else { return };
-        let has_room = self.bytes.load(Ordering::Relaxed) < self.max_bytes;
+        let has_room = self.has_room();
         let mut shard = self.shard_of(key.0);
-        let row = shard.get_mut(&key);
-        let grown = row.map_or(0, |row| row.add_feedback(feedback, has_room));
-        drop(shard);
-        self.bytes.fetch_add(grown, Ordering::Relaxed);
+        if let Some(row) = shard.get_mut(&key) {
+            let before = row.bytes();
+            row.add_feedback(feedback, has_room);
+            self.resized(before, row.bytes());
+        }
     }
 
     fn record(&self, seen: &JudgedSearch<'_>) {
-        let has_room = self.bytes.load(Ordering::Relaxed) < self.max_bytes;
         let key = (seen.query, seen.variant);
-        let mut grown = 0;
+        if !self.has_room() {
+            self.make_room(key);
+        }
+        let has_room = self.has_room();
         let mut shard = self.shard_of(seen.query);
+        let mut before = 0;
         let row = match shard.get_mut(&key) {
-            Some(row) => row,
-            None if has_room => {
-                grown = size_of::<(QueryIndex, Label)>() + size_of::<Row>();
-                shard.entry(key).or_default()
+            Some(row) => {
+                before = size_of::<Key>() + row.bytes();
+                row
             }
-            None => {
-                self.dropped_searches.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
+            None => shard.entry(key).or_default(),
         };
-        let mut forgotten = None;
-        grown += row.record(seen, self.trend, has_room, &mut forgotten);
+        let mut forget = |query_id: &str| self.forget(query_id);
+        row.record(seen, self.trend, has_room, &mut forget);
+        self.resized(before, size_of::<Key>() + row.bytes());
         drop(shard);
         if has_room {
             let mut searches = lock(&self.searches);
-            if let Some(search) = forgotten {
-                searches.remove(&search);
-            }
             let before = searches.capacity();
             searches.insert(hash(&seen.judged.search.query_id), key);
-            grown += (searches.capacity() - before) * size_of::<(u64, Key)>();
+            let grown = (searches.capacity() - before) * size_of::<(u64, Key)>();
+            self.resized(0, grown);
         }
-        if grown > 0 {
-            self.bytes.fetch_add(grown, Ordering::Relaxed);
-        }
+    }
+
+    /// Removes the pair that was searched longest ago: of the shard of `key`, which has a random part of
+    /// the queries, or of all shards if this one has few pairs.
+    fn make_room(&self, key: Key) {
+        let oldest_of = |shard: &Shard| -> (usize, Option<(Option<EventTime>, Key)>) {
+            let others = shard.iter().filter(|(other, _)| **other != key);
+            let oldest = others.map(|(other, row)| (row.last(), *other)).min();
+            (shard.len(), oldest)
+        };
+        let (pairs, own) = oldest_of(&self.shard_of(key.0));
+        let oldest = if pairs > MIN_PAIRS_OF_SHARD {
+            own
+        } else {
+            let shards = self.shards.iter();
+            shards.filter_map(|shard| oldest_of(&lock(shard)).1).min()
+        };
+        let Some((_, oldest)) = oldest else { return };
+        let Some(row) = self.shard_of(oldest.0).remove(&oldest) else {
+            return;
+        };
+        row.kept_searches()
+            .for_each(|query_id| self.forget(query_id));
+        self.resized(size_of::<Key>() + row.bytes(), 0);
+        self.dropped_searches
+            .fetch_add(row.searches(), Ordering::Relaxed);
     }
 }
 
@@ -158,9 +202,8 @@ pub struct QueryStats(ArcSwap<QueryStatsTable>);
 
 impl QueryStats {
     /// Empty statistics for `gold` with a size limit of `max_bytes` bytes. The size may exceed the
-    /// limit by one search. At the limit, searches of further queries and variants are not
-    /// recorded, and the kept lists do not change. `trend` is the column whose last scores are
-    /// kept one by one.
+    /// limit by one search. At the limit, the pairs of query and variant that were searched longest ago
+    /// make room. `trend` is the column whose last scores are kept one by one.
     pub fn new(gold: Arc<GoldSet>, max_bytes: usize, trend: Option<usize>) -> Self {
         let table = QueryStatsTable::new(gold, max_bytes, trend);
         Self(ArcSwap::from_pointee(table))
@@ -189,8 +232,17 @@ impl QueryStats {
 
     /// Removes the rows of a variant, whose number will stand for another one.
     pub fn retire(&self, variant: Label) {
-        for shard in &self.0.load().shards {
-            lock(shard).retain(|(_, it), _| *it != variant);
+        let table = self.0.load();
+        for shard in &table.shards {
+            lock(shard).retain(|key, row| {
+                let is_kept = key.1 != variant;
+                if !is_kept {
+                    row.kept_searches()
+                        .for_each(|query_id| table.forget(query_id));
+                    table.resized(size_of::<Key>() + row.bytes(), 0);
+                }
+                is_kept
+            });
         }
     }
 
@@ -200,48 +252,45 @@ impl QueryStats {
         self.0.load().record_feedback(feedback);
     }
 
-    /// Makes the last rankings of a variant before its deployment at `at` the baselines of its
-    /// queries. Rankings since then are compared with them. A query without a kept ranking from
+    /// Makes the last searches of a variant before its deployment at `at` the baselines of its
+    /// queries. Searches since then are compared with them. A query without a kept ranking from
     /// before `at` keeps its baseline.
     pub fn deployed(&self, variant: Label, at: EventTime) {
         let table = self.0.load();
         for shard in &table.shards {
-            let has_room = table.bytes.load(Ordering::Relaxed) < table.max_bytes;
-            let mut grown = 0;
-            let mut shard = lock(shard);
-            for ((_, of), row) in &mut *shard {
+            for ((_, of), row) in &mut *lock(shard) {
                 if *of == variant {
-                    grown += row.deployed(at, has_room);
+                    let before = row.bytes();
+                    row.deployed(at, &mut |query_id| table.forget(query_id));
+                    table.resized(before, row.bytes());
                 }
             }
-            drop(shard);
-            table.bytes.fetch_add(grown, Ordering::Relaxed);
         }
     }
 
     /// Starts new baselines with the next search of each query and variant.
     pub fn reset_baselines(&self) {
-        for shard in &self.0.load().shards {
-            lock(shard).values_mut().for_each(Row::reset_baseline);
+        let table = self.0.load();
+        for shard in &table.shards {
+            for row in lock(shard).values_mut() {
+                let before = row.bytes();
+                row.reset_baseline();
+                table.resized(before, row.bytes());
+            }
         }
     }
 }
-
-/// Time, id and score of a search whose list is kept.
-type RecentScore = (i64, Box<str>, Option<Nano>);
 
 /// Score of a gold query and a variant in one column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ColumnScore {
     /// Sum of the scores.
     pub cell: Cell,
-    /// Sum of the scores in the baseline. Each worker has a baseline of its own searches.
-    pub baseline: Cell,
-    /// True if the baseline consists of the last lists before a deployment.
-    pub is_baseline_of_deployment: bool,
-    /// Sum of the scores of the last served lists, since the last deployment.
-    pub recent: Cell,
-    /// Time of the last served list.
+    /// Sums of the scores in the baseline. Each worker has a baseline of its own searches.
+    pub baseline: Moments,
+    /// Sums of the scores of the last searches since the baseline.
+    pub now: Moments,
+    /// Time of the newest search.
     pub last: Option<EventTime>,
 }
 
@@ -272,40 +321,15 @@ impl MergedQueryStats {
     /// Scores of all queries and variants in `column`. A query without a score has an empty cell.
     pub fn scores(&self, column: usize) -> BTreeMap<(QueryIndex, Label), ColumnScore> {
         let mut scores: BTreeMap<_, ColumnScore> = BTreeMap::new();
-        let mut recent: BTreeMap<Key, Vec<RecentScore>> = BTreeMap::new();
-        let mut deployed: BTreeMap<Key, EventTime> = BTreeMap::new();
         for shard in self.tables.iter().flat_map(|table| &table.shards) {
             for (key, row) in &*lock(shard) {
                 let score = scores.entry(*key).or_default();
                 score.last = score.last.max(row.last());
-                score.is_baseline_of_deployment |= row.is_baseline_of_deployment;
-                if let Some(at) = row.deployed {
-                    let latest = deployed.entry(*key).or_insert(at);
-                    *latest = at.max(*latest);
-                }
                 if let Some(cell) = row.scores.get(column) {
-                    add(&mut score.cell, cell);
+                    score.cell.merge(cell);
                 }
-                if let Some(cell) = row.baseline.get(column) {
-                    add(&mut score.baseline, cell);
-                }
-                let of_lists = recent.entry(*key).or_default();
-                of_lists.extend(row.lists.iter().map(|list| {
-                    let found = list.scores().iter().find(|(it, _)| *it == column);
-                    let (at, id) = list.recency();
-                    (at, Box::from(id), found.map(|(_, score)| *score))
-                }));
-            }
-        }
-        // The lists of all workers together are limited as those of one worker are.
-        for (key, mut lists) in recent {
-            lists.sort_by(|a, b| (b.0, &b.1).cmp(&(a.0, &a.1)));
-            let score = scores.entry(key).or_default();
-            let since = deployed.get(&key).map_or(i64::MIN, |at| at.0);
-            lists.retain(|(at, _, _)| *at >= since);
-            for of_list in lists.into_iter().take(MAX_LISTS).filter_map(|list| list.2) {
-                score.recent.count += 1;
-                score.recent.sum += i128::from(of_list.get());
+                score.baseline.merge(&row.baseline_of(column));
+                score.now.merge(&row.now_of(column));
             }
         }
         scores
@@ -356,7 +380,7 @@ impl MergedQueryStats {
         clicks
     }
 
-    /// Number of searches that were not recorded because the size limit was reached.
+    /// Number of searches of the pairs that made room for others.
     pub fn dropped_searches(&self) -> u64 {
         let tables = self.tables.iter();
         let dropped = tables.map(|table| table.dropped_searches.load(Ordering::Relaxed));

@@ -138,7 +138,7 @@ fn cause(it: &Regression) -> &'static str {
 }
 
 /// Parameter of the query list for a measure. User measures are not kept by query.
-fn measure_of(measure: &str) -> String {
+pub(super) fn measure_of(measure: &str) -> String {
     let parsed = measure.parse::<rankgauge_core::measure::Measure>();
     if parsed.is_ok_and(|measure| measure.is_user_measure()) {
         String::new()

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
+use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::number::{real, real_length};
+use rankgauge_core::time::EventTime;
 
 /// Size of a sparkline.
 const SPARK: (f64, f64) = (60.0, 20.0);
@@ -29,10 +31,11 @@ fn with_marks(mut text: String, marks: &[Mark]) -> String {
     text
 }
 
-/// A line of means, oldest first. Gaps stay open. `reference` is drawn as a dashed line.
+/// A line of means, oldest first, on the scale of the means beside it. Gaps stay open. `reference` is drawn
+/// as a dashed line.
 pub(super) fn sparkline(
     title: &str,
-    means: &[Option<f64>],
+    (means, scale): (&[Option<f64>], [f64; 2]),
     reference: Option<f64>,
     marks: &[Mark],
 ) -> Markup {
@@ -41,12 +44,13 @@ pub(super) fn sparkline(
         return html! { span.spark {} };
     }
     let (width, height) = SPARK;
-    let values = || known.iter().copied().chain(reference);
-    let lowest = values().fold(f64::INFINITY, f64::min);
-    let highest = values().fold(f64::NEG_INFINITY, f64::max);
+    let lowest = known.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = known.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let ends = known.iter().copied().chain(reference);
+    let [bottom, top] = ends.fold(scale, |[low, high], it| [low.min(it), high.max(it)]);
     // A flat line is not magnified to noise.
-    let range = (highest - lowest).max(0.02);
-    let middle = f64::midpoint(lowest, highest);
+    let range = (top - bottom).max(0.02);
+    let middle = f64::midpoint(bottom, top);
     let y = |value: f64| height / 2.0 - (value - middle) / range * (height - 6.0);
     let last = real_length(means.len().saturating_sub(1).max(1));
     let at = |place: f64| 2.0 + place / last * (width - 5.0);
@@ -84,6 +88,77 @@ pub(super) fn sparkline(
             @if let Some((x, y)) = end {
                 circle.end cx=(rounded(x)) cy=(rounded(y)) r="2" {}
             }
+        }
+    }
+}
+
+/// Size of the chart of an incident, and the space for its axes.
+const HISTORY: (f64, f64) = (320.0, 150.0);
+const LEFT: f64 = 40.0;
+const BELOW: f64 = 18.0;
+const ABOVE: f64 = 12.0;
+
+/// Course of a measure with its axis, the reference from before as a dashed line, and named marks.
+pub(super) fn history(
+    title: &str,
+    (means, times): (&[Option<f64>], &[EventTime]),
+    reference: Option<f64>,
+    (marks, direction): (&[Mark], Direction),
+) -> Markup {
+    let known: Vec<f64> = means.iter().flatten().copied().collect();
+    if known.len() < 2 {
+        return html! {};
+    }
+    let (width, height) = HISTORY;
+    let ends = known.iter().copied().chain(reference);
+    let [low, high] = ends.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], it| {
+        [low.min(it), high.max(it)]
+    });
+    let margin = ((high - low) * 0.1).max(0.02);
+    let [low, high] = [low - margin, high + margin];
+    let y = |value: f64| ABOVE + (high - value) / (high - low) * (height - ABOVE - BELOW);
+    let last = real_length(means.len().saturating_sub(1).max(1));
+    let at = |place: f64| LEFT + place / last * (width - LEFT - 4.0);
+    let mut path = String::new();
+    let mut is_open = false;
+    for (place, mean) in means.iter().enumerate() {
+        if let Some(mean) = mean {
+            let command = if is_open { 'L' } else { 'M' };
+            let point = format!("{:.1} {:.1}", at(real_length(place)), y(*mean));
+            path.extend([command.to_string(), point]);
+        }
+        is_open = mean.is_some();
+    }
+    let now = known.last().copied().unwrap_or_default();
+    let better = match direction {
+        Direction::Down => "lower is better",
+        Direction::Up | Direction::Neither => "higher is better",
+    };
+    let before = reference
+        .map(|it| format!(", before {it:.3}"))
+        .unwrap_or_default();
+    let text = with_marks(format!("{title}: now {now:.3}{before}; {better}"), marks);
+    let minutes = times
+        .first()
+        .zip(times.last())
+        .map(|(first, last)| last.since(*first).0 / 60_000);
+    html! {
+        svg.history role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
+            title { (text) }
+            @for value in [low + margin, f64::midpoint(low, high), high - margin] {
+                line.grid x1=(LEFT) x2=(width) y1=(rounded(y(value))) y2=(rounded(y(value))) {}
+                text x=(LEFT - 4.0) y=(rounded(y(value) + 4.0)) text-anchor="end" { (format!("{value:.2}")) }
+            }
+            @if let Some(minutes) = minutes { text x=(LEFT) y=(height - 4.0) { "−" (minutes) " min" } }
+            text x=(width) y=(height - 4.0) text-anchor="end" { "now" }
+            @if let Some(reference) = reference {
+                line.reference x1=(LEFT) x2=(width) y1=(rounded(y(reference))) y2=(rounded(y(reference))) { title { "before" } }
+            }
+            @for mark in marks {
+                @let x = at(mark.place(means.len()));
+                line.mark x1=(rounded(x)) x2=(rounded(x)) y1=(ABOVE) y2=(height - BELOW) { title { (mark.text) } }
+            }
+            path.line d=(path) {}
         }
     }
 }

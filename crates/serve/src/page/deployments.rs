@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::chart::Mark;
 use super::format::{ago, encoded, moment, span, text, variant_name};
 use super::screen::ask;
-use crate::api::deployments::{AcceptedDeployment, Entry, entry};
+use crate::api::deployments::{Entry, entry};
 use crate::api::status;
 use crate::clock::wall_now;
 use crate::live::deployments::Deployment;
@@ -21,14 +21,18 @@ const MAX_SINCE: f64 = 86_400.0;
 /// Deployments before the first point have none.
 pub(super) fn marks(deployments: &[Deployment], variant: &str, times: &[EventTime]) -> Vec<Mark> {
     let of_variant = deployments.iter().filter(|it| it.variant == variant);
-    let marks = of_variant.filter_map(|it| {
-        let points_before = times.partition_point(|time| *time < it.at());
-        (points_before > 0).then(|| Mark {
-            points_before,
-            text: format!("{} deployed", it.version),
-        })
-    });
+    let marks =
+        of_variant.filter_map(|it| mark(it.at(), format!("{} deployed", it.version), times));
     marks.collect()
+}
+
+/// Mark of a moment in a chart whose points have these times; `None` before the first point.
+pub(super) fn mark(at: EventTime, text: String, times: &[EventTime]) -> Option<Mark> {
+    let points_before = times.partition_point(|time| *time < at);
+    (points_before > 0).then_some(Mark {
+        points_before,
+        text,
+    })
 }
 
 /// Last deployment of a variant.
@@ -110,20 +114,6 @@ pub(super) fn form(variants: &[&str]) -> Markup {
         "/-/deployment",
         &fields,
     )
-}
-
-/// Page of a recorded deployment.
-pub(crate) fn deployed(accepted: &AcceptedDeployment) -> (&'static str, Markup) {
-    let it = &accepted.deployment.deployment;
-    let text = html! {
-        dl.facts {
-            div { dt { "System" } dd { (variant_name(&it.variant)) } }
-            div { dt { "Version" } dd { (version(it)) } }
-            @if let Some(note) = &it.note { div { dt { "Note" } dd { (text(note)) } } }
-        }
-        p { a href="/systems#deployments" { "Deployments" } " · " a href="/" { "Overview" } }
-    };
-    ("The deployment is recorded", text)
 }
 
 /// Seconds since a deployment.

@@ -61,6 +61,25 @@ pub(super) fn share(value: f64) -> Markup {
     exact(value, &text)
 }
 
+/// A relative change in per cent, with its sign.
+pub(super) fn signed_share(value: f64) -> Markup {
+    if value >= 9.5 {
+        return exact(
+            value,
+            &format!("× {}", grouped(&format!("{:.0}", value + 1.0))),
+        );
+    }
+    let text = format!("{:+.0} %", value * 100.0).replace('-', "−");
+    exact(
+        value,
+        if matches!(text.as_str(), "+0 %" | "−0 %") {
+            "±0 %"
+        } else {
+            &text
+        },
+    )
+}
+
 /// A duration in milliseconds below ten seconds, else in seconds.
 pub(super) fn duration(seconds: f64) -> Markup {
     let text = if seconds < 10.0 {
@@ -142,11 +161,14 @@ fn grouped(digits: &str) -> String {
     text
 }
 
-/// A text of data, marked as Korean if it contains Hangul.
+/// A text of data with its own direction, marked as Korean if it contains Hangul. A text in the first half
+/// of Latin is neither.
 pub(super) fn text(text: &str) -> Markup {
     let is_hangul = |it: char| matches!(it, '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{ac00}'..='\u{d7a3}');
     html! {
-        @if text.contains(is_hangul) { span lang="ko" { (text) } } @else { (text) }
+        @if text.contains(is_hangul) { bdi lang="ko" { (text) } }
+        @else if text.is_ascii() { (text) }
+        @else { bdi { (text) } }
     }
 }
 

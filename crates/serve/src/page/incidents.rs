@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::format::{count, encoded, moment, score, signed, text, variant_name};
+use super::incident_card;
 use super::screen::{Screen, empty};
 use crate::api::AdminApi;
 use crate::api::incidents::{self, IncidentEntry, Incidents, LevelEntry};
@@ -116,6 +117,7 @@ fn content(it: &IncidentEntry) -> Markup {
                 }
             } } }
         }
+        (incident_card::runbook())
         p { a href={ "/queries?order=regressed&variant=" (encoded(&it.variant)) } { "Regressed queries of " (variant_name(&it.variant)) }
             " · " a href={ "/api/v1/incidents/" (it.id) "?format=markdown" } { "Markdown" }
             " · " a href="/incidents" { "All incidents" } }

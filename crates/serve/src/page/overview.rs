@@ -3,18 +3,29 @@
 use maud::{Markup, html};
 
 use super::chart::Mark;
-use super::format::{duration, encoded, quantity, signed_text, text, variant_name};
-use super::scores::{WINDOW, columns, heat, mean, selected, slice_names, tier, windows};
+use super::choices::{AGAINST, Against};
+use super::format::{duration, encoded, quantity, text, variant_name};
+use super::scores::{
+    SliceMean, WINDOW, change, choices, columns, heat, mean, reference_name, relative, selected,
+    slice_names, tier,
+};
 use super::screen::{Screen, empty};
-use super::{alarms, chart, deployments, format, queries};
+use super::{alarms, chart, deployments, format, incident_card, queries};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
-use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
-use crate::api::{AdminApi, measures, regressions};
+use crate::api::systems::{MeasureInfo, System, Systems};
+use crate::api::{AdminApi, incidents, measures, regressions};
 use crate::live::deployments::Deployment;
+use rankgauge_core::measure::tier::LEGEND;
 
-pub(super) const PARAMETERS: [Parameter; 2] =
-    [WINDOW, Parameter::text("slice", "Slice of the heat map.")];
+pub(super) const PARAMETERS: [Parameter; 3] = [
+    WINDOW,
+    Parameter::text("slice", "Slice of the heat map."),
+    AGAINST,
+];
+
+/// Maximum number of systems in the table; the others are folded.
+const MAX_SYSTEMS: usize = 6;
 
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let found = regressions::of(
@@ -22,20 +33,30 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         &Parameters::from_pairs(&regressions::PARAMETERS, []),
     )?;
     let systems = selected(admin, params)?;
+    let against = Against::of(params, &systems);
+    let incidents = incidents::open_entries(admin);
     let deployed = admin.exposition.control.deployments.latest();
     let content = html! {
         h1.unseen { "Overview" }
-        (alarms::section(&found, &systems, &deployed))
+        (incident_card::cards(admin, &incidents, &systems))
+        @if incidents.is_empty() { (alarms::section(&found, &systems, &deployed)) }
+        @else {
+            // The alarms of an incident say the same again.
+            details.folded {
+                summary { "Alarms" }
+                (alarms::section(&found, &systems, &deployed))
+            }
+        }
         section aria-labelledby="systems" {
             div.heading {
                 h2 #systems { "Systems" }
-                (windows(&systems, params))
+                (choices(&systems, against))
             }
-            (table(&systems, &deployed))
+            (table(&systems, against, &deployed))
             (deployments::latest(&deployed))
         }
         div.columns {
-            (slices(admin, &systems, params)?)
+            (slices(admin, (&systems, against), params)?)
             (queries::summary(admin, &found)?)
         }
     };
@@ -47,7 +68,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-fn table(systems: &Systems, deployed: &[Deployment]) -> Markup {
+fn table(systems: &Systems, against: Against, deployed: &[Deployment]) -> Markup {
     if systems.systems.is_empty() {
         return empty(
             "No searches yet",
@@ -57,50 +78,101 @@ fn table(systems: &Systems, deployed: &[Deployment]) -> Markup {
         );
     }
     let columns = columns(systems);
-    let reference = reference_name(systems);
+    let (first, rest) = by_interest(systems);
+    let rows = |systems_of: &[&System]| {
+        html! { @for system in systems_of { (row(systems, against, system, (&columns, deployed))) } }
+    };
+    let head = html! {
+        thead { tr {
+            th scope="col" { "System" }
+            @for info in &columns { th scope="col" { (info.measure) } }
+            th scope="col" { "p95" }
+            th scope="col" { "Cost per 1,000" }
+            th scope="col" { "Searches" }
+        } }
+    };
     html! {
         div.scroll tabindex="0" role="group" aria-labelledby="systems-caption" {
             table.systems {
                 caption #systems-caption {
-                    "Means of the last " (systems.window) ". Second line: change against " (reference)
-                    ", marked where evidence supports it. ✓ reaches a target, ✗ reaches none."
+                    "Means of the last " (systems.window) ". Second line: change against " (reference_name(systems, against))
+                    ", coloured where evidence supports it. " (LEGEND) "."
                     @if !deployed.is_empty() { " Vertical lines are deployments." }
                 }
-                thead { tr {
-                    th scope="col" { "System" }
-                    @for info in &columns { th scope="col" { (info.measure) } }
-                    th scope="col" { "p95" }
-                    th scope="col" { "Cost per 1,000" }
-                    th scope="col" { "Searches" }
-                } }
-                tbody { @for system in &systems.systems { tr data-variant=(system.variant) {
-                    th scope="row" {
-                        a href={ "/systems/" (encoded(&system.variant)) } data-row { (variant_name(&system.variant)) }
-                        @if system.is_control { " " span.name { "control" } }
-                    }
-                    @let marks = deployments::marks(deployed, &system.variant, &systems.history.at);
-                    @for info in &columns { (cell(systems, system, info, &marks)) }
-                    td data-label="p95" { (latency(system)) }
-                    td data-label="Cost per 1,000" { (cost(system)) }
-                    td data-label="Searches" {
-                        (format::count(system.searches))
-                        @if let Some(rate) = system.searches_per_second { div.sub { (quantity(rate)) "/s" } }
-                        @if let Some(coverage) = system.gold_coverage { div.sub title="share of the searches that the means are about" { (format::share(coverage)) " in gold" } }
-                    }
-                } } }
+                (head)
+                tbody { (rows(&first)) }
+            }
+        }
+        @if !rest.is_empty() {
+            details {
+                summary { (rest.len()) " more systems" }
+                div.scroll tabindex="0" role="group" aria-label="More systems" {
+                    table.systems { (head) tbody { (rows(&rest)) } }
+                }
             }
         }
     }
 }
 
-/// Name of what the second line of a cell compares with.
-fn reference_name(systems: &Systems) -> Markup {
+/// Systems of the table, and those that are folded. With many systems, those with an alarm, the control and
+/// the best are shown.
+fn by_interest(systems: &Systems) -> (Vec<&System>, Vec<&System>) {
+    let all: Vec<&System> = systems.systems.iter().collect();
+    if all.len() <= MAX_SYSTEMS {
+        return (all, Vec::new());
+    }
+    let primary = systems.measures.iter().find(|info| info.is_primary);
+    let mean = |system: &System| {
+        let mut scores = system.scores.iter();
+        let found = scores.find(|it| primary.is_some_and(|info| it.measure == info.measure));
+        found.and_then(|it| it.mean).unwrap_or(f64::NEG_INFINITY)
+    };
+    let mut ranked = all.clone();
+    ranked.sort_by(|a, b| {
+        let rank = |it: &System| {
+            let has_alarm = it.scores.iter().any(|of| !of.alarms.is_empty());
+            (!has_alarm, !it.is_control)
+        };
+        rank(a).cmp(&rank(b)).then(mean(b).total_cmp(&mean(a)))
+    });
+    let first = &ranked[..MAX_SYSTEMS];
+    let is_first = |it: &&System| first.iter().any(|other| other.variant == it.variant);
+    all.into_iter().partition(is_first)
+}
+
+fn row(
+    systems: &Systems,
+    against: Against,
+    system: &System,
+    (columns, deployed): (&[&MeasureInfo], &[Deployment]),
+) -> Markup {
+    let marks = deployments::marks(deployed, &system.variant, &systems.history.at);
+    let control = systems.systems.iter().find(|it| it.is_control);
+    let control = control.filter(|_| against == Against::Control && !system.is_control);
     html! {
-        @if let Some(control) = &systems.control { "the control " (text(control)) } @else { "the baseline" }
+        tr data-variant=(system.variant) {
+            th scope="row" {
+                a href={ "/systems/" (encoded(&system.variant)) } data-row { (variant_name(&system.variant)) }
+                @if system.is_control { " " span.name { "control" } }
+            }
+            @for info in columns { (cell(systems, against, (system, info), &marks)) }
+            td data-label="p95" { (latency(system)) (relative(p95(system), control.and_then(p95))) }
+            td data-label="Cost per 1,000" { (cost(system, control)) }
+            td data-label="Searches" {
+                (format::count(system.searches))
+                @if let Some(rate) = system.searches_per_second { div.sub { (quantity(rate)) "/s" } }
+                @if let Some(coverage) = system.gold_coverage { div.sub title="share of the searches that the means are about" { (format::share(coverage)) " in gold" } }
+            }
+        }
     }
 }
 
-fn cell(systems: &Systems, system: &System, info: &MeasureInfo, marks: &[Mark]) -> Markup {
+fn cell(
+    systems: &Systems,
+    against: Against,
+    (system, info): (&System, &MeasureInfo),
+    marks: &[Mark],
+) -> Markup {
     let Some(of) = system
         .scores
         .iter()
@@ -112,90 +184,51 @@ fn cell(systems: &Systems, system: &System, info: &MeasureInfo, marks: &[Mark]) 
     html! {
         td data-label=(info.measure) data-measure=(info.measure) {
             div.value {
-                (chart::sparkline(&title, &of.history, of.baseline, marks))
+                (chart::sparkline(&title, (&of.history, scale(systems, info)), of.baseline, marks))
                 span { (mean(of)) }
-                (tier(of))
+                (tier(info, of))
             }
-            div.sub { (change(systems, system, info, of)) }
+            div.sub { (change(systems, against, (system, info, of))) }
         }
     }
 }
 
-/// Change against the control, or against the baseline without one.
-fn change(systems: &Systems, system: &System, info: &MeasureInfo, of: &SystemScore) -> Markup {
-    let has_alarm = !of.alarms.is_empty();
-    if has_alarm && let (Some(mean), Some(baseline)) = (of.mean, of.baseline) {
-        return html! {
-            span.bad title="active alarm: change against the baseline" {
-                (mark(info.direction, false)) " " data value=(mean - baseline) { (signed_text(mean - baseline)) } " baseline"
-            }
-        };
-    }
-    if let Some(difference) = of.difference {
-        let mark = if difference.lower > 0.0 {
-            Some(info.direction == "up")
-        } else if difference.upper < 0.0 {
-            Some(info.direction == "down")
-        } else {
-            None
-        };
-        return judged_change(
-            info,
-            difference.estimate,
-            mark,
-            "since the start, against the control",
-        );
-    }
-    if systems.control.is_none()
-        && let (Some(mean), Some(baseline)) = (of.mean, of.baseline)
-    {
-        return judged_change(info, mean - baseline, None, "against the baseline");
-    }
-    html! {
-        @if system.is_control { span.name { "control" } }
-        @else if let (None, Some(searches)) = (of.baseline, of.baseline_searches) {
-            span.name { "learning: " (format::count(searches)) }
-        }
-    }
+/// Lowest and highest mean of a measure in the history of all systems: the scale of its sparklines.
+fn scale(systems: &Systems, info: &MeasureInfo) -> [f64; 2] {
+    let scores = systems.systems.iter().flat_map(|system| &system.scores);
+    let scores = scores.filter(|it| it.measure == info.measure);
+    let means = scores.flat_map(|it| it.history.iter().copied().flatten().chain(it.baseline));
+    means.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], mean| {
+        [low.min(mean), high.max(mean)]
+    })
 }
 
-/// A change with its mark: better, worse, or undecided.
-fn judged_change(info: &MeasureInfo, value: f64, is_better: Option<bool>, title: &str) -> Markup {
-    html! {
-        @match is_better {
-            Some(is_better) => span.good[is_better].bad[!is_better] title=(title) {
-                (mark(info.direction, is_better)) " " data value=(value) { (signed_text(value)) }
-            },
-            None => span.name title=(title) { data value=(value) { (signed_text(value)) } },
-        }
-    }
-}
-
-/// Arrow in the direction in which the score moved.
-fn mark(direction: &str, is_better: bool) -> &'static str {
-    if (direction == "down") == is_better {
-        "▼"
-    } else {
-        "▲"
-    }
+fn p95(system: &System) -> Option<f64> {
+    system.latency_seconds.get("all")?.get("0.95").copied()
 }
 
 fn latency(system: &System) -> Markup {
-    let whole = system.latency_seconds.get("all");
     html! {
-        @if let Some(p95) = whole.and_then(|whole| whole.get("0.95")) { (duration(*p95)) } @else { span.name { "–" } }
+        @if let Some(p95) = p95(system) { (duration(p95)) } @else { span.name { "–" } }
     }
 }
 
-fn cost(system: &System) -> Markup {
+fn cost(system: &System, control: Option<&System>) -> Markup {
     html! {
         @if system.cost_per_query.is_empty() { span.name { "–" } }
-        @for (currency, mean) in &system.cost_per_query { div { (quantity(mean * 1_000.0)) " " span.name { (currency) } } }
+        @for (currency, mean) in &system.cost_per_query {
+            div { (quantity(mean * 1_000.0)) " " span.name { (currency) } }
+            (relative(Some(*mean), control.and_then(|it| it.cost_per_query.get(currency)).copied()))
+        }
     }
 }
 
 /// Heat map of one slice: its values by system, in the primary measure.
-fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Markup, ApiError> {
+fn slices(
+    admin: &AdminApi,
+    (systems, against): (&Systems, Against),
+    params: &Parameters,
+) -> Result<Markup, ApiError> {
     let names = slice_names(admin);
     let chosen = params.single("slice").map(str::to_owned);
     let chosen = chosen.or_else(|| names.first().map(|first| (*first).clone()));
@@ -217,8 +250,14 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
     let mean = |value: &str, variant: &str| {
         let mut found = found.measures.iter();
         let found = found.find(|it| it.value == value && it.variant == variant)?;
-        Some(found.windows.first()?.mean)
+        let window = found.windows.first()?;
+        Some(SliceMean {
+            mean: window.mean,
+            count: window.count,
+        })
     };
+    let control = systems.control.as_deref();
+    let control = control.filter(|_| against == Against::Control);
     let variants: Vec<&str> = systems
         .systems
         .iter()
@@ -229,7 +268,7 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
             div.heading {
                 h2 #slices { (measure) " by slice" }
                 ul.choice aria-label="Slice" { @for name in &names {
-                    li { a href={ "?window=" (encoded(&systems.window)) "&slice=" (encoded(name)) } aria-current=[(**name == slice).then_some("true")] { (name) } }
+                    li { a href={ "?slice=" (encoded(name)) } aria-current=[(**name == slice).then_some("true")] { (name) } }
                 } }
             }
             @if values.is_empty() {
@@ -238,7 +277,7 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
                 div.scroll tabindex="0" role="group" aria-labelledby="slices-caption" {
                     table.heat {
                         caption #slices-caption { "Means of the last " (systems.window)
-                            @if let Some(control) = &systems.control { "; ▲ ▼ by 0.05 or more against " (text(control)) }
+                            @if let Some(control) = control { "; ▲ ▼ a difference from " (text(control)) " beyond noise. A cell opens its queries" } "."
                         }
                         thead { tr { th scope="col" { (slice) }
                             @for variant in &variants { th scope="col" { (variant_name(variant)) } }
@@ -246,7 +285,9 @@ fn slices(admin: &AdminApi, systems: &Systems, params: &Parameters) -> Result<Ma
                         tbody { @for value in &values { tr {
                             th scope="row" { (text(value)) }
                             @for variant in &variants {
-                                (heat(&measure, variant, mean(value, variant), systems.control.as_deref().and_then(|control| mean(value, control))))
+                                @let of_control = control.and_then(|control| mean(value, control));
+                                @let address = queries::of_slice(admin, &measure, variant, (&slice, value));
+                                (heat(&measure, variant, (mean(value, variant), of_control), address.as_deref()))
                             }
                         } } }
                     }

@@ -1,17 +1,20 @@
-//! Gold queries: worst or most regressed first, searchable.
+//! Gold queries: worst, or with the largest loss, first; searchable, sortable, filtered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use maud::{Markup, html};
 
 use super::format;
 use super::format::{count, encoded, score, signed, size, text, variant_name};
 use super::screen::{Screen, empty};
+use crate::api::AdminApi;
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
-use crate::api::queries::{PARAMETERS, QueryScore, WorstQueries, worst_first};
+use crate::api::queries::{
+    ANY, BEST, IMPROVED, MIN_COMPARED, NEWEST, PARAMETERS, QUERY, Queries, QueryScore, REGRESSED,
+    SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list,
+};
 use crate::api::regressions::Regressions;
-use crate::api::{AdminApi, queries};
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::measure::direction::Direction;
 
@@ -19,9 +22,24 @@ use rankgauge_core::measure::direction::Direction;
 const SUMMARY: &str = "10";
 /// Number of queries of a page.
 const PAGE: &str = "50";
+/// Maximum number of values of a slice in the filter.
+const MAX_VALUES: usize = 200;
 
-/// Most regressed queries, or the worst ones while none has regressed. While alarms for drops are
-/// active, only queries of their systems are listed.
+/// Orders of the list with their names.
+const ORDERS: [(&str, &str); 9] = [
+    (SURELY_WORST, "surely worst first"),
+    (WORST, "worst mean first"),
+    (BEST, "best mean first"),
+    (REGRESSED, "largest loss first"),
+    (IMPROVED, "largest gain first"),
+    (SEARCHED, "most searches first"),
+    (NEWEST, "last searched first"),
+    (QUERY, "by id"),
+    (SYSTEM, "by system"),
+];
+
+/// Queries that lost, or the worst ones while none has. While alarms for drops are active, only queries
+/// of their systems are listed.
 pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, ApiError> {
     let measure = primary(admin);
     let drops = alarms
@@ -37,14 +55,14 @@ pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, 
             &PARAMETERS,
             pairs.into_iter().chain(measure).chain(variants),
         );
-        worst_first(&admin.exposition, &params)
+        list(&admin.exposition, &params)
     };
-    let mut found = of("regressed")?;
+    let mut found = of(REGRESSED)?;
     if found.queries.is_empty() {
-        found = of("worst")?;
+        found = of(SURELY_WORST)?;
     }
-    let title = if found.order == "regressed" {
-        "Most regressed queries"
+    let title = if found.order == REGRESSED {
+        "Queries that lost"
     } else {
         "Worst queries"
     };
@@ -60,7 +78,7 @@ pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, 
                     input type="search" name="search" aria-label="Search gold queries" placeholder="Search queries  /";
                 }
             }
-            (table(&found))
+            div.brief { (table(&found, &found.queries, None)) }
             p { a href={ "/queries?order=" (found.order) } { "All queries" } }
         }
     })
@@ -73,20 +91,44 @@ pub(super) fn primary(admin: &AdminApi) -> Option<String> {
     Some(settings.measures[index].to_string())
 }
 
+/// Address of the queries of a slice value with a system; `None` if the slice is no label of the gold
+/// set, because query statistics know no other.
+pub(super) fn of_slice(
+    admin: &AdminApi,
+    measure: &str,
+    variant: &str,
+    (slice, value): (&str, &str),
+) -> Option<String> {
+    let gold = admin.exposition.control.gold();
+    let mut labels = gold.queries().iter().map(|query| &query.labels);
+    labels
+        .any(|labels| labels.get(slice).is_some_and(|label| label == value))
+        .then(|| {
+            format!(
+                "/queries?order={SURELY_WORST}&variant={}&slice={}&value={}{}",
+                encoded(variant),
+                encoded(slice),
+                encoded(value),
+                super::alarms::measure_of(measure)
+            )
+        })
+}
+
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let measure = primary(admin);
-    let wanted = params.single("measure").is_none() && params.single("cutoff").is_none();
-    let measure = measure.filter(|_| wanted);
-    let limit = params.single("limit").is_none().then_some(("limit", PAGE));
+    let is_absent = |name| params.single(name).is_none_or(str::is_empty);
+    let measure = measure.filter(|_| is_absent("measure") && is_absent("cutoff"));
     // Empty fields of the form are no filters.
     let given = params.pairs().filter(|(_, value)| !value.is_empty());
     let measure = measure.as_deref().map(|measure| ("measure", measure));
-    let listed = Parameters::from_pairs(&PARAMETERS, given.chain(measure).chain(limit));
-    let found = queries::worst_first(&admin.exposition, &listed)?;
+    let defaults = [("limit", PAGE), ("order", SURELY_WORST), ("evidence", ANY)];
+    let defaults = defaults.into_iter().filter(|(name, _)| is_absent(name));
+    let listed = Parameters::from_pairs(&PARAMETERS, given.chain(measure).chain(defaults));
+    let found = list(&admin.exposition, &listed)?;
     let address = |pairs: &[(&str, &str)]| {
         let kept = listed
             .pairs()
-            .filter(|(name, _)| pairs.iter().all(|(it, _)| it != name));
+            .filter(|(name, _)| *name != "cursor" && pairs.iter().all(|(it, _)| it != name));
         let all = kept
             .chain(pairs.iter().copied())
             .filter(|(name, value)| *name != "limit" && !value.is_empty());
@@ -95,17 +137,42 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
             .collect();
         all.join("&")
     };
+    let is_change = [REGRESSED, IMPROVED].contains(&found.order);
+    let (evident, noise): (Vec<&QueryScore>, Vec<&QueryScore>) = found
+        .queries
+        .iter()
+        .partition(|it| !is_change || it.verdict == Some(found.order));
+    let what = if found.order == IMPROVED {
+        "gain"
+    } else {
+        "loss"
+    };
     let content = html! {
         h1 { "Queries" }
-        (form(admin, &found, params))
+        (form(admin, &found, &listed))
         p.name role="status" {
-            (size(found.found)) " pairs of query and system"
-            @if found.order == "regressed" { " whose last rankings score worse in " (found.measure) " than their baseline" }
-            @else { " by mean " (found.measure) ", worst first" }
-            "."
-            @if found.not_recorded > 0 { " " strong.bad { "✗ " (count(found.not_recorded)) " searches are not recorded: the query statistics are full." } }
+            @if is_change {
+                (size(found.with_evidence)) " of " (size(found.found)) " pairs of query and system have a " (what) " in " (found.measure)
+                " beyond noise. The others are folded. Pairs with fewer than " (MIN_COMPARED) " searches before or now are not compared."
+            } @else {
+                (size(found.found)) " pairs of query and system by " (found.measure) "."
+            }
+            @if found.not_recorded > 0 { " " (count(found.not_recorded)) " searches of pairs searched longest ago made room for others." }
+            " " a href={ "/api/v1/queries.csv?" (address(&[])) } download="queries.csv" { "CSV" }
         }
-        (table(&found))
+        @if is_change && evident.is_empty() {
+            (empty(&format!("No query has a {what} beyond noise"), &html! {
+                "The difference of every query is explained by chance, or it has too few searches before and now."
+            }))
+        } @else {
+            (table(&found, evident, Some(&address)))
+        }
+        @if !noise.is_empty() {
+            details open[params.single("cursor").is_some()] {
+                summary { (size(found.found - found.with_evidence)) " within noise: no " (what) " is shown" }
+                (table(&found, noise, Some(&address)))
+            }
+        }
         @if let Some(cursor) = &found.next_cursor {
             p { a rel="next" href={ "/queries?" (address(&[("cursor", cursor)])) } { "Next " (PAGE) } }
         }
@@ -118,22 +185,19 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-fn form(admin: &AdminApi, found: &WorstQueries, params: &Parameters) -> Markup {
+fn form(admin: &AdminApi, found: &Queries, params: &Parameters) -> Markup {
     let settings = &admin.exposition.names.settings;
     let measures = settings.measures.iter().filter(|measure| {
         !measure.is_user_measure() && measure.descriptor().direction != Direction::Neither
     });
     let variants = admin.exposition.names.registry.values(Dimension::Variant);
-    let variant = params.single("variant").unwrap_or_default();
-    let search = params.single("search").unwrap_or_default();
-    let orders = [
-        ("worst", "worst mean first"),
-        ("regressed", "most regressed first"),
-    ];
+    let given = |name| params.single(name).unwrap_or_default();
+    let labels = labels(admin);
+    let values = labels.get(given("slice"));
     html! {
         form.filters action="/queries" data-auto role="search" {
-            label { "Search " input type="search" name="search" value=(search) placeholder="text or id"; }
-            label { "Order " select name="order" { @for (value, name) in orders {
+            label { "Search " input type="search" name="search" value=(given("search")) placeholder="text or id"; }
+            label { "Order " select name="order" { @for (value, name) in ORDERS {
                 option value=(value) selected[value == found.order] { (name) }
             } } }
             label { "Measure " select name="measure" { @for measure in measures {
@@ -141,22 +205,55 @@ fn form(admin: &AdminApi, found: &WorstQueries, params: &Parameters) -> Markup {
             } } }
             label { "System " select name="variant" {
                 option value="" { "all" }
-                @for name in variants.iter().filter(|name| !name.is_empty()) { option selected[**name == *variant] { (name) } }
+                @for name in variants.iter().filter(|name| !name.is_empty()) { option selected[**name == *given("variant")] { (name) } }
             } }
+            @if !labels.is_empty() {
+                label { "Slice " select name="slice" {
+                    option value="" { "all" }
+                    @for slice in labels.keys() { option selected[*slice == given("slice")] { (slice) } }
+                } }
+            }
+            @if let Some(values) = values {
+                label { "Value " select name="value" {
+                    option value="" { "all" }
+                    @for value in values.iter().take(MAX_VALUES) { option selected[*value == given("value")] { (value) } }
+                } }
+            }
+            label { "At least " input type="number" name="min_count" min="1" value=(params.whole("min_count").unwrap_or(1)) size="4"; " searches" }
             button { "Show" }
         }
     }
 }
 
-fn table(found: &WorstQueries) -> Markup {
-    if found.queries.is_empty() {
+/// Values of the labels of the gold set that are slices.
+fn labels(admin: &AdminApi) -> BTreeMap<&str, BTreeSet<String>> {
+    let gold = admin.exposition.control.gold();
+    let mut labels: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for slice in super::scores::slice_names(admin) {
+        for query in gold.queries() {
+            if let Some(value) = query.labels.get(slice) {
+                labels.entry(slice).or_default().insert(value.clone());
+            }
+        }
+    }
+    labels
+}
+
+/// Address of the same list with other parameters.
+type Address<'a> = &'a dyn Fn(&[(&str, &str)]) -> String;
+
+fn table<'a>(
+    found: &Queries,
+    queries: impl IntoIterator<Item = &'a QueryScore>,
+    address: Option<Address<'_>>,
+) -> Markup {
+    let mut queries = queries.into_iter().peekable();
+    if queries.peek().is_none() {
         return empty(
             "No gold query found",
             &html! {
                 @if found.gold.queries == 0 {
                     "No gold set is loaded: set " code { "gold.paths" } ", see the " a href="/gold" { "gold set" } "."
-                } @else if found.order == "regressed" {
-                    "No query scores worse than its baseline. A baseline needs the first 10 searches of a query with a system."
                 } @else {
                     "No search for a gold query has arrived, or the filter excludes all of them."
                 }
@@ -164,19 +261,36 @@ fn table(found: &WorstQueries) -> Markup {
         );
     }
     let worse_down = found.direction == "up";
+    // A second choice of a column is its opposite order.
+    let heading = |name: &str, orders: [&str; 2]| {
+        let is_chosen = orders.contains(&found.order);
+        let next = if found.order == orders[0] {
+            orders[1]
+        } else {
+            orders[0]
+        };
+        html! {
+            th scope="col" aria-sort=[is_chosen.then_some(if found.order == orders[0] { "ascending" } else { "descending" })] {
+                @match address {
+                    Some(address) => a href={ "/queries?" (address(&[("order", next)])) } { (name) },
+                    None => (name),
+                }
+            }
+        }
+    };
     html! {
         div.scroll tabindex="0" role="group" aria-label="Queries" {
             table.queries {
                 thead { tr {
-                    th scope="col" { "Query" }
-                    th scope="col" { "System" }
-                    th scope="col" { "Baseline" }
-                    th scope="col" { "Last" }
-                    th scope="col" { "Change" }
-                    th scope="col" { "Mean" }
-                    th scope="col" { "Searches" }
+                    (heading("Query", [QUERY; 2]))
+                    (heading("System", [SYSTEM; 2]))
+                    th scope="col" { "Before" }
+                    th scope="col" { "Now" }
+                    (heading("Change", [REGRESSED, IMPROVED]))
+                    (heading("Mean", [SURELY_WORST, BEST]))
+                    (heading("Searches", [SEARCHED; 2]))
                 } }
-                tbody data-rows="queries" { @for query in &found.queries { (row(query, worse_down)) } }
+                tbody data-rows="queries" { @for query in queries { (row(query, worse_down)) } }
             }
         }
         p { button type="button" data-sorts="queries" hidden { "Show the current order" } }
@@ -184,7 +298,6 @@ fn table(found: &WorstQueries) -> Markup {
 }
 
 fn row(query: &QueryScore, worse_down: bool) -> Markup {
-    let worse = query.change.map(|change| (change < 0.0) == worse_down);
     html! {
         tr data-key={ (query.key) "\u{1f}" (query.variant) } data-query=(query.key) data-variant=(query.variant) {
             th scope="row" {
@@ -194,17 +307,53 @@ fn row(query: &QueryScore, worse_down: bool) -> Markup {
                 }
             }
             td data-label="System" { (variant_name(&query.variant)) }
-            td data-label="Baseline" { @if let Some(baseline) = query.baseline { (score(baseline)) } @else { span.name { "–" } } }
-            td data-label="Last" title={ "mean of the last " (query.recent_count) " searches" } { @if let Some(recent) = query.recent { (score(recent)) } @else { span.name { "–" } } }
-            td data-label="Change" {
-                @match (query.change, worse) {
-                    (Some(change), Some(true)) if change.abs() >= 0.0005 => span.bad { @if worse_down { "▼ " } @else { "▲ " } (signed(change)) },
-                    (Some(change), _) => span.name { (signed(change)) },
-                    (None, _) => span.name { "–" },
-                }
+            td data-label="Before" { (sample(query.baseline, query.baseline_count, query.baseline_variance)) }
+            td data-label="Now" { (sample(query.recent, query.recent_count, query.recent_variance)) }
+            td data-label="Change" { (change(query, worse_down)) }
+            td data-label="Mean" {
+                (score(query.mean))
+                @if let (Some(lower), Some(upper)) = (query.lower, query.upper) { div.sub title="99.9 % interval of the true mean" { (score(lower)) " … " (score(upper)) } }
             }
-            td data-label="Mean" { (score(query.mean)) }
             td data-label="Searches" { (format::count(query.count)) }
+        }
+    }
+}
+
+/// Mean of a sample with its size and standard deviation.
+fn sample(mean: Option<f64>, number: u64, variance: Option<f64>) -> Markup {
+    html! {
+        @match mean {
+            Some(mean) => {
+                (score(mean))
+                div.sub title="number of searches, standard deviation" { "n " (count(number)) @if let Some(it) = variance { ", sd " (score(it.sqrt())) } }
+            },
+            None => span.name { "–" },
+        }
+    }
+}
+
+/// Estimated change with its interval; coloured only with evidence.
+fn change(query: &QueryScore, worse_down: bool) -> Markup {
+    let (Some(effect), Some(lower), Some(upper)) =
+        (query.effect, query.effect_lower, query.effect_upper)
+    else {
+        return html! { span.name title={ "compared from " (MIN_COMPARED) " searches before and now on" } { "–" } };
+    };
+    let is_loss = query.verdict == Some(REGRESSED);
+    let is_evident = query.verdict.is_some_and(|it| it != WITHIN_NOISE);
+    let raw = query
+        .change
+        .map(|it| format!("difference of the means {it:+.3}"));
+    html! {
+        @if is_evident {
+            span.bad[is_loss].good[!is_loss] title=[raw] {
+                @if is_loss == worse_down { "▼ " } @else { "▲ " }
+                (signed(effect))
+            }
+            div.sub title="99.9 % interval" { (signed(lower)) " … " (signed(upper)) }
+        } @else {
+            span.name title=[raw] { (signed(effect)) }
+            div.sub { "within noise" }
         }
     }
 }

@@ -123,7 +123,7 @@ impl View<'_> {
         }
     }
 
-    /// Rankings of one system: the best one of the baseline, the newest ones, and that of the
+    /// Rankings of one system: the one before with the median score, the newest ones, and that of the
     /// control.
     fn before_and_after(&self, of: &VariantStats, control: Option<&VariantStats>) -> Markup {
         let mut newest = of.rankings.iter();
@@ -131,11 +131,9 @@ impl View<'_> {
         let deployment = of.deployment.as_ref().map(|it| &it.deployment);
         let is_old = |it: &&Ranking| deployment.is_some_and(|deployment| it.at < deployment.at());
         let is_deployed_now = now.is_some_and(|now| !is_old(&now));
-        let before_deployment = of.rankings.iter().chain(&of.reference).find(is_old);
-        let before = before_deployment
-            .filter(|_| is_deployed_now)
-            .or(of.reference.as_ref())
-            .or_else(|| of.rankings.last().filter(|_| of.rankings.len() > 1));
+        let is_other = |it: &&Ranking| now.is_none_or(|now| now.query_id != it.query_id);
+        let before = of.reference.as_ref().filter(is_other);
+        let before_deployment = before.filter(is_old);
         html! {
             h2 { "Rankings of " (variant_name(&of.variant))
                 @match deployment {
@@ -150,7 +148,7 @@ impl View<'_> {
                 }
             }
             div.lists.pair {
-                @if before.is_some() { (self.list("Before", before, None)) }
+                @if before.is_some() { (self.list("Before: median of the baseline", before, None)) }
                 (self.list("Now", now, before))
                 @if let Some(control) = control {
                     (self.list(&format!("Now, control {}", control.variant), control.rankings.first(), None))

@@ -2,14 +2,17 @@
 
 use maud::{Markup, html};
 
+use super::choices::Against;
 use super::format::{encoded, score, share, signed_text, text};
 use crate::api::experiments::ExperimentStatus;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
-use crate::api::systems::{MeasureInfo, SystemScore, Systems};
+use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, systems};
 use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::tier;
+use rankgauge_core::number::real;
 
 /// Choice of the rolling window.
 pub(super) const WINDOW: Parameter = Parameter::text("window", "Rolling window.");
@@ -31,17 +34,129 @@ pub(super) fn selected(admin: &AdminApi, params: &Parameters) -> Result<Systems,
     admin.systems(&Parameters::from_pairs(&systems::PARAMETERS, window))
 }
 
-/// Links to the same screen with another window.
-pub(super) fn windows(systems: &Systems, params: &Parameters) -> Markup {
-    let slice = params.single("slice");
-    let slice = slice
-        .map(|slice| format!("&slice={}", encoded(slice)))
-        .unwrap_or_default();
+/// Links to the same screen with another window, and with another reference of changes.
+pub(super) fn choices(systems: &Systems, against: Against) -> Markup {
     html! {
         ul.choice aria-label="Window" { @for window in &systems.windows {
-            li { a href={ "?window=" (encoded(window)) (slice) } aria-current=[(*window == systems.window).then_some("true")] { (window) } }
+            li { a href={ "?window=" (encoded(window)) } aria-current=[(*window == systems.window).then_some("true")] { (window) } }
+        } }
+        ul.choice aria-label="Changes against" { @for (other, word) in Against::all(systems) {
+            li { a href={ "?against=" (word) } aria-current=[(other == against).then_some("true")] { "vs " (word) } }
         } }
     }
+}
+
+/// Name of the reference in a sentence.
+pub(super) fn reference_name(systems: &Systems, against: Against) -> Markup {
+    html! { @match (against, &systems.control) {
+        (Against::Control, Some(control)) => { "the control " (text(control)) " in the same window" },
+        (Against::Target, _) => "the least demanding target",
+        (Against::Before | Against::Control, _) => "the baseline of the system",
+    } }
+}
+
+/// Change of a mean against the chosen reference. It has a colour only with evidence: an active alarm, or
+/// an interval of the difference from the control that excludes 0 on the same side.
+pub(super) fn change(
+    systems: &Systems,
+    against: Against,
+    (system, info, of): (&System, &MeasureInfo, &SystemScore),
+) -> Markup {
+    let has_alarm = |test: &str| of.alarms.iter().any(|alarm| alarm == test);
+    let is_worse = |test| has_alarm(test).then_some(false);
+    let learned = of.baseline_searches.filter(|_| of.baseline.is_none());
+    if let (Against::Before, Some(searches)) = (against, learned) {
+        return html! { span.name { "learning: " (super::format::count(searches)) } };
+    }
+    let Some(mean) = of.mean else {
+        return html! {};
+    };
+    match against {
+        Against::Before => match of.baseline {
+            Some(baseline) => {
+                let evidence = is_worse("drop");
+                marked(info, mean - baseline, evidence, "against the baseline", "")
+            }
+            None => html! {},
+        },
+        Against::Target => match info.targets.last() {
+            Some(target) => {
+                let tier = format!(" to {}", target.tier);
+                let evidence = is_worse("target");
+                marked(
+                    info,
+                    mean - target.value,
+                    evidence,
+                    "against the target",
+                    &tier,
+                )
+            }
+            None => html! {},
+        },
+        Against::Control if system.is_control => html! { span.name { "control" } },
+        Against::Control => {
+            let control = systems.systems.iter().find(|it| it.is_control);
+            let mut scores = control.iter().flat_map(|it| &it.scores);
+            let control = scores.find(|it| it.measure == of.measure);
+            let Some(control) = control.and_then(|it| it.mean) else {
+                return html! {};
+            };
+            let value = mean - control;
+            let shown = of
+                .difference
+                .filter(|it| (it.lower > 0.0 && value > 0.0) || (it.upper < 0.0 && value < 0.0));
+            let evidence = shown.and_then(|_| match info.direction {
+                "up" => Some(value > 0.0),
+                "down" => Some(value < 0.0),
+                _ => None,
+            });
+            let title = of.difference.map_or_else(String::new, |it| {
+                format!(
+                    "; since the start {:+.3}, from {:+.3} to {:+.3}",
+                    it.estimate, it.lower, it.upper
+                )
+            });
+            marked(
+                info,
+                value,
+                evidence,
+                &format!("against the control{title}"),
+                "",
+            )
+        }
+    }
+}
+
+/// A change with its mark: better, worse, or without evidence.
+fn marked(
+    info: &MeasureInfo,
+    value: f64,
+    is_better: Option<bool>,
+    title: &str,
+    suffix: &str,
+) -> Markup {
+    // The arrow has the direction in which the score moved.
+    let arrow = |is_better: bool| {
+        if (info.direction == "down") == is_better {
+            "▼"
+        } else {
+            "▲"
+        }
+    };
+    html! {
+        span.good[is_better == Some(true)].bad[is_better == Some(false)].name[is_better.is_none()] title=(title) {
+            @if let Some(is_better) = is_better { (arrow(is_better)) " " }
+            data value=(value) { (signed_text(value)) } (suffix)
+        }
+    }
+}
+
+/// Change of a latency or a cost against the control as a share. It has no evidence.
+pub(super) fn relative(value: Option<f64>, control: Option<f64>) -> Markup {
+    let change = value.zip(control).filter(|(_, control)| *control > 0.0);
+    html! { @if let Some((value, control)) = change {
+        div.sub title="against the control in the same window" { (super::format::signed_share((value - control) / control)) }
+    } }
 }
 
 /// Measures of the table: the monitored ones, then those with most targets.
@@ -71,28 +186,70 @@ pub(super) fn mean(of: &SystemScore) -> Markup {
     }
 }
 
-/// Mark of the target that a mean reaches.
-pub(super) fn tier(of: &SystemScore) -> Markup {
+/// Mark of the tier that a mean reaches.
+pub(super) fn tier(info: &MeasureInfo, of: &SystemScore) -> Markup {
+    let reached = of.tier.as_ref().and_then(|tier| {
+        let higher = info.targets.iter().position(|it| it.tier == *tier)?;
+        Some((tier, tier::mark(tier, higher)))
+    });
     html! {
-        @if let Some(tier) = &of.tier { span.good title={ "reaches " (tier) } { "✓" span.unseen { (tier) } } }
-        @else if of.is_below_targets { span.bad title="reaches no target" { "✗" span.unseen { "below targets" } } }
+        @if let Some((tier, mark)) = reached { span.tier title={ "reaches " (tier) } { (mark) span.unseen { (tier) } } }
+        @else if of.is_below_targets {
+            @let is_shown = of.alarms.iter().any(|alarm| alarm == "target");
+            span.tier.bad[is_shown] title="reaches no target" { (tier::BELOW) span.unseen { "below targets" } }
+        }
         @else { span.none { } }
     }
 }
 
-/// Cell of a heat map, coloured by its difference from the control.
-pub(super) fn heat(measure: &str, label: &str, mean: Option<f64>, control: Option<f64>) -> Markup {
-    let Some(mean) = mean else {
+/// Mean of a slice with its number of searches.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SliceMean {
+    pub(super) mean: f64,
+    pub(super) count: u64,
+}
+
+/// Number of standard errors from which a difference of two slices is shown.
+const SHOWN_ERRORS: f64 = 3.3;
+
+impl SliceMean {
+    /// Highest variance of the mean of scores from 0 to 1 (Bhatia and Davis, American Mathematical Monthly
+    /// 107, 2000).
+    fn variance(self) -> f64 {
+        self.mean * (1.0 - self.mean) / real(self.count.max(1))
+    }
+
+    /// Returns true if the scores are from 0 to 1, and the difference exceeds their noise.
+    fn differs_from(self, other: Self) -> bool {
+        let is_share = [self, other]
+            .iter()
+            .all(|it| (0.0..=1.0).contains(&it.mean));
+        let error = (self.variance() + other.variance()).sqrt();
+        is_share && (self.mean - other.mean).abs() > SHOWN_ERRORS * error && error > 0.0
+    }
+}
+
+/// Cell of a heat map, coloured by its difference from the control where that exceeds noise. It opens its
+/// queries at `address`.
+pub(super) fn heat(
+    measure: &str,
+    label: &str,
+    (of, control): (Option<SliceMean>, Option<SliceMean>),
+    address: Option<&str>,
+) -> Markup {
+    let Some(of) = of else {
         return html! { td data-label=(label) { span.name { "–" } } };
     };
-    let difference = control.map_or(0.0, |control| mean - control);
+    let difference = control.map(|control| of.mean - control.mean);
     let sign = match Direction::of(measure) {
         Direction::Up => 1.0,
         Direction::Down => -1.0,
         Direction::Neither => 0.0,
     };
-    let level = match (difference * sign, difference.abs()) {
-        (_, size) if size < 0.05 || sign == 0.0 => "",
+    let is_shown = sign != 0.0 && control.is_some_and(|control| of.differs_from(control));
+    let change = difference.filter(|_| is_shown).unwrap_or(0.0);
+    let level = match (change * sign, change.abs()) {
+        (0.0, _) => "",
         (better, size) if better > 0.0 => {
             if size < 0.15 {
                 "better1"
@@ -110,10 +267,22 @@ pub(super) fn heat(measure: &str, label: &str, mean: Option<f64>, control: Optio
     };
     let arrow = match level {
         "" => "",
-        _ if difference > 0.0 => " ▲",
+        _ if change > 0.0 => " ▲",
         _ => " ▼",
     };
-    html! { td class=(level) data-label=(label) title={ "difference from control " (signed_text(difference)) } { span { (score(mean)) (arrow) } } }
+    let title = difference.map(|it| {
+        format!(
+            "difference from the control {}, {} searches",
+            signed_text(it),
+            of.count
+        )
+    });
+    html! { td class=(level) data-label=(label) title=[title] {
+        @match address {
+            Some(address) => a.cell href=(address) { (score(of.mean)) (arrow) },
+            None => span { (score(of.mean)) (arrow) },
+        }
+    } }
 }
 
 /// Shares of the searches of an experiment by arm, for the summary of a system.

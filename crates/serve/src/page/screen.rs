@@ -38,8 +38,9 @@ pub(crate) struct Screen {
 }
 
 /// Name in the navigation, title and address of the screens.
-const TABS: [(&str, &str, &str); 6] = [
+const TABS: [(&str, &str, &str); 7] = [
     ("overview", "Overview", "/"),
+    ("incidents", "Incidents", "/incidents"),
     ("queries", "Queries", "/queries"),
     ("systems", "Systems", "/systems"),
     ("experiments", "Experiments", "/experiments"),
@@ -52,7 +53,9 @@ const TABS: [(&str, &str, &str); 6] = [
 enum State<'a> {
     /// It cannot count, or its numbers are stale.
     Problem(&'a str),
-    /// Alarms are active.
+    /// Incidents are open.
+    Incidents(usize),
+    /// Alarms are active that belong to no incident, such as missed targets.
     Alarms(usize),
     /// Nothing is wrong with what was measured, which may be nothing.
     Quiet,
@@ -65,6 +68,7 @@ impl<'a> State<'a> {
         let problem = status.liveness_problem.as_deref().or(away);
         match problem.or(status.readiness_problem.as_deref()) {
             Some(problem) => Self::Problem(problem),
+            None if status.open_incidents > 0 => Self::Incidents(status.open_incidents),
             None if status.active_alarms > 0 => Self::Alarms(status.active_alarms),
             None => Self::Quiet,
         }
@@ -74,7 +78,7 @@ impl<'a> State<'a> {
     fn mark(self) -> String {
         match self {
             Self::Problem(_) => "✗ ".to_owned(),
-            Self::Alarms(alarms) => format!("▼ {alarms} "),
+            Self::Incidents(number) | Self::Alarms(number) => format!("▼ {number} "),
             Self::Quiet => String::new(),
         }
     }
@@ -83,7 +87,7 @@ impl<'a> State<'a> {
     fn icon(self) -> &'static str {
         match self {
             Self::Problem(_) => "icon-problem.svg",
-            Self::Alarms(_) => "icon-alarm.svg",
+            Self::Incidents(_) | Self::Alarms(_) => "icon-alarm.svg",
             Self::Quiet => "icon.svg",
         }
     }
@@ -103,7 +107,12 @@ fn traffic(status: &Status) -> Markup {
     }
 }
 
-pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
+/// Document of a screen, with the `result` of the command that led to it and the open `incidents`.
+pub(super) fn document(
+    status: Option<&Status>,
+    (result, incidents): (Option<&str>, &Markup),
+    screen: &Screen,
+) -> Markup {
     let state = status.map_or(State::Quiet, State::of);
     html! {
         (DOCTYPE)
@@ -126,7 +135,11 @@ pub(super) fn document(status: Option<&Status>, screen: &Screen) -> Markup {
                     } } }
                     @if let Some(status) = status { (status_line(status, state)) }
                 }
-                main id="main" tabindex="-1" { (screen.content) }
+                main id="main" tabindex="-1" {
+                    @if let Some(result) = result { p.result role="status" { (result) } }
+                    (incidents)
+                    (screen.content)
+                }
                 footer {
                     button #pause type="button" hidden { "Pause" }
                     a href=(screen.json) { "JSON" }
@@ -169,7 +182,7 @@ fn status_line(status: &Status, state: State<'_>) -> Markup {
                 li { strong.bad { "✗ " (problem) } }
             }
             @if status.open_incidents > 0 {
-                li { a href="/incidents" { strong.bad { (status.open_incidents) @if status.open_incidents == 1 { " incident" } @else { " incidents" } } } }
+                li { a href="/incidents" { strong.bad { "▼ " (status.open_incidents) @if status.open_incidents == 1 { " incident" } @else { " incidents" } } } }
             }
             @if status.active_alarms > 0 {
                 li { a href="/" { strong.bad { "▼ " (status.active_alarms) @if status.active_alarms == 1 { " alarm" } @else { " alarms" } } } }
@@ -221,14 +234,20 @@ fn keys() -> Markup {
         ("j k", "next and previous row"),
         ("Enter", "open the row"),
         ("g o", "overview"),
+        ("g i", "incidents"),
         ("g q", "queries"),
         ("g s", "systems"),
         ("g e", "experiments"),
         ("g p", "pipeline"),
         ("g g", "gold set"),
+        ("Ctrl+K ⌘K", "jump to a system, a measure or a query"),
         ("?", "show and hide this list"),
     ];
     html! {
+        dialog #jump aria-label="Jump to a system, a measure or a query" {
+            input type="text" aria-label="Part of a name" placeholder="System, measure or query" autocomplete="off" spellcheck="false";
+            ul {}
+        }
         dialog #keys aria-labelledby="keys-title" {
             h2 #keys-title { "Keys" }
             dl { @for (key, text) in keys { dt { @for key in key.split(' ') { kbd { (key) } " " } } dd { (text) } } }

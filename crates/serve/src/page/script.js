@@ -21,7 +21,10 @@
       const at = new Date(element.dateTime);
       if (Number.isNaN(at.valueOf())) continue;
       const isToday = at.toDateString() === new Date().toDateString();
-      element.textContent = (isToday ? clock : day).format(at);
+      const local = (isToday ? clock : day).format(at);
+      // UTC stands beside the time of another zone, as logs and runs of a pipeline have it.
+      const utc = element.dateTime.slice(11, 16);
+      element.textContent = at.getTimezoneOffset() === 0 ? local : `${local} (${utc} UTC)`;
     }
   }
 
@@ -144,7 +147,7 @@
     const next = at < 0 ? (step > 0 ? 0 : all.length - 1) : at + step;
     all[Math.max(0, Math.min(all.length - 1, next))]?.focus();
   }
-  const goTo = { o: "overview", q: "queries", s: "systems", e: "experiments", p: "pipeline", g: "gold" };
+  const goTo = { o: "overview", i: "incidents", q: "queries", s: "systems", e: "experiments", p: "pipeline", g: "gold" };
   let prefix = false;
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -171,10 +174,89 @@
     }
   });
 
+  // A link that copies what it leads to. Without a clipboard, it is followed.
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest("a[data-copy]");
+    if (!link || !navigator.clipboard) return;
+    event.preventDefault();
+    try {
+      const text = await (await fetch(link.href)).text();
+      await navigator.clipboard.writeText(text);
+      link.textContent = "copied";
+    } catch {
+      location.href = link.href;
+    }
+  });
+
+  // Ctrl+K or Command+K: jump to a system, a measure or a query by a part of its name.
+  const jump = document.getElementById("jump");
+  const field = jump.querySelector("input");
+  const results = jump.querySelector("ul");
+  let asked = 0;
+  async function find() {
+    const number = (asked += 1);
+    const text = field.value.trim().toLowerCase();
+    const get = async (path) => (await fetch(path, { headers: { accept: "application/json" } })).json();
+    const found = [];
+    try {
+      const { systems, measures } = await get("/api/v1/systems");
+      for (const { variant } of systems) found.push([`System ${variant}`, `/systems/${encodeURIComponent(variant)}`]);
+      for (const { measure, direction, is_user_measure } of measures) {
+        if (direction !== "neither" && !is_user_measure) found.push([`Measure ${measure}`, `/queries?order=surely_worst&measure=${encodeURIComponent(measure)}`]);
+      }
+      const named = found.filter(([name]) => name.toLowerCase().includes(text)).slice(0, 8);
+      const seen = new Set();
+      if (text !== "") {
+        const { queries } = await get(`/api/v1/queries?order=query&limit=40&search=${encodeURIComponent(text)}`);
+        for (const { key, text: title } of queries) {
+          if (seen.has(key) || seen.size >= 10) continue;
+          seen.add(key);
+          named.push([`${key} ${title ?? ""}`.trim(), `/queries/${encodeURIComponent(key)}`]);
+        }
+      }
+      if (number !== asked) return;
+      results.replaceChildren(...named.map(([name, address]) => {
+        const item = document.createElement("li");
+        const link = document.createElement("a");
+        link.href = address;
+        link.textContent = name;
+        item.append(link);
+        return item;
+      }));
+    } catch {
+      results.replaceChildren();
+    }
+  }
+  field.addEventListener("input", find);
+  jump.addEventListener("keydown", (event) => {
+    const links = [...results.querySelectorAll("a")];
+    const at = links.indexOf(document.activeElement);
+    if (event.key === "ArrowDown") links[Math.min(at + 1, links.length - 1)]?.focus();
+    else if (event.key === "ArrowUp") (links[at - 1] ?? field).focus();
+    else if (event.key === "Enter" && document.activeElement === field && links[0]) links[0].click();
+    else return;
+    event.preventDefault();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key.toLowerCase() !== "k" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    if (jump.open) return;
+    field.value = "";
+    jump.showModal();
+    find();
+  });
+
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-auto]");
     if (form && event.target.tagName === "SELECT") form.requestSubmit();
   });
+
+  // The result of a command is shown once.
+  const address = new URL(location.href);
+  if (address.searchParams.has("done")) {
+    address.searchParams.delete("done");
+    history.replaceState(null, "", address);
+  }
 
   const pause = document.getElementById("pause");
   pause.hidden = false;
@@ -182,6 +264,9 @@
     paused = !paused;
     pause.setAttribute("aria-pressed", String(paused));
     pause.textContent = paused ? "Resume" : "Pause";
+    const states = [...document.querySelectorAll("header .status > li")];
+    const traffic = states.find((state) => /^(live|no searches)/.test(state.textContent));
+    if (paused && traffic) traffic.textContent = "paused";
     if (!paused) refresh();
   });
   document.addEventListener("visibilitychange", refresh);

@@ -7,18 +7,23 @@ use hyper::StatusCode;
 use maud::{Markup, html};
 
 use super::chart::Mark;
+use super::choices::{AGAINST, Against};
 use super::format::{
     count, duration, encoded, moment, quantity, score, share, signed, text, variant_name,
 };
-use super::scores::{WINDOW, columns, heat, mean, selected, share_of, slice_names, tier, windows};
+use super::scores::{
+    SliceMean, WINDOW, change, choices, columns, heat, mean, reference_name, selected, share_of,
+    slice_names, tier,
+};
 use super::screen::{Screen, command, empty};
 use super::{chart, deployments};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
+use rankgauge_core::measure::tier::LEGEND;
 
-pub(super) const PARAMETERS: [Parameter; 1] = [WINDOW];
+pub(super) const PARAMETERS: [Parameter; 2] = [WINDOW, AGAINST];
 
 /// List of the systems.
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
@@ -59,13 +64,14 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         let error = format!("no search of a system \"{variant}\" has arrived");
         return Err(ApiError::new(StatusCode::NOT_FOUND, error));
     };
+    let against = Against::of(params, &systems);
     let found = experiments::of(&admin.exposition);
     let deployed = admin.exposition.control.deployments.latest();
     let marks = deployments::marks(&deployed, &system.variant, &systems.history.at);
     let content = html! {
         div.heading {
             h1 { "System " (variant_name(&system.variant)) }
-            (windows(&systems, params))
+            (choices(&systems, against))
         }
         dl.facts {
             div { dt { "Searches" } dd { (count(system.searches)) } }
@@ -80,14 +86,14 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         p { a href={ "/queries?order=regressed&variant=" (encoded(&system.variant)) } { "Most regressed queries" } " · "
             a href={ "/queries?order=worst&variant=" (encoded(&system.variant)) } { "Worst queries" } }
         h2 { "Measures" }
-        (measures_table(&systems, system, &marks))
-        (slices(admin, &systems, system)?)
+        (families(&systems, against, system, &marks))
+        (slices(admin, (&systems, against), system)?)
         div.columns {
             (latency(system, &systems.window))
             (users(system))
         }
         (deployments::list(deployed.iter().filter(|it| it.variant == system.variant)))
-        (deployments::form(&[system.variant.as_str()]))
+        div #report { (deployments::form(&[system.variant.as_str()])) }
     };
     Ok(Screen {
         title: format!("System {variant}"),
@@ -101,38 +107,106 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-fn measures_table(systems: &Systems, system: &System, marks: &[Mark]) -> Markup {
+/// Measures by family. A family is open if something changed in it, or if it has the primary measure.
+fn families(systems: &Systems, against: Against, system: &System, marks: &[Mark]) -> Markup {
     let info = |name: &str| systems.measures.iter().find(|info| info.measure == name);
+    let mut families: Vec<(&'static str, Vec<(&MeasureInfo, &SystemScore)>)> = Vec::new();
+    for of in &system.scores {
+        let Some(info) = info(&of.measure) else {
+            continue;
+        };
+        let family = family_of(info);
+        match families.iter_mut().find(|(name, _)| *name == family) {
+            Some((_, rows)) => rows.push((info, of)),
+            None => families.push((family, vec![(info, of)])),
+        }
+    }
+    let is_changed = |of: &SystemScore| {
+        let is_different = of
+            .difference
+            .is_some_and(|it| it.lower > 0.0 || it.upper < 0.0);
+        !of.alarms.is_empty() || is_different
+    };
     html! {
-        div.scroll tabindex="0" role="group" aria-labelledby="measures-caption" {
-            table {
-                caption #measures-caption { "Mean of the last " (systems.window) "; bounds since the last deployment and differences from the control since the start are anytime-valid." }
+        p.name { "Mean of the last " (systems.window) ". Change against " (reference_name(systems, against))
+            ", coloured where evidence supports it. Bounds since the last deployment and differences from the control since the start are anytime-valid. " (LEGEND) "." }
+        @for (family, rows) in &families {
+            @let changed = rows.iter().filter(|(_, of)| is_changed(of)).count();
+            @let is_first = rows.iter().any(|(info, _)| info.is_primary);
+            details.family open[changed > 0 || is_first] {
+                summary { (family) " " span.name { (count_of(rows.len())) @if changed > 0 { ", " (changed) " changed" } } }
+                (measures_table(systems, against, (system, rows), (family, marks)))
+            }
+        }
+    }
+}
+
+fn count_of(measures: usize) -> String {
+    if measures == 1 {
+        "1 measure".to_owned()
+    } else {
+        format!("{measures} measures")
+    }
+}
+
+/// Family of a measure.
+fn family_of(info: &MeasureInfo) -> &'static str {
+    let name = info.measure.split(['(', '@']).next().unwrap_or_default();
+    match name {
+        _ if info.is_user_measure => "Users",
+        _ if info.measure.contains('(') && is_component(&info.measure) => "Components",
+        _ if info.direction == "neither" => "Descriptive",
+        _ => "Ranking",
+    }
+}
+
+/// Returns true if the measure is about a part of the results: its first argument is unnamed.
+fn is_component(measure: &str) -> bool {
+    let measure = measure.parse::<rankgauge_core::measure::Measure>();
+    measure.is_ok_and(|it| it.descriptor().argument != rankgauge_core::measure::Argument::None)
+}
+
+fn measures_table(
+    systems: &Systems,
+    against: Against,
+    (system, rows): (&System, &[(&MeasureInfo, &SystemScore)]),
+    (family, marks): (&str, &[Mark]),
+) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="group" aria-label={ "Measures: " (family) } {
+            table.measures {
                 thead { tr {
                     th scope="col" { "Measure" }
                     th scope="col" { "Last minutes" }
                     th scope="col" { "Mean" }
+                    th scope="col" { "Change" }
                     th scope="col" { "Targets" }
                     th scope="col" { "Baseline" }
                     th scope="col" { "Bounds" }
                     th scope="col" { "Unjudged results" }
                     th scope="col" { "Against control" }
                 } }
-                tbody { @for of in &system.scores {
-                    @if let Some(info) = info(&of.measure) { (measure_row(info, of, marks)) }
+                tbody { @for (info, of) in rows {
+                    (measure_row((info, of), marks, &change(systems, against, (system, info, of))))
                 } }
             }
         }
     }
 }
 
-fn measure_row(info: &MeasureInfo, of: &SystemScore, marks: &[Mark]) -> Markup {
+fn measure_row(
+    (info, of): (&MeasureInfo, &SystemScore),
+    marks: &[Mark],
+    change: &Markup,
+) -> Markup {
     let has_alarm = !of.alarms.is_empty();
     html! {
         tr data-measure=(of.measure) {
             th scope="row" { (of.measure) @if has_alarm { " " span.label.bad { "alarm" } } }
-            td data-label="Last minutes" { (chart::sparkline(&of.measure, &of.history, of.baseline, marks)) }
-            td data-label="Mean" { (mean(of)) " " (tier(of)) }
-            td data-label="Targets" { @for target in &info.targets { span.name { (target.tier) " " (score(target.value)) } " " } }
+            td data-label="Last minutes" { (chart::sparkline(&of.measure, (&of.history, EMPTY_SCALE), of.baseline, marks)) }
+            td data-label="Mean" { (mean(of)) " " (tier(info, of)) }
+            td data-label="Change" { (change) }
+            td.targets data-label="Targets" { @for target in &info.targets { span.name { (target.tier) " " (score(target.value)) } " " } }
             td data-label="Baseline" {
                 @match (of.baseline, of.baseline_searches) {
                     (Some(baseline), _) => (score(baseline)),
@@ -164,6 +238,9 @@ fn tested_drops(info: &MeasureInfo, of: &SystemScore) -> Markup {
     }
 }
 
+/// Scale that a chart extends to its own means.
+const EMPTY_SCALE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
+
 /// Range of the mean over the grades of unjudged results, where they could change it.
 fn range(of: &SystemScore) -> Markup {
     let open = of.range.filter(|it| it.upper - it.lower > SMALLEST_RANGE);
@@ -177,7 +254,13 @@ fn range(of: &SystemScore) -> Markup {
 const SMALLEST_RANGE: f64 = 5e-5;
 
 /// Heat maps of all slices: values by measure, coloured by the difference from the control.
-fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup, ApiError> {
+fn slices(
+    admin: &AdminApi,
+    (systems, against): (&Systems, Against),
+    system: &System,
+) -> Result<Markup, ApiError> {
+    let control = systems.control.as_deref();
+    let control = control.filter(|_| against == Against::Control);
     let names = slice_names(admin);
     let columns = columns(systems);
     let pairs = columns
@@ -188,12 +271,15 @@ fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup
         &admin.exposition,
         &Parameters::from_pairs(&measures::PARAMETERS, pairs),
     )?;
-    let mut means: BTreeMap<(&str, &str, &str, &str), f64> = BTreeMap::new();
+    let mut means: BTreeMap<(&str, &str, &str, &str), SliceMean> = BTreeMap::new();
     for it in &found.measures {
         if let Some(rolling) = it.windows.first() {
             means.insert(
                 (&it.slice, &it.value, &it.measure, &it.variant),
-                rolling.mean,
+                SliceMean {
+                    mean: rolling.mean,
+                    count: rolling.count,
+                },
             );
         }
     }
@@ -220,8 +306,9 @@ fn slices(admin: &AdminApi, systems: &Systems, system: &System) -> Result<Markup
                             @for info in &columns {
                                 @let measure = info.measure.as_str();
                                 @let mean = means.get(&(slice.as_str(), value, measure, system.variant.as_str()));
-                                @let control = systems.control.as_deref().and_then(|control| means.get(&(slice.as_str(), value, measure, control)));
-                                (heat(measure, measure, mean.copied(), control.copied()))
+                                @let control = control.and_then(|control| means.get(&(slice.as_str(), value, measure, control)));
+                                @let address = super::queries::of_slice(admin, measure, &system.variant, (slice, value));
+                                (heat(measure, measure, (mean.copied(), control.copied()), address.as_deref()))
                             }
                         } } }
                     }

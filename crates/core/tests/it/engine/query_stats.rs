@@ -169,7 +169,7 @@ fn long_lists_are_truncated_and_keep_their_length() {
 }
 
 #[test]
-fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
+fn the_baseline_keeps_the_first_searches_and_the_list_with_their_median_score() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engine = Observed::new(&world, &stats);
@@ -184,29 +184,42 @@ fn the_baseline_keeps_the_first_searches_and_the_best_of_their_lists() {
             engine.read(0, number, &payload);
         }
     };
-    // P@1 is 1 for the third search of the baseline only.
-    serve(0..30, |number| number == 2);
+    // P@1 is 1 for the third search of the baseline only: the median of ten scores, the lower one of
+    // the middle two, is 0, and the fifth of nine equal ones is the search 5.
+    serve(0..9, |number| number == 2);
+    let (_, learning) = row(&world, &stats, "g0");
+    assert_eq!(learning.reference().expect("a list").query_id, "q5");
+    assert_eq!(learning.lists().count(), MAX_LISTS);
+    serve(9..30, |_| false);
     let (_, after) = row(&world, &stats, "g0");
     let baseline = after.baseline()[column_of(0)];
     assert_eq!(
-        (baseline.count, baseline.mean()),
+        (baseline.count(), baseline.mean()),
         (BASELINE_SEARCHES, Some(0.1))
     );
+    // Nine scores of 0 and one of 1.
+    let variance = baseline.sample().variance().expect("a variance");
+    assert!((variance - 0.1).abs() < 1e-9, "{variance}");
     let reference = after.reference().expect("a list of the baseline");
-    assert_eq!(reference.query_id, "q2");
+    assert_eq!(reference.query_id, "q5");
     assert_eq!(after.trend().len(), MAX_TREND);
-    let column = merged(&world, [&stats]).scores(column_of(0));
-    let score = column.values().next().expect("one pair");
-    assert_eq!((score.recent.count, score.recent.mean()), (5, Some(0.0)));
+    let now = || {
+        let column = merged(&world, [&stats]).scores(column_of(0));
+        column.values().next().expect("one pair").now
+    };
+    assert_eq!((now().count(), now().mean()), (20, Some(0.0)));
+    // The next search begins a block, and the oldest ten leave.
+    serve(30..31, |_| true);
+    assert_eq!(now().count(), 11);
 
     stats.reset_baselines();
     let (_, reset) = row(&world, &stats, "g0");
     assert!(reset.baseline().is_empty() && reset.reference().is_none());
-    assert_eq!(reset.searches(), 30);
-    serve(30..50, |_| true);
+    assert_eq!((reset.searches(), now().count()), (31, 0));
+    serve(31..51, |_| true);
     let (_, again) = row(&world, &stats, "g0");
     assert_eq!(again.baseline()[column_of(0)].mean(), Some(1.0));
-    assert_eq!(again.reference().expect("a list").query_id, "q30");
+    assert_eq!(again.reference().expect("a list").query_id, "q35");
 }
 
 #[test]
@@ -228,27 +241,36 @@ fn a_deployment_compares_with_the_last_rankings_before_it() {
     let variant = world.registry.label(Dimension::Variant, "v1");
     stats.deployed(variant, EventTime(START + 18));
     let (_, row) = row_of(&world, &stats, "g0", "v1");
-    // Of the last lists 15 to 19, two are from after the deployment.
+    // Of the searches 10 to 19 since the first baseline, two are from after the deployment.
     let baseline = row.baseline()[column_of(0)];
-    assert_eq!((baseline.count, baseline.mean()), (3, Some(1.0)));
+    assert_eq!((baseline.count(), baseline.mean()), (8, Some(0.375)));
     serve(35..43, "v1", false);
     let (label, row) = row_of(&world, &stats, "g0", "v1");
-    assert_eq!(row.baseline()[column_of(0)].count, 3);
-    assert_eq!(row.reference().expect("a list").query_id, "q17");
+    assert_eq!(row.baseline()[column_of(0)].count(), 8);
+    // The median of the kept lists 15, 16 and 17.
+    assert_eq!(row.reference().expect("a list").query_id, "q16");
     let scores = merged(&world, [&stats]).scores(column_of(0));
     let of = |label| scores.iter().find(|(key, _)| key.1 == label);
     let (_, score) = of(label).expect("the variant was searched");
-    assert!(score.is_baseline_of_deployment);
-    assert_eq!((score.recent.count, score.recent.mean()), (5, Some(0.0)));
-    let (other, row) = row_of(&world, &stats, "g0", "v2");
-    assert_eq!(row.baseline()[column_of(0)].count, BASELINE_SEARCHES);
-    let (_, score) = of(other).expect("the variant was searched");
-    assert!(!score.is_baseline_of_deployment);
+    assert_eq!((score.now.count(), score.now.mean()), (10, Some(0.2)));
+    let (_, row) = row_of(&world, &stats, "g0", "v2");
+    assert_eq!(row.baseline()[column_of(0)].count(), BASELINE_SEARCHES);
 
     // Without a list from before it, a deployment keeps the baseline.
     stats.deployed(variant, EventTime(START));
     let (_, row) = row_of(&world, &stats, "g0", "v1");
-    assert_eq!(row.baseline()[column_of(0)].count, 3);
+    assert_eq!(row.baseline()[column_of(0)].count(), 8);
+
+    // Few searches since the baseline: a deployment in its middle divides it.
+    let early = world.registry.label(Dimension::Variant, "v3");
+    serve(43..50, "v3", true);
+    stats.deployed(early, EventTime(START + 46));
+    let scores = merged(&world, [&stats]).scores(column_of(0));
+    let (_, score) = scores
+        .iter()
+        .find(|(key, _)| key.1 == early)
+        .expect("the variant was searched");
+    assert_eq!((score.baseline.count(), score.now.count()), (3, 4));
 }
 
 #[test]
@@ -256,7 +278,7 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engine = Observed::new(&world, &stats);
-    for number in 0..8 {
+    for number in 0..18 {
         let payload = search(number, "g0", "v1", &["d0", "unjudged"]);
         engine.read(0, number, &payload);
     }
@@ -270,13 +292,13 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
         stats.record_feedback(&feedback);
     };
     let click = "\"type\": \"click\"";
-    act("q7", "d0", click);
-    act("q7", "d0", "\"type\": \"dwell\", \"dwell_ms\": 1500");
-    act("q7", "unjudged", click);
-    act("q6", "unjudged", click);
+    act("q17", "d0", click);
+    act("q17", "d0", "\"type\": \"dwell\", \"dwell_ms\": 1500");
+    act("q17", "unjudged", click);
+    act("q16", "unjudged", click);
     // The list of the third search is replaced, the document was not served, the search is unknown.
     act("q2", "unjudged", click);
-    act("q7", "d5", click);
+    act("q17", "d5", click);
     act("unknown", "unjudged", click);
     let (_, row) = row(&world, &stats, "g0");
     let newest = row.lists().next().expect("a list");
@@ -292,22 +314,51 @@ fn user_actions_are_added_to_the_kept_list_of_their_search() {
 }
 
 #[test]
-fn entries_beyond_the_memory_limit_are_dropped_and_counted() {
+fn pairs_searched_longest_ago_make_room_at_the_memory_limit() {
     let world = World::new(settings());
-    // One list is larger than that, so there is room only for the first query and its first list.
-    let stats = stats(&world, 100);
-    let mut engine = Observed::new(&world, &stats);
-    let queries = ["g0", "g1", "g0", "g2", "g0"];
-    for (number, query) in (0..).zip(queries) {
-        let payload = search(number, query, "v1", &["d0", "d1"]);
+    let one = stats(&world, MAX_BYTES);
+    let mut engine = Observed::new(&world, &one);
+    engine.read(0, 0, &search(0, "g0", "v1", &["d0", "d1"]));
+    let (_, first) = row(&world, &one, "g0");
+    assert_eq!(first.lists().count(), 1);
+    // Room for a few pairs, of which two are searched again and again.
+    let limited = stats(&world, 20_000);
+    let mut engine = Observed::new(&world, &limited);
+    for number in 0..4_000 {
+        let payload = match number % 4 {
+            0 => search(number, "g0", "v1", &["d0", "d1"]),
+            1 => search(number, "g1", "v1", &["d3"]),
+            _ => search(number, "g2", &format!("v{}", number % 15), &["d5"]),
+        };
         engine.read(0, number, &payload);
     }
+    for (key, newest) in [("g0", "q3996"), ("g1", "q3997")] {
+        let (_, row) = row_of(&world, &limited, key, "v1");
+        let lists: Vec<_> = row.lists().map(|list| &*list.query_id).collect();
+        assert_eq!(row.searches(), 1_000, "{key}");
+        assert_eq!((lists.len(), lists[0]), (MAX_LISTS, newest));
+    }
+    let merged = merged(&world, [&limited]);
+    let counts = merged.scores(SEARCHES);
+    assert!((3..17).contains(&counts.len()), "{}", counts.len());
+    let kept: u64 = counts.values().map(|score| score.cell.count).sum();
+    assert_eq!(merged.dropped_searches() + kept, 4_000);
+    // The pairs that stayed are those searched last.
+    let oldest = counts.values().filter_map(|score| score.last).min();
+    assert!(oldest > Some(EventTime(START + 3_900)), "{oldest:?}");
+}
+
+#[test]
+fn one_pair_larger_than_the_memory_limit_keeps_its_scores() {
+    let world = World::new(settings());
+    let stats = stats(&world, 100);
+    let mut engine = Observed::new(&world, &stats);
+    for number in 0..3 {
+        engine.read(0, number, &search(number, "g0", "v1", &["d0", "d1"]));
+    }
     let (_, row) = row(&world, &stats, "g0");
-    assert_eq!(row.searches(), 3);
-    assert_eq!(row.lists().count(), 1);
-    let merged = merged(&world, [&stats]);
-    assert_eq!(merged.dropped_searches(), 2);
-    assert_eq!(merged.scores(SEARCHES).len(), 1);
+    assert_eq!((row.searches(), row.lists().count()), (3, 1));
+    assert_eq!(merged(&world, [&stats]).dropped_searches(), 0);
 }
 
 #[test]
@@ -348,24 +399,6 @@ fn a_late_list_does_not_replace_a_newer_one() {
     assert_eq!(row.searches(), 8);
 }
 
-#[test]
-fn each_worker_drops_entries_beyond_its_own_memory_limit() {
-    let world = World::new(settings());
-    let workers = [100, MAX_BYTES].map(|max_bytes| stats(&world, max_bytes));
-    for stats in &workers {
-        let mut engine = Observed::new(&world, stats);
-        for (number, query) in (0..).zip(["g0", "g1", "g1", "g2"]) {
-            let payload = search(number, query, "v1", &["d0", "d1"]);
-            engine.read(0, number, &payload);
-        }
-    }
-    let merged = merged(&world, &workers);
-    assert_eq!(merged.dropped_searches(), 3);
-    let counts = merged.scores(SEARCHES);
-    let counts: Vec<_> = counts.values().map(|score| score.cell.count).collect();
-    assert_eq!(counts, [2, 2, 1]);
-}
-
 /// Search of a random log: its partition, gold query, variant and time.
 type Drawn = (i32, usize, usize, i64);
 
@@ -400,9 +433,7 @@ fn seen(world: &World, stats: &MergedQueryStats) -> String {
     for column in 0..=column_of(world.settings.measures.len()) {
         // Each worker has baselines of its own.
         let scores = stats.scores(column).into_iter();
-        let scores: Vec<_> = scores
-            .map(|(key, it)| (key, it.cell, it.recent, it.last))
-            .collect();
+        let scores: Vec<_> = scores.map(|(key, it)| (key, it.cell, it.last)).collect();
         writeln!(text, "{column}: {scores:?}").expect("a string grows");
     }
     for key in ["g0", "g1", "g2"] {

@@ -8,23 +8,28 @@ use rankgauge_core::engine::scores::{Cell, SEARCHES};
 use rankgauge_core::event::Feedback;
 use rankgauge_core::time::EventTime;
 
+use super::moments::{self, Moments};
 use super::served::Served;
-use super::{BASELINE_SEARCHES, MAX_LISTS, MAX_TREND, MAX_UNJUDGED, hash};
+use super::{BASELINE_SEARCHES, MAX_LISTS, MAX_TREND, MAX_UNJUDGED};
 
 /// Statistics of a gold query and a variant.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     pub(super) scores: Vec<Cell>,
     /// Sums of the scores of the first [`BASELINE_SEARCHES`] searches.
-    pub(super) baseline: Vec<Cell>,
-    /// The newest lists in event time, at most [`MAX_LISTS`], in unspecified order.
+    baseline: Vec<Moments>,
+    /// Sums of the searches since the baseline: those of a block that is being filled, and of the full
+    /// block before it. A block has [`BASELINE_SEARCHES`] searches.
+    now: [Vec<Moments>; 2],
+    /// The newest lists in event time, at most [`MAX_LISTS`], and those of a baseline that is not
+    /// complete, in unspecified order.
     pub(super) lists: Vec<Served>,
-    /// List of the baseline with the highest score, or the newest list before the deployment: the
-    /// list before a change of the system.
-    reference: Option<Box<Reference>>,
+    /// Lists of the baseline with the median score, one of each worker: the list before a change of
+    /// the system. Empty until the baseline is complete.
+    references: Vec<Served>,
     /// Last reported deployment of the variant.
     pub(super) deployed: Option<EventTime>,
-    /// True if the baseline consists of the last lists before the deployment. Later searches do not
+    /// True if the baseline consists of the last searches before the deployment. Later searches do not
     /// extend it.
     pub(super) is_baseline_of_deployment: bool,
     /// Last scores in the trend column, in the order of reading.
@@ -32,13 +37,8 @@ pub struct Row {
     /// Unjudged documents that users clicked, with the numbers of clicks; at most
     /// [`MAX_UNJUDGED`].
     pub(super) unjudged: Vec<(Box<str>, u64)>,
-}
-
-/// List of the baseline with its score in the trend column.
-#[derive(Clone, Debug, Default)]
-struct Reference {
-    score: Option<Nano>,
-    list: Served,
+    /// Time of the newest search.
+    last: Option<EventTime>,
 }
 
 impl Row {
@@ -49,16 +49,40 @@ impl Row {
 
     /// Sums of the scores in the baseline by column. The baseline is complete with
     /// [`BASELINE_SEARCHES`] searches.
-    pub fn baseline(&self) -> &[Cell] {
+    pub fn baseline(&self) -> &[Moments] {
         &self.baseline
     }
 
-    /// List of the baseline with the highest score in the trend column, or the newest list before
-    /// the deployment; `None` while it is among the last lists.
+    /// Sum of the scores of a column in the baseline.
+    pub(super) fn baseline_of(&self, column: usize) -> Moments {
+        self.baseline.get(column).copied().unwrap_or_default()
+    }
+
+    /// Sum of the scores of a column since the baseline.
+    pub(super) fn now_of(&self, column: usize) -> Moments {
+        let mut now = Moments::default();
+        for block in &self.now {
+            now.merge(&block.get(column).copied().unwrap_or_default());
+        }
+        now
+    }
+
+    /// Sums of the scores since the baseline by column: of the last [`BASELINE_SEARCHES`] searches or
+    /// more, less than twice as many.
+    fn now(&self) -> Vec<Moments> {
+        let [current, full] = &self.now;
+        let mut now = current.clone();
+        moments::merge(&mut now, full);
+        now
+    }
+
+    /// List of the baseline with the median score in the trend column. It may be among the last lists.
     pub fn reference(&self) -> Option<&Served> {
-        let reference = &self.reference.as_deref()?.list;
-        let is_kept = |list: &Served| list.query_id == reference.query_id;
-        (!self.lists.iter().any(is_kept)).then_some(reference)
+        median(self.references.iter()).or_else(|| self.median_of_baseline())
+    }
+
+    fn median_of_baseline(&self) -> Option<&Served> {
+        median(self.lists.iter().filter(|list| list.is_in_baseline))
     }
 
     /// Last scores in the trend column, oldest first, at most [`MAX_TREND`].
@@ -75,104 +99,143 @@ impl Row {
 
     /// Number of judged searches.
     pub fn searches(&self) -> u64 {
-        count_of(&self.scores)
+        self.scores.get(SEARCHES).map_or(0, |cell| cell.count)
     }
 
     /// The last served lists, newest first.
     pub fn lists(&self) -> impl Iterator<Item = &Served> {
         let mut lists: Vec<&Served> = self.lists.iter().collect();
         lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
-        lists.into_iter()
+        lists.into_iter().take(MAX_LISTS)
     }
 
-    /// Time of the last served list.
+    /// Time of the newest search.
     pub(super) fn last(&self) -> Option<EventTime> {
-        self.lists.iter().map(Served::at).max()
+        self.last
     }
 
-    /// Adds a search. Returns the growth in bytes. Without room, only the scores are added. Sets
-    /// `forgotten` to the hash of the search whose list is replaced.
+    /// Adds a search. Without room, only the scores are added. Calls `forget` with the ids of the
+    /// searches whose lists are dropped.
     pub(super) fn record(
         &mut self,
         seen: &JudgedSearch<'_>,
         trend: Option<usize>,
         has_room: bool,
-        forgotten: &mut Option<u64>,
-    ) -> usize {
-        let before = self.fixed_bytes();
+        forget: &mut impl FnMut(&str),
+    ) {
+        let ts = seen.judged.search.ts;
+        self.last = self.last.max(Some(ts));
         add_scores(&mut self.scores, seen.scores);
-        let is_in_baseline = has_room
-            && !self.is_baseline_of_deployment
-            && count_of(&self.baseline) < BASELINE_SEARCHES;
-        if is_in_baseline {
-            add_scores(&mut self.baseline, seen.scores);
-        }
-        let trend = seen
-            .scores
-            .iter()
-            .find(|(column, _)| Some(*column) == trend);
-        if let Some((_, score)) = trend {
+        let found = seen.scores.iter();
+        let score = found
+            .filter(|(column, _)| Some(*column) == trend)
+            .map(|(_, score)| *score)
+            .next();
+        if let Some(score) = score {
             if self.trend.len() >= MAX_TREND {
                 self.trend.pop_front();
             }
             if has_room || self.trend.len() < self.trend.capacity() {
-                self.trend.push_back((seen.judged.search.ts, *score));
+                self.trend.push_back((ts, score));
             }
         }
-        let mut grown = self.fixed_bytes() - before;
         if !has_room {
-            return grown;
+            return;
         }
+        let is_in_baseline = !self.is_baseline_complete();
         if is_in_baseline {
-            grown += self.offer_reference(seen, trend.map(|(_, score)| *score));
+            moments::add_scores(&mut self.baseline, seen.scores);
+        } else {
+            self.add_to_now(seen.scores);
         }
-        if self.lists.len() < MAX_LISTS {
-            let mut list = Served::default();
-            list.fill(seen);
-            grown += list.bytes();
-            self.lists.push(list);
-            return grown;
+        let list = self.room_for_list(seen, is_in_baseline, forget);
+        if let Some(list) = list {
+            list.fill(seen, score);
+            list.is_in_baseline = is_in_baseline;
         }
-        let lists = self.lists.iter_mut();
-        let oldest = lists.min_by(|a, b| a.recency().cmp(&b.recency()));
-        let Some(oldest) = oldest.filter(|oldest| oldest.is_older_than(seen)) else {
-            return grown;
-        };
-        let before = oldest.bytes();
-        *forgotten = Some(hash(&oldest.query_id));
-        oldest.fill(seen);
-        // Reused buffers never shrink.
-        grown + oldest.bytes().saturating_sub(before)
+        if is_in_baseline && self.is_baseline_complete() {
+            let reference = self.median_of_baseline().cloned();
+            self.references = reference.into_iter().collect();
+            self.end_baseline(forget);
+        }
     }
 
-    /// Keeps the list of a search in the baseline if its score is the highest so far. Returns the
-    /// growth in bytes.
-    fn offer_reference(&mut self, seen: &JudgedSearch<'_>, score: Option<Nano>) -> usize {
-        let before = self.reference.as_ref().map_or(0, |it| it.list.bytes());
-        if self
-            .reference
-            .as_ref()
-            .is_some_and(|kept| kept.score >= score)
-        {
-            return 0;
-        }
-        let reference = self.reference.get_or_insert_default();
-        reference.score = score;
-        reference.list.fill(seen);
-        reference.list.bytes().saturating_sub(before)
+    fn is_baseline_complete(&self) -> bool {
+        self.is_baseline_of_deployment || count_of(&self.baseline) >= BASELINE_SEARCHES
     }
 
-    /// Size of the parts that do not depend on the lists.
-    fn fixed_bytes(&self) -> usize {
-        (self.scores.capacity() + self.baseline.capacity()) * size_of::<Cell>()
+    fn add_to_now(&mut self, scores: &[(usize, Nano)]) {
+        let [current, full] = &mut self.now;
+        if count_of(current) >= BASELINE_SEARCHES {
+            std::mem::swap(current, full);
+            current.fill(Moments::default());
+        }
+        moments::add_scores(current, scores);
+    }
+
+    /// List to be filled with that of a search: a further one, or the oldest one, if it is older. A list
+    /// of a baseline that is not complete is kept in any case: its median is known at the end only.
+    fn room_for_list(
+        &mut self,
+        seen: &JudgedSearch<'_>,
+        is_in_baseline: bool,
+        forget: &mut impl FnMut(&str),
+    ) -> Option<&mut Served> {
+        let others = self.lists.iter().filter(|list| !list.is_in_baseline);
+        let others = others.count();
+        if others == 0 || (!is_in_baseline && others < MAX_LISTS) {
+            self.lists.push(Served::default());
+            return self.lists.last_mut();
+        }
+        let others = self.lists.iter_mut().filter(|list| !list.is_in_baseline);
+        let oldest = others.min_by(|a, b| a.recency().cmp(&b.recency()))?;
+        if !is_in_baseline && !oldest.is_older_than(seen) {
+            return None;
+        }
+        forget(&oldest.query_id);
+        Some(oldest)
+    }
+
+    /// Keeps only the newest lists.
+    fn end_baseline(&mut self, forget: &mut impl FnMut(&str)) {
+        for list in &mut self.lists {
+            list.is_in_baseline = false;
+        }
+        self.lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
+        for list in self.lists.iter().skip(MAX_LISTS) {
+            let mut references = self.references.iter();
+            if !references.any(|reference| reference.query_id == list.query_id) {
+                forget(&list.query_id);
+            }
+        }
+        self.lists.truncate(MAX_LISTS);
+        self.lists.shrink_to_fit();
+    }
+
+    /// Ids of the searches whose lists are kept.
+    pub(super) fn kept_searches(&self) -> impl Iterator<Item = &str> {
+        let lists = self.lists.iter().chain(&self.references);
+        lists.map(|list| list.query_id.as_str())
+    }
+
+    /// Size in bytes.
+    pub(super) fn bytes(&self) -> usize {
+        let lists = self.lists.iter().chain(&self.references).map(Served::bytes);
+        let unjudged = self.unjudged.iter().map(|(document, _)| document.len());
+        let columns = [&self.baseline, &self.now[0], &self.now[1]];
+        let columns: usize = columns.iter().map(|columns| columns.capacity()).sum();
+        size_of::<Self>()
+            + self.scores.capacity() * size_of::<Cell>()
+            + columns * size_of::<Moments>()
             + self.trend.capacity() * size_of::<(EventTime, Nano)>()
+            + self.unjudged.capacity() * size_of::<(Box<str>, u64)>()
+            + lists.chain(unjudged).sum::<usize>()
     }
 
-    /// Adds a user action to the kept list of its search. Returns the growth in bytes.
-    pub(super) fn add_feedback(&mut self, feedback: &Feedback<'_>, has_room: bool) -> usize {
+    /// Adds a user action to the kept list of its search.
+    pub(super) fn add_feedback(&mut self, feedback: &Feedback<'_>, has_room: bool) {
         let query_id = feedback.query_id.as_deref();
-        let reference = self.reference.as_deref_mut().map(|it| &mut it.list);
-        let kept = self.lists.iter_mut().chain(reference);
+        let kept = self.lists.iter_mut().chain(&mut self.references);
         let mut clicked = None;
         for list in kept.filter(|list| Some(&*list.query_id) == query_id) {
             if let Some(document) = list.add_feedback(feedback) {
@@ -180,88 +243,91 @@ impl Row {
             }
         }
         let Some(document) = clicked else {
-            return 0;
+            return;
         };
         let mut unjudged = self.unjudged.iter_mut();
         if let Some((_, clicks)) = unjudged.find(|(known, _)| *known == document) {
             *clicks += 1;
-            return 0;
+            return;
         }
         if !has_room {
-            return 0;
+            return;
         }
-        let bytes = size_of::<(Box<str>, u64)>() + document.len();
         if self.unjudged.len() < MAX_UNJUDGED {
             self.unjudged.push((document, 1));
-            return bytes;
+            return;
         }
         // The newcomer takes over the lowest number of clicks, so that a frequent document is never
         // lost (space-saving).
         if let Some(lowest) = self.unjudged.iter_mut().min_by_key(|(_, clicks)| *clicks) {
             *lowest = (document, lowest.1 + 1);
         }
-        0
     }
 
     /// Starts a new baseline with the next search.
     pub(super) fn reset_baseline(&mut self) {
         self.baseline.clear();
-        self.reference = None;
+        self.now.iter_mut().for_each(Vec::clear);
+        self.references.clear();
+        for list in &mut self.lists {
+            list.is_in_baseline = false;
+        }
         self.deployed = None;
         self.is_baseline_of_deployment = false;
     }
 
-    /// Makes the kept lists from before `at` the baseline, and the newest of them the reference.
-    /// Without such a list or without room, the baseline stays as it is. Returns the growth in bytes.
-    pub(super) fn deployed(&mut self, at: EventTime, has_room: bool) -> usize {
+    /// Makes the last searches before `at` the baseline, and the list with their median score the
+    /// reference. Without a kept list from before `at`, the baseline stays as it is.
+    pub(super) fn deployed(&mut self, at: EventTime, forget: &mut impl FnMut(&str)) {
         self.deployed = self.deployed.max(Some(at));
-        let before: Vec<Served> = self
-            .lists
-            .iter()
-            .filter(|it| it.at() < at)
-            .cloned()
-            .collect();
-        if before.is_empty() || !has_room {
-            return 0;
-        }
-        let bytes = |row: &Self| {
-            let reference = row.reference.as_ref().map_or(0, |it| it.list.bytes());
-            row.fixed_bytes() + reference
+        let (before, since): (Vec<&Served>, Vec<&Served>) =
+            self.lists.iter().partition(|it| it.at() < at);
+        let Some(reference) = median(before.into_iter()) else {
+            return;
         };
-        let old = bytes(self);
-        self.baseline.clear();
-        for list in &before {
-            add_scores(&mut self.baseline, list.scores());
+        // The kept lists are the newest ones. One of them is from before, so all since then are kept.
+        let mut last = self.now();
+        if count_of(&last) <= u64::try_from(since.len()).unwrap_or(u64::MAX) {
+            moments::merge(&mut last, &self.baseline);
         }
+        let mut now = Vec::new();
+        for list in since {
+            moments::remove_scores(&mut last, list.scores());
+            moments::add_scores(&mut now, list.scores());
+        }
+        self.references = vec![reference.clone()];
+        self.baseline = last;
+        self.now = [now, Vec::new()];
         self.is_baseline_of_deployment = true;
-        let newest = before
-            .into_iter()
-            .max_by(|a, b| a.recency().cmp(&b.recency()));
-        self.reference = newest.map(|list| Box::new(Reference { score: None, list }));
-        bytes(self).saturating_sub(old)
+        self.end_baseline(forget);
     }
 
     /// Adds the row of another worker for the same query and variant.
-    pub(super) fn merge(&mut self, other: Self) {
-        merge_cells(&mut self.scores, &other.scores);
-        merge_cells(&mut self.baseline, &other.baseline);
+    pub(super) fn merge(&mut self, mut other: Self) {
+        for row in [&mut *self, &mut other] {
+            if row.references.is_empty()
+                && let Some(list) = row.median_of_baseline()
+            {
+                row.references = vec![list.clone()];
+            }
+        }
+        for (cell, other) in widened(&mut self.scores, other.scores.len())
+            .iter_mut()
+            .zip(&other.scores)
+        {
+            cell.merge(other);
+        }
+        moments::merge(&mut self.baseline, &other.baseline);
+        for (mine, other) in self.now.iter_mut().zip(&other.now) {
+            moments::merge(mine, other);
+        }
         self.lists.extend(other.lists);
         self.lists.sort_by(|a, b| b.recency().cmp(&a.recency()));
         self.lists.truncate(MAX_LISTS);
-        let references = [self.reference.take(), other.reference];
-        let references = references.into_iter().flatten();
+        self.references.extend(other.references);
+        self.last = self.last.max(other.last);
         self.deployed = self.deployed.max(other.deployed);
         self.is_baseline_of_deployment |= other.is_baseline_of_deployment;
-        let is_of_deployment = self.is_baseline_of_deployment;
-        self.reference = references.max_by(|a, b| {
-            if is_of_deployment {
-                return a.list.recency().cmp(&b.list.recency());
-            }
-            let key = |it: &Reference| (it.score, std::cmp::Reverse(it.list.at()));
-            key(a)
-                .cmp(&key(b))
-                .then_with(|| b.list.query_id.cmp(&a.list.query_id))
-        });
         let mut trend: Vec<_> = self.trend.iter().chain(&other.trend).copied().collect();
         trend.sort();
         let last = trend.len().saturating_sub(MAX_TREND);
@@ -275,14 +341,26 @@ impl Row {
     }
 }
 
-/// Number of searches behind the cells of a row.
-fn count_of(cells: &[Cell]) -> u64 {
-    cells.get(SEARCHES).map_or(0, |cell| cell.count)
+/// List with the median score in the trend column, the lower one of two. Lists without a score count
+/// only if none has one; of equal scores, the older list comes first.
+fn median<'a>(lists: impl Iterator<Item = &'a Served>) -> Option<&'a Served> {
+    let mut lists: Vec<_> = lists.collect();
+    if lists.iter().any(|list| list.score.is_some()) {
+        lists.retain(|list| list.score.is_some());
+    }
+    lists.sort_by(|a, b| (a.score, a.recency()).cmp(&(b.score, b.recency())));
+    let middle = lists.len().checked_sub(1)? / 2;
+    lists.get(middle).copied()
+}
+
+/// Number of searches behind the sums of a row.
+fn count_of(columns: &[Moments]) -> u64 {
+    columns.get(SEARCHES).map_or(0, Moments::count)
 }
 
 fn add_scores(cells: &mut Vec<Cell>, scores: &[(usize, Nano)]) {
     let columns = scores.iter().map(|(column, _)| column + 1).max();
-    widen(cells, columns.unwrap_or(0));
+    let cells = widened(cells, columns.unwrap_or(0));
     for (column, score) in scores {
         let cell = &mut cells[*column];
         cell.count += 1;
@@ -290,19 +368,8 @@ fn add_scores(cells: &mut Vec<Cell>, scores: &[(usize, Nano)]) {
     }
 }
 
-fn merge_cells(cells: &mut Vec<Cell>, others: &[Cell]) {
-    widen(cells, others.len());
-    for (cell, other) in cells.iter_mut().zip(others) {
-        add(cell, other);
-    }
-}
-
-fn widen(cells: &mut Vec<Cell>, columns: usize) {
+fn widened(cells: &mut Vec<Cell>, columns: usize) -> &mut [Cell] {
     let columns = columns.max(cells.len());
     cells.resize(columns, Cell::default());
-}
-
-pub(super) fn add(cell: &mut Cell, other: &Cell) {
-    cell.count += other.count;
-    cell.sum += other.sum;
+    cells
 }

@@ -28,6 +28,10 @@ pub struct Served {
     text: String,
     documents: Vec<StoredDocument>,
     scores: Vec<(usize, Nano)>,
+    /// Score in the trend column.
+    pub(super) score: Option<Nano>,
+    /// True while the list belongs to a baseline that is not complete.
+    pub(super) is_in_baseline: bool,
 }
 
 /// Document of a list. Its texts are in the buffer of the list.
@@ -119,7 +123,7 @@ impl Served {
         self.recency() < (search.ts.0, &*search.query_id)
     }
 
-    pub(super) fn fill(&mut self, seen: &JudgedSearch<'_>) {
+    pub(super) fn fill(&mut self, seen: &JudgedSearch<'_>, score: Option<Nano>) {
         let search = seen.judged.search;
         self.query_id.clear();
         self.query_id.push_str(&search.query_id);
@@ -160,6 +164,7 @@ impl Served {
         }
         self.scores.clear();
         self.scores.extend_from_slice(seen.scores);
+        self.score = score;
     }
 
     /// Adds a user action on one of the documents. Returns the id of a clicked document that is not

@@ -1,0 +1,221 @@
+//! Card of an open incident: which system, how much, since when, why, and what next.
+
+use maud::{Markup, html};
+
+use super::chart::{Mark, history};
+use super::deployments;
+use super::format::{count, encoded, score, signed, signed_share, span, text, time, variant_name};
+use crate::api::AdminApi;
+use crate::api::incidents::{IncidentEntry, LevelEntry, MeasureEntry};
+use crate::api::systems::Systems;
+use crate::clock::wall_now;
+use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::time::EventTime;
+
+/// Maximum number of causes, further measures and queries on a card. The page of the incident has all.
+const MAX_SHOWN: usize = 3;
+
+/// Cards of open incidents.
+pub(super) fn cards(admin: &AdminApi, open: &[IncidentEntry], systems: &Systems) -> Markup {
+    html! { @for it in open { (card(admin, it, systems)) } }
+}
+
+/// Open incidents in a line each, on the other screens.
+pub(super) fn lines(open: &[IncidentEntry]) -> Markup {
+    html! {
+        @for it in open {
+            p.incident-line { a href={ "/incidents/" (encoded(&it.id)) } { span.bad { "▼" } " " (text(&it.summary)) } }
+        }
+    }
+}
+
+fn card(admin: &AdminApi, it: &IncidentEntry, systems: &Systems) -> Markup {
+    let primary = it.measures.first();
+    let id = format!("incident-{}", it.id);
+    html! {
+        section.incident aria-labelledby=(id) data-incident=(it.id) data-variant=(it.variant) {
+            div.reading {
+                h2 id=(id) {
+                    span.bad { "▼ " (variant_name(&it.variant)) " " (verb(it)) }
+                    @if let Some(of) = primary { " " span.figure { (of.name()) " " (size(of)) } }
+                }
+                p { (since(it)) @if let Some(of) = primary { (interval(of)) } }
+                dl {
+                    div { dt { "Why" } dd { (why(it)) } }
+                    @if it.measures.len() > 1 { div { dt { "Also" } dd { (also(it)) } } }
+                    @if !it.queries.is_empty() { div { dt { "Queries" } dd { (queries(admin, it)) } } }
+                    div { dt { "Next" } dd { (next(it)) } }
+                }
+            }
+            @if let Some(of) = primary { (chart(it, of, systems)) }
+        }
+    }
+}
+
+fn verb(it: &IncidentEntry) -> &'static str {
+    match it.class {
+        "more_unjudged" => "shows more results that are not judged",
+        _ => "got worse",
+    }
+}
+
+/// `0.846 → 0.641 now (−24 %)`.
+fn size(of: &MeasureEntry) -> Markup {
+    html! {
+        @if let (Some(before), Some(now)) = (of.before, of.now) {
+            (score(before.mean)) " → " strong { (score(now.mean)) } " now "
+            @if before.mean != 0.0 { span.bad { "(" (signed_share((now.mean - before.mean) / before.mean)) ")" } }
+        }
+    }
+}
+
+fn since(it: &IncidentEntry) -> Markup {
+    let age =
+        started(it).map(|at| crate::api::status::seconds(wall_now().as_event_time().since(at)));
+    html! {
+        "since about " (time(&it.started_at))
+        @if let Some(age) = age.filter(|age| *age >= 0.0) { ", " (span(age)) }
+        " · " (it.severity)
+    }
+}
+
+/// Interval of the loss, with its number of searches.
+fn interval(of: &MeasureEntry) -> Markup {
+    html! { @if let Some(loss) = of.loss {
+        " · loss " (score(loss.mean)) ", 95 % " (score(loss.lower)) " … " (score(loss.upper))
+        ", " (count(loss.searches)) " searches"
+    } }
+}
+
+fn started(it: &IncidentEntry) -> Option<EventTime> {
+    event_time(&it.started_at)
+}
+
+fn event_time(text: &str) -> Option<EventTime> {
+    let at: jiff::Timestamp = text.parse().ok()?;
+    Some(EventTime(at.as_millisecond()))
+}
+
+/// Likely causes: deployments, and measures that changed with it.
+fn why(it: &IncidentEntry) -> Markup {
+    html! {
+        @if it.causes.is_empty() {
+            "nothing else changed with it"
+            @if it.part == "some" { "; some of the queries dropped" }
+        }
+        @for (place, cause) in it.causes.iter().take(MAX_SHOWN).enumerate() {
+            @if place > 0 { " · " }
+            @match (cause.before, cause.after) {
+                (Some(before), Some(after)) => { (text(&cause.name)) " " (score(before)) " → " (score(after)) },
+                _ => {
+                    (cause.kind) " " strong { (text(&cause.name)) }
+                    @if let Some(at) = &cause.at { " at " (time(at)) }
+                },
+            }
+        }
+    }
+}
+
+/// Other measures and slices that fell together.
+fn also(it: &IncidentEntry) -> Markup {
+    let others = &it.measures[1..];
+    html! {
+        @for (place, of) in others.iter().take(MAX_SHOWN).enumerate() {
+            @if place > 0 { " · " }
+            (text(&of.name()))
+            @if let (Some(before), Some(now)) = (of.before, of.now) { " " (signed(now.mean - before.mean)) }
+        }
+        @if others.len() > MAX_SHOWN { " · " (others.len() - MAX_SHOWN) " more" }
+    }
+}
+
+/// Queries that lost most, with their titles and the intervals of their losses.
+fn queries(admin: &AdminApi, it: &IncidentEntry) -> Markup {
+    let gold = admin.exposition.control.gold();
+    let title = |key: &str| {
+        let index = gold.find(Some(key), None)?;
+        gold.query(index).text.clone()
+    };
+    html! {
+        ul.lost { @for of in it.queries.iter().take(MAX_SHOWN) {
+            li {
+                a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) } data-row {
+                    span.id { (of.query) } @if let Some(title) = title(&of.query) { " " (text(&title)) }
+                }
+                " " (score(of.before)) " → " @match of.now { Some(now) => (score(now.mean)), None => "–" }
+                @if let Some(loss) = of.loss { (loss_interval(loss)) }
+            }
+        } }
+    }
+}
+
+fn loss_interval(loss: LevelEntry) -> Markup {
+    html! { span.name { " (" (signed(-loss.upper)) " … " (signed(-loss.lower)) ", n " (count(loss.searches)) ")" } }
+}
+
+fn next(it: &IncidentEntry) -> Markup {
+    let variant = encoded(&it.variant);
+    let worst = it.queries.first();
+    html! {
+        @if let Some(worst) = worst {
+            a.step href={ "/queries/" (encoded(&worst.query)) "?variant=" (variant) } { "compare rankings" } " · "
+        }
+        a.step href={ "/queries?order=regressed&variant=" (variant) } { "all queries that lost" } " · "
+        a.step href={ "/systems/" (variant) "#report" } { "report a deployment" } " · "
+        a.step href={ "/incidents/" (encoded(&it.id)) } { "details and runbook" } " · "
+        a.step href={ "/api/v1/incidents/" (encoded(&it.id)) "?format=markdown" } data-copy { "copy as Markdown" }
+    }
+}
+
+/// Steps of the runbook, for the page of an incident.
+pub(super) fn runbook() -> Markup {
+    html! {
+        h2 #runbook { "Runbook" }
+        ol {
+            li { "One system or all? A drop of all systems at once points to the index or the gold set, a drop of one to its release." }
+            li { "Open the queries that lost most: which documents are missing now, and which component found them before?" }
+            li { "Check the measures that changed with it, the latency by stage, and the deployments: a component that times out finds nothing." }
+            li { "Roll back or repair. Then report the deployment: the incident ends when the loss is gone." }
+            li { "If the change is intended, report its deployment, or reset the baselines." }
+        }
+    }
+}
+
+/// Course of the primary measure, with the reference from before the incident, deployments and the alarm.
+fn chart(it: &IncidentEntry, of: &MeasureEntry, systems: &Systems) -> Markup {
+    if !of.value.is_empty() {
+        return html! {};
+    }
+    let system = systems
+        .systems
+        .iter()
+        .find(|system| system.variant == it.variant);
+    let mut scores = system.iter().flat_map(|system| &system.scores);
+    let Some(found) = scores.find(|found| found.measure == of.measure) else {
+        return html! {};
+    };
+    let times = &systems.history.at;
+    let mut marks: Vec<Mark> = it
+        .deployments
+        .iter()
+        .filter_map(|deployed| {
+            let at = event_time(&deployed.at)?;
+            let text = format!(
+                "{} deployed",
+                deployed.version.as_deref().unwrap_or("version")
+            );
+            deployments::mark(at, text, times)
+        })
+        .collect();
+    marks.extend(started(it).and_then(|at| deployments::mark(at, "began".to_owned(), times)));
+    let alarm = event_time(&it.alarmed_at);
+    marks.extend(alarm.and_then(|at| deployments::mark(at, "alarm".to_owned(), times)));
+    let title = format!("{} of {}", of.measure, it.variant);
+    let direction = Direction::of(&of.measure);
+    history(
+        &title,
+        (&found.history, times),
+        of.before.map(|it| it.mean),
+        (&marks, direction),
+    )
+}
