@@ -446,7 +446,7 @@ keys! {
     /// or sources as in otlp.variant. A new version is a deployment of the same variant. A version that
     /// was not seen for ten minutes and returns is deployed again.
     DEPLOYMENTS_FROM: List<Checked<String>> = "deployments.from", TEXTS, default "",
-        example "[labels.build]", example "[resource.k8s.pod.label.version]";
+        example "[labels.build]";
 
     /// Regression detection with anytime-valid tests: checking them continuously does not raise the
     /// false-alarm rate. See docs/detection.md. `rankgauge check` prints the resulting thresholds.
