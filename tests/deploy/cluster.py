@@ -4,7 +4,7 @@
 the Prometheus operator, KEDA, Flagger and Argo Rollouts and a namespace that enforces the Pod Security
 standard `restricted`. There is no kubelet: a pod is admitted, but not started.
 
-    cluster.py [--update] [STEP…]     STEPs: lint, alerts, schemas, score, keys, kustomize, cluster
+    cluster.py [--update] [STEP…]     STEPs: lint, identity, alerts, schemas, score, keys, kustomize, cluster
 
 With --update, it writes the manifests that are derived from the chart.
 """
@@ -112,6 +112,32 @@ def lint(_):
             tool("helm"), "template", "rankgauge", CHART, *RENDERED_FOR, "--set", wrong, fails=True
         )
         require(expected in message, f"--set {wrong}: {message}")
+
+
+def identity(_):
+    """Two releases have two consumer groups, and members of other names; a configured group stays."""
+
+    def members(namespace, release, *options):
+        text = run(tool("helm"), "template", release, CHART, "--namespace", namespace, *RENDERED_FOR,
+                   "--set", "fullnameOverride=rankgauge", *options)
+        objects = documents(text)
+        files = [found["data"]["rankgauge.yaml"] for found in objects
+                 if found["kind"] == "ConfigMap" and "rankgauge.yaml" in found["data"]]
+        group = yaml.safe_load(files[0])["kafka"]["group_id"]
+        pods = [found for found in objects if found["kind"] == "StatefulSet"]
+        env = {it["name"]: it for it in pods[0]["spec"]["template"]["spec"]["containers"][0]["env"]}
+        name = env["RANKGAUGE__KAFKA__PROPERTIES__GROUP_INSTANCE_ID"]["value"]
+        for variable in ["POD_NAMESPACE", "POD_NAME"]:
+            name = name.replace(f"$({variable})", env[variable]["valueFrom"]["fieldRef"]["fieldPath"])
+        return group, name
+
+    of_pod = "metadata.namespace.metadata.name"
+    for namespace in ["shop", "test"]:
+        found = members(namespace, "search")
+        require(found == (f"{namespace}.rankgauge", of_pod), found)
+    configured = members("shop", "search", "--set", "config.kafka.group_id=mine")
+    require(configured == ("mine", of_pod), configured)
+    print("ok: consumer groups and members of releases")
 
 
 def rules_of(groups):
@@ -685,7 +711,7 @@ def cluster(_):
             require(api.objects() == [], f"{folder} leaves {api.objects()}")
 
 
-STEPS = [lint, alerts, keys, kustomize, schemas, score, cluster]
+STEPS = [lint, identity, alerts, keys, kustomize, schemas, score, cluster]
 
 
 def main():

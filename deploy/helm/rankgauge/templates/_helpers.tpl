@@ -46,9 +46,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end }}
 
-{{/* Configuration file: the values of config, and the folders of the chart. */}}
+{{/* Configuration file: the values of config, the folders of the chart, and a consumer group of the release. */}}
 {{- define "rankgauge.config" -}}
 {{- $config := deepCopy .Values.config -}}
+{{- $kafka := deepCopy (get $config "kafka" | default dict) -}}
+{{- if not $kafka.group_id -}}
+{{- $_ := set $kafka "group_id" (printf "%s.%s" .Release.Namespace (include "rankgauge.fullname" .)) -}}
+{{- end -}}
+{{- $_ := set $config "kafka" $kafka -}}
 {{- if .Values.checkpoint.enabled -}}
 {{- $checkpoint := deepCopy (get $config "checkpoint" | default dict) -}}
 {{- if not $checkpoint.folder -}}
@@ -158,11 +163,17 @@ cannot be asked (helm template). */}}
 
 {{- define "rankgauge.env" -}}
 {{- if and (eq .Values.mode "standalone") (eq .Values.workload.kind "StatefulSet") }}
-# Static membership: a restarted replica gets its partitions back at once.
-- name: RANKGAUGE__KAFKA__PROPERTIES__GROUP_INSTANCE_ID
+# Static membership: a restarted replica gets its partitions back at once. Pods of two namespaces can have the same name.
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+- name: POD_NAME
   valueFrom:
     fieldRef:
       fieldPath: metadata.name
+- name: RANKGAUGE__KAFKA__PROPERTIES__GROUP_INSTANCE_ID
+  value: $(POD_NAMESPACE).$(POD_NAME)
 {{- end }}
 {{- with .Values.env }}
 {{ toYaml . }}
