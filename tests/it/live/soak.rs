@@ -19,7 +19,7 @@ use super::fetched_memory::stated_limit;
 use super::stream::Stream;
 use super::{
     CONSUMED, SHUTDOWN, SOON, added, assert_same, counters, received, replayed, settings, start,
-    wait_until_counted,
+    wait_until_counted, without_sessions,
 };
 use crate::harness::kafka::{Broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
@@ -185,8 +185,11 @@ fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
         let [x, y] = [received(&both[0]), received(&both[1])];
         ([x[0] + y[0], x[1] + y[1]] == produced).then_some(both)
     });
-    let truth = replayed(&settings, &stream, &a);
-    let parts = [counters(&a), counters(&b)];
+    let peak = first.peak_memory();
+    eprintln!("soak: peak of memory {peak} bytes, stated limit {limit} bytes");
+    assert!(peak < real(limit), "{peak} of {limit} bytes");
+    let truth = without_sessions(replayed(&settings, &stream, &a));
+    let parts = [counters(&a), counters(&b)].map(without_sessions);
     assert_same(&added(&parts), &added([&truth]));
     eprintln!(
         "soak: {rounds} rounds, {produced:?} searches and feedback events, {rebalances} joins and \
@@ -194,9 +197,6 @@ fn soak(broker: &mut Option<Broker>, rounds: u32, is_paced: bool) {
         a.sum("rankgauge_gold_reloads_total", &[]),
         truth.len()
     );
-    let peak = first.peak_memory();
-    eprintln!("soak: peak of memory {peak} bytes, stated limit {limit} bytes");
-    assert!(peak < real(limit), "{peak} of {limit} bytes");
     if is_paced {
         let warm_up = (WARM_UP_MINUTES * ROUNDS_PER_MINUTE) as usize;
         assert_flat(samples.get(warm_up..).expect("minutes after the warm-up"));
