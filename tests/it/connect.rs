@@ -354,6 +354,51 @@ fn all_programs_lead_to_the_same_counters() {
     assert_equal_counters(&results);
 }
 
+/// A broker that accepts no batch: no program may end as if its events were stored.
+#[test]
+#[ignore = "needs the toolchains of tests/setup.sh connect: run make test-connect"]
+fn programs_fail_when_their_events_are_not_delivered() {
+    let (tools, examples) = (tools(), root().join("examples/connect"));
+    let python = tools.join("python/bin/python");
+    let kafka = tools.parent().expect("a folder").join("kafka/libs/*");
+    let topics = Kind::ALL.map(|kind| unique_name(&format!("refusing-{}", kind.name())));
+    for topic in &topics {
+        broker().create_topic_with(topic, 2, &[("max.message.bytes", "1")]);
+    }
+    let file = |name: &str| examples.join(name).display().to_string();
+    let program = |name: &str| tools.join(name).join("connect").display().to_string();
+    let (python, kafka) = (python.display().to_string(), kafka.display().to_string());
+    let programs: [(Vec<String>, &[&str]); 7] = [
+        (vec![python.clone(), file("produce.py")], &[]),
+        (
+            vec![python.clone(), file("ubi.py")],
+            &["ubi_queries.jsonl", "ubi_events.jsonl"],
+        ),
+        (vec![python, file("access_log.py")], &[]),
+        (
+            vec!["java".into(), "-cp".into(), kafka, file("Produce.java")],
+            &[],
+        ),
+        (vec!["node".into(), file("produce.mjs")], &[]),
+        (vec![program("go")], &[]),
+        (vec![program("rust")], &[]),
+    ];
+    for (command, files) in programs {
+        let log = fs::File::open(examples.join("access.log")).expect("a file");
+        let output = Command::new(&command[0])
+            .args(&command[1..])
+            .arg(broker().bootstrap())
+            .args(&topics)
+            .args(files.iter().map(|name| examples.join(name)))
+            .stdin(log)
+            .output()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}; run tests/setup.sh connect"));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success(), "{command:?} lost its events");
+        assert!(!said.trim().is_empty(), "{command:?} does not say why");
+    }
+}
+
 /// Checks that every program sent ten searches and five clicks, which are counted equally.
 fn assert_equal_counters(results: &[(&str, BTreeMap<String, String>)]) {
     let (_, expected) = results.first().expect("a program").clone();
