@@ -33,6 +33,7 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
         measures,
         windows: windows(reader),
         rolling: reader.get(&keys::ROLLING),
+        ranges: reader.get(&keys::RANGES),
         out_of_orderness: reader.get(&keys::OUT_OF_ORDERNESS),
         feedback_window: reader.get(&keys::FEEDBACK_WINDOW),
         conversion_window: conversion_window(reader),

@@ -23,7 +23,7 @@ use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction, Session, Span
 use rankgauge_core::decode::ubi::Meaning;
 use rankgauge_core::engine::money::Money;
 use rankgauge_core::engine::position::Join;
-use rankgauge_core::engine::settings::{Assignment, Rolling};
+use rankgauge_core::engine::settings::{Assignment, Ranges, Rolling};
 use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
@@ -569,6 +569,12 @@ keys! {
     ROLLING: Word<Rolling> = "metrics.rolling",
         Word(&[("all", Rolling::All), ("whole", Rolling::Whole), ("none", Rolling::None)]),
         default "whole";
+    /// Measures with a range over unjudged results (rankgauge_score_range), in the same rolling scores: the
+    /// watched ones and the primary one (watched), all that have one (all), or none. Each of them is scored
+    /// a second time for a search with unjudged results.
+    RANGES: Word<Ranges> = "metrics.score_range",
+        Word(&[("watched", Ranges::Watched), ("all", Ranges::All), ("none", Ranges::None)]),
+        default "watched";
 
     /// Address of the JSON API (/api/v1/…) and of commands (/-/reload, /-/baseline, /-/log-level), or
     /// none. It exposes query texts and document ids: keep it on the loopback, or set up TLS and

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use rankgauge::config;
 use rankgauge::ingest::replay::replay;
-use rankgauge_core::engine::settings::{Rolling, Settings};
+use rankgauge_core::engine::settings::{Ranges, Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
 use rankgauge_serve::clock::wall_now;
@@ -53,6 +53,7 @@ fn replayed(folder: &Path) -> Vec<Sample> {
     let config = config.unwrap_or_else(|problems| panic!("{}: {problems}", folder.display()));
     let settings = Arc::new(Settings {
         rolling: Rolling::All,
+        ranges: Ranges::All,
         ..config.engine
     });
     let registry = Arc::new(Engine::registry(&settings));

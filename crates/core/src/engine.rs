@@ -80,7 +80,7 @@ use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
 use scores::column_of;
 use segment::SliceValues;
-use settings::{Rolling, Settings};
+use settings::Settings;
 use snapshot::{Memory, Snapshot};
 use totals::Totals;
 use versions::Versions;
@@ -150,10 +150,10 @@ pub struct Engine {
 
 /// Positions of the measures whose range over unjudged results is counted.
 fn bounded_measures(settings: &Settings) -> Vec<usize> {
-    let is_exposed = settings.rolling != Rolling::None;
-    let measures = settings.measures.iter().enumerate();
-    let bounded = measures.filter(|(_, measure)| is_exposed && measure.has_range());
-    bounded.map(|(index, _)| index).collect()
+    let measures = 0..settings.measures.len();
+    measures
+        .filter(|index| settings.has_range(*index))
+        .collect()
 }
 
 /// Buffers that are reused for every search.

@@ -119,8 +119,8 @@ impl Samples {
             Self::Windows => windows,
             Self::MeasuresAndWindows => measures * windows,
             Self::RangesAndWindows => {
-                let measures = settings.measures.iter();
-                2 * measures.filter(|measure| measure.has_range()).count() * windows
+                let measures = 0..measures;
+                2 * measures.filter(|index| settings.has_range(*index)).count() * windows
             }
             Self::WindowsAndQuantiles => windows * QUANTILES.len(),
             Self::Documents => 3 * micro::cutoffs(&settings.measures).len(),

@@ -37,6 +37,8 @@ pub struct Settings {
     pub windows: Vec<WindowSpec>,
     /// Rolling scores that are exposed.
     pub rolling: Rolling,
+    /// Measures whose range over unjudged results is counted.
+    pub ranges: Ranges,
     /// Maximum delay of a record behind the newest event time at which it is still in order.
     pub out_of_orderness: Duration,
     /// Time after a search during which feedback is joined with it.
@@ -369,6 +371,20 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
+    /// Returns true if the range of a measure over unjudged results is counted and exposed.
+    pub fn has_range(&self, measure: usize) -> bool {
+        let is_selected = match self.ranges {
+            Ranges::All => true,
+            Ranges::Watched => {
+                let mut monitored = self.detection.measures.iter();
+                self.primary_measure() == Some(measure)
+                    || monitored.any(|monitored| monitored.index == measure)
+            }
+            Ranges::None => false,
+        };
+        is_selected && self.rolling != Rolling::None && self.measures[measure].has_range()
+    }
+
     /// Returns the id of the declared experiment of a search. A synthetic search has none, because
     /// no user was assigned to an arm.
     pub fn experiment_of(&self, search: &Search<'_>) -> Option<&str> {
@@ -399,6 +415,19 @@ pub enum Rolling {
     /// Of all searches.
     #[default]
     Whole,
+    /// None.
+    None,
+}
+
+/// Measures whose range over unjudged results is counted. Each of them is scored a second time for a
+/// search with unjudged results.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ranges {
+    /// All that have one.
+    All,
+    /// The monitored ones, and the primary one.
+    #[default]
+    Watched,
     /// None.
     None,
 }

@@ -43,8 +43,8 @@ use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::registry::Registry;
-use rankgauge_core::engine::settings::Rolling;
 use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::settings::{Ranges, Rolling};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
@@ -98,6 +98,7 @@ fn settings() -> Settings {
         judging: Rules::default(),
         windows: vec![window("10s", 10), window("2m", 120)],
         rolling: Rolling::All,
+        ranges: Ranges::All,
         out_of_orderness: millis(OUT_OF_ORDERNESS),
         feedback_window: millis(FEEDBACK_WINDOW),
         idle_timeout: millis(IDLE_TIMEOUT),

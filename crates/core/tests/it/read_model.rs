@@ -12,8 +12,8 @@ use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, Failures, ReadModel};
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{
-    Assignment, Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity, Rolling,
-    SeriesLimits, Settings, WindowSpec,
+    Assignment, Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity, Ranges,
+    Rolling, SeriesLimits, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
@@ -49,6 +49,7 @@ fn settings() -> Settings {
             length: Duration::from_mins(1),
         }],
         rolling: Rolling::All,
+        ranges: Ranges::All,
         out_of_orderness: Duration::ZERO,
         feedback_window: Duration::from_secs(10),
         idle_timeout: Duration::from_secs(10),

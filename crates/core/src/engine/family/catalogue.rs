@@ -119,8 +119,8 @@ families! {
         &[MEASURE, VARIANT, SLICE, VALUE, WINDOW, exposed("bound")],
         "Range of the mean score in the rolling window over the unknown grades of unjudged results, of \
          this replica only. lower: no unjudged result is relevant, the mean of score itself. upper: every \
-         unjudged result has the highest grade, at most 1. Exists for measures of rankings that unjudged \
-         results lower or raise, not with judged_only=true.",
+         unjudged result has the highest grade, at most 1. Exists for the measures of metrics.score_range \
+         that unjudged results lower or raise, not with judged_only=true.",
     ).series_of(&SCORE, Samples::RangesAndWindows);
     SCORE_TARGET = gauge(
         "score_target",

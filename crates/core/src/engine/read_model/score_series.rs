@@ -112,14 +112,14 @@ impl<'a> ReadModel<'a> {
 
     /// Range of the rolling mean over all grades of the unjudged results: the mean, in which they are not
     /// relevant, and the mean if all of them were relevant. `None` where the mean is `None`, for a measure
-    /// without bounds, and for a series whose rolling scores are not exposed.
+    /// without a counted range, and for a series whose rolling scores are not exposed.
     pub fn range(&self, measure: usize, series: Series, window: usize) -> Option<[f64; 2]> {
         let is_counted = match self.settings.rolling {
             Rolling::All => true,
             Rolling::Whole => self.names(series).is_some_and(|it| it.is_whole),
             Rolling::None => false,
         };
-        if !is_counted || !self.settings.measures[measure].has_range() {
+        if !is_counted || !self.settings.has_range(measure) {
             return None;
         }
         let cell = self.rolling(measure, series, window)?;

@@ -4,7 +4,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge_core::engine::fixed::Nano;
-use rankgauge_core::engine::settings::{Rolling, Settings};
+use rankgauge_core::engine::settings::{Ranges, Rolling, Settings};
 use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Ranking;
@@ -155,19 +155,31 @@ fn scores_of_many_thousands_are_summed_exactly() {
     assert_eq!(rolling, "75002");
 }
 
-/// The range is counted for the series whose rolling scores are exposed, and for no others.
+/// The range is counted for the series whose rolling scores are exposed, for the selected measures, and for
+/// no others.
 #[test]
 fn the_range_over_unjudged_results_is_exposed_with_the_rolling_scores() {
-    for (rolling, series) in [
-        (Rolling::All, ["all", "query_type"].as_slice()),
-        (Rolling::Whole, &["all"]),
-        (Rolling::None, &[]),
+    let fp = ("FP@1", ["0", "1"]);
+    let rr = ("RR", ["0.5", "1"]);
+    for (rolling, ranges, measures, series) in [
+        (
+            Rolling::All,
+            Ranges::All,
+            [fp, rr].as_slice(),
+            ["all", "query_type"].as_slice(),
+        ),
+        (Rolling::Whole, Ranges::All, &[fp, rr], &["all"]),
+        // No measure is watched: RR is the primary one.
+        (Rolling::Whole, Ranges::Watched, &[rr], &["all"]),
+        (Rolling::Whole, Ranges::None, &[], &["all"]),
+        (Rolling::None, Ranges::All, &[fp, rr], &[]),
     ] {
         let world = World::new(Settings {
             measures: Measure::parse_list("RR FN@1 FP@1 Judged@1 RR(judged_only=true)")
                 .expect("known measures"),
             windows: vec![window("1h", 3_600)],
             rolling,
+            ranges,
             ..settings()
         });
         let mut engine = world.engine();
@@ -183,9 +195,9 @@ fn the_range_over_unjudged_results_is_exposed_with_the_rolling_scores() {
             .filter(|(name, _)| name.starts_with("score_range"));
         let found: Vec<_> = found.map(|(name, value)| (name, value.as_str())).collect();
         let mut expected = Vec::new();
-        for (measure, bounds) in [("FP@1", ["0", "1"]), ("RR", ["0.5", "1"])] {
+        for (measure, bounds) in measures {
             for slice in series {
-                for (bound, value) in ["lower", "upper"].into_iter().zip(bounds) {
+                for (bound, value) in ["lower", "upper"].into_iter().zip(*bounds) {
                     let of = if *slice == "all" { "" } else { "question" };
                     let labels = format!(
                         r#"measure="{measure}",slice="{slice}",value="{of}",variant="",window="1h""#
