@@ -103,6 +103,7 @@ fn highest(measure: &Measure, gold: &GoldSet) -> Highest {
         }
         Measure::Retrieval(_)
         | Measure::Diversity(_)
+        | Measure::Novelty(_)
         | Measure::Routing(_)
         | Measure::Answer(_)
         | Measure::User(_) => {

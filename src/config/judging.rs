@@ -21,6 +21,7 @@ pub(super) fn measures(reader: &mut Reader, has_feedback: bool) -> Vec<Measure> 
         | Measure::Retrieval(_)
         | Measure::Component(_)
         | Measure::Diversity(_)
+        | Measure::Novelty(_)
         | Measure::Routing(_)
         | Measure::Answer(_) => true,
     };

@@ -1,7 +1,7 @@
 //! Decompression of files by their content: gzip, zstd and lz4. Other content is passed on.
 //!
-//! Every reader of files opens its source here. Archives, other compressions and the pointers that Git LFS
-//! leaves in place of files are errors with a remedy.
+//! Every reader of files opens its source here. Archives, other compressions, binary tables and the pointers
+//! that Git LFS leaves in place of files are errors with a remedy.
 
 use std::io::{self, Cursor, ErrorKind, Read};
 
@@ -21,13 +21,21 @@ const OTHERS: [(&[u8], &str); 4] = [
     (&[0x02, 0x21, 0x4c, 0x18], "the legacy format of lz4"),
 ];
 
+/// Beginnings of tables in binary formats, with their names.
+const TABLES: [(&[u8], &str); 3] = [
+    (b"PAR1", "Parquet"),
+    (b"ARROW1\0\0", "Arrow"),
+    (b"FEA1", "Feather"),
+];
+
 /// Number of bytes by which content is recognised.
 const BEGINNING_BYTES: usize = LFS_POINTER.len();
 
 /// Returns true if content that begins with `start` cannot be used as it is: it is compressed, or a
 /// pointer of Git LFS.
 pub(crate) fn is_encoded(start: &[u8]) -> bool {
-    let others = OTHERS.iter().map(|(beginning, _)| *beginning);
+    let others = OTHERS.iter().chain(&TABLES);
+    let others = others.map(|(beginning, _)| *beginning);
     let mut all = [GZIP, ZSTD, LZ4, LFS_POINTER].into_iter().chain(others);
     all.any(|beginning| start.starts_with(beginning))
 }
@@ -54,6 +62,14 @@ pub fn decompressed(mut source: impl Read + Send + 'static) -> io::Result<Box<dy
     {
         return Err(explained(format!(
             "the content is compressed as {name}; decompress it, or use gzip, zstd or lz4"
+        )));
+    }
+    let mut tables = TABLES.iter();
+    if let Some((_, name)) = tables.find(|(beginning, _)| start.starts_with(beginning)) {
+        return Err(explained(format!(
+            "a table in the format {name}, which is not read; write it as CSV, for example \
+             `pandas.read_parquet(file).to_csv(\"run.csv\", index=False)`, or pass the data frame to the Python \
+             package"
         )));
     }
     let (is_gzip, is_zstd) = (start.starts_with(GZIP), start.starts_with(ZSTD));

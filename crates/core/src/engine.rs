@@ -198,6 +198,7 @@ impl Engine {
                 | Measure::Retrieval(_)
                 | Measure::Component(_)
                 | Measure::Diversity(_)
+                | Measure::Novelty(_)
                 | Measure::Routing(_)
                 | Measure::Answer(_) => false,
             }),

@@ -20,6 +20,7 @@ mod normal_form;
 mod problem;
 mod query;
 mod set;
+mod subtopics;
 mod validate;
 
 pub use answer::ANSWERABLE;

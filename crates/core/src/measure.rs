@@ -25,6 +25,7 @@ mod field;
 mod grammar;
 mod list;
 pub mod micro;
+mod novelty;
 mod parameter;
 mod ranked;
 mod requirement;

@@ -484,6 +484,7 @@ fn empty_query(scale: Scale) -> GoldQuery {
         total_relevant: None,
         judgements: scale.judgements(Vec::new()),
         details: Details::default(),
+        subtopics: None,
         needs: BTreeMap::new(),
         expected: BTreeMap::new(),
         required: Vec::new(),

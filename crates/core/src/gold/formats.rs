@@ -11,15 +11,18 @@ pub(super) mod format;
 mod json;
 pub(super) mod judgements;
 mod lines;
+mod ltr;
 mod native;
 pub(super) mod parts;
 mod plan;
 mod qrels;
 mod quepid;
+mod quepid_json;
 mod rag;
 pub(super) mod rank_eval;
 mod ranx;
 pub(super) mod rows;
+mod rre;
 pub(super) mod sheet;
 mod srw;
 mod table;
@@ -48,10 +51,15 @@ pub(super) fn read(
         Content::Rag => Some(rag::read(&source, problems)),
         Content::Plan => Some(plan::read(&source, problems)),
         Content::Qrels => Some(qrels::read_judgements(file, text, problems)),
+        Content::Prels => Some(qrels::read_prels(file, text, problems)),
+        Content::Ltr => Some(ltr::read(file, text, problems)),
         Content::Topics => Some(qrels::read_topics(file, text, problems)),
         Content::Beir => Some(beir::read_judgements(file, text, problems)),
         Content::BeirQueries => Some(beir::read_queries(file, text, problems)),
         Content::Quepid => Some(quepid::read(file, text, problems)),
+        Content::QuepidBook => quepid_json::read_book(&source, problems),
+        Content::QuepidCase => quepid_json::read_case(&source, problems),
+        Content::Rre => rre::read(&source, problems),
         Content::Srw => srw::read(&source, problems),
         Content::RankEval => rank_eval::read(&source, problems),
         Content::Ranx => Some(ranx::read(&source, problems)),

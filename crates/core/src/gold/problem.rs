@@ -92,7 +92,7 @@ pub enum Problem {
     Corpus { file: Arc<str> },
     #[error(
         "{place}: unknown gold format; expected JSON (native, RAG design, evaluation \
-         plan, SRW, rank_eval, ranx), TREC qrels with four columns `query iteration document \
+         plan, SRW, rank_eval, ranx, Quepid, RRE), TREC qrels with four columns `query iteration document \
          grade`, a BEIR tsv with the header `query-id corpus-id score`, or a Quepid CSV with the \
          header `query,docid,rating`"
     )]

@@ -8,6 +8,7 @@ use super::answer::ExpectedAnswer;
 use super::details::Details;
 use super::graph::Graph;
 use super::judgements::{Grade, Judgements};
+use super::subtopics::Subtopics;
 
 /// Query with its judgements and the other fields of the gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,6 +29,8 @@ pub struct GoldQuery {
     /// Fields of each judged document other than the grade, by the document's number in
     /// `judgements`. Empty when no document has any.
     pub details: Details,
+    /// Judgements by subtopic. `None` if the file has no subtopics.
+    pub subtopics: Option<Box<Subtopics>>,
     /// Components (`a2a`, `rne`); true if the component is needed to answer the query.
     pub needs: BTreeMap<String, bool>,
     /// Facet values that the results should cover, by facet.

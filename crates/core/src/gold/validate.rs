@@ -17,6 +17,7 @@ use super::problem::Problems;
 use super::problem::{Place, Problem};
 use super::query::GoldQuery;
 use super::set::{GoldSet, MIN_QUERIES, Options, QueryIndex, SetMetadata, hash_text};
+use super::subtopics::Subtopics;
 
 /// Digits of the SHA-256 in a derived version.
 const VERSION_DIGITS: usize = 12;
@@ -253,6 +254,12 @@ impl Scale {
                 level: self.file_level,
             });
         }
+        let stated = std::mem::take(&mut draft.subtopics);
+        let subtopics = (!stated.is_empty()).then(|| {
+            let stated = stated.iter();
+            let stated = stated.map(|it| (&*it.document, &*it.subtopic, it.grade));
+            Box::new(Subtopics::of(&judgements, stated))
+        });
         GoldQuery {
             key: draft.key,
             text: draft.text,
@@ -261,6 +268,7 @@ impl Scale {
             total_relevant: draft.total_relevant,
             judgements,
             details: details.into(),
+            subtopics,
             needs: draft.needs,
             expected: draft.expected,
             required: draft.required,

@@ -8,6 +8,7 @@ use super::component::{Aspect, ComponentMeasure};
 use super::descriptor::{Descriptor, Named, Subject};
 use super::diversity::Diversity;
 use super::grammar::{MeasureError, MeasureErrors};
+use super::novelty::Novelty;
 use super::ranked::Ranked;
 use super::retrieval::Retrieval;
 use super::routing::Routing;
@@ -27,6 +28,8 @@ pub enum Measure {
     Component(ComponentMeasure),
     /// Coverage and diversity of the list, in addition to its relevance.
     Diversity(Diversity),
+    /// Novelty and diversity over the subtopics of the query.
+    Novelty(Novelty),
     /// Correctness of the domain that the search was routed to.
     Routing(Routing),
     /// Quality of the answer that a model gave from the ranking.
@@ -73,6 +76,7 @@ impl Measure {
             Self::Retrieval(measure) => measure.score(judged.ranking, &judged.query.judgements),
             Self::Component(measure) => measure.score(judged),
             Self::Diversity(measure) => measure.score(judged),
+            Self::Novelty(measure) => Some(measure.score(judged)),
             Self::Routing(measure) => measure.score(judged),
             Self::Answer(measure) => measure.score(judged),
             Self::User(_) => None,
@@ -87,6 +91,7 @@ impl Measure {
             Self::Retrieval(measure) => measure.score(ranking, judgements),
             Self::Component(_)
             | Self::Diversity(_)
+            | Self::Novelty(_)
             | Self::Routing(_)
             | Self::Answer(_)
             | Self::User(_) => None,
@@ -99,6 +104,7 @@ impl Measure {
             Self::Ranked(_) | Self::Retrieval(_) => true,
             Self::Component(_)
             | Self::Diversity(_)
+            | Self::Novelty(_)
             | Self::Routing(_)
             | Self::Answer(_)
             | Self::User(_) => false,
@@ -112,6 +118,7 @@ impl Measure {
             Self::Retrieval(measure) => measure.descriptor(),
             Self::Component(measure) => measure.descriptor(),
             Self::Diversity(measure) => measure.descriptor(),
+            Self::Novelty(measure) => measure.descriptor(),
             Self::Routing(measure) => measure.descriptor(),
             Self::Answer(measure) => measure.descriptor(),
             Self::User(measure) => measure.descriptor(),
@@ -145,6 +152,7 @@ impl Measure {
             Self::Ranked(_)
             | Self::Retrieval(_)
             | Self::Diversity(_)
+            | Self::Novelty(_)
             | Self::Routing(_)
             | Self::Answer(_)
             | Self::User(_) => None,
@@ -181,6 +189,7 @@ impl fmt::Display for Measure {
             Self::Retrieval(measure) => measure.canonical().fmt(f),
             Self::Component(measure) => measure.fmt(f),
             Self::Diversity(measure) => measure.canonical().fmt(f),
+            Self::Novelty(measure) => measure.canonical().fmt(f),
             Self::Routing(measure) => measure.canonical().fmt(f),
             Self::Answer(measure) => measure.canonical().fmt(f),
             Self::User(measure) => measure.canonical().fmt(f),
@@ -189,11 +198,12 @@ impl fmt::Display for Measure {
 }
 
 /// Tables of all families.
-static FAMILIES: [&[Descriptor]; 7] = [
+static FAMILIES: [&[Descriptor]; 8] = [
     Ranked::TABLE,
     Retrieval::TABLE,
     Aspect::TABLE,
     Diversity::TABLE,
+    Novelty::TABLE,
     Routing::TABLE,
     AnswerMeasure::TABLE,
     UserMeasure::TABLE,

@@ -468,6 +468,10 @@ numbers! {
     PERSISTENCE_90: "p" = "0.9" 0.9, "a number from 0 to 1, below 1", |it| (0.0..1.0).contains(it);
     /// Persistence of Compat.
     PERSISTENCE_95: "p" = "0.95" 0.95, "a number from 0 to 1, below 1", |it| (0.0..1.0).contains(it);
+    /// Intolerance of repeated subtopics.
+    ALPHA: "alpha" = "0.5" 0.5, "a number from 0 to 1", |it| (0.0..=1.0).contains(it);
+    /// Probability that a user of NRBP continues.
+    PATIENCE: "beta" = "0.5" 0.5, "a number from 0 to 1, below 1", |it| (0.0..1.0).contains(it);
     /// Desired gain of a user.
     GOAL: "T" = "1" 1.0, "a number above 0, up to 1000", |it| *it > 0.0 && *it <= 1000.0;
     /// Grade without gain.

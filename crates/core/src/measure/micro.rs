@@ -99,6 +99,7 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
             | Measure::Retrieval(_)
             | Measure::Component(_)
             | Measure::Diversity(_)
+            | Measure::Novelty(_)
             | Measure::Routing(_)
             | Measure::Answer(_)
             | Measure::User(_) => None,

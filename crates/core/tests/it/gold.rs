@@ -431,7 +431,7 @@ fn an_empty_file_is_reported_as_empty() {
 #[test]
 fn an_unknown_format_error_lists_the_expected_formats() {
     let expected = "unknown gold format; expected JSON (native, RAG design, \
-                    evaluation plan, SRW, rank_eval, ranx), TREC qrels with four columns `query \
+                    evaluation plan, SRW, rank_eval, ranx, Quepid, RRE), TREC qrels with four columns `query \
                     iteration document grade`, a BEIR tsv with the header `query-id corpus-id \
                     score`, or a Quepid CSV with the header `query,docid,rating`";
     assert_problems("\nquery,document\n", &[&format!("gold:2: {expected}")]);

@@ -153,6 +153,7 @@ fn change(old: &GoldQuery, new: &GoldQuery) -> Option<QueryChange> {
         ("needs", old.needs != new.needs),
         ("expected", old.expected != new.expected),
         ("required", old.required != new.required),
+        ("subtopics", old.subtopics != new.subtopics),
         ("answers", old.answer.references != new.answer.references),
         ("must_cite", old.answer.must_cite != new.answer.must_cite),
         (

@@ -179,6 +179,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     queries("the expected answers", &|q| !q.answer.is_empty());
     queries("the required ids", &|q| !q.required.is_empty());
     queries("the graph", &|q| q.graph.is_some());
+    queries("the subtopics", &|q| q.subtopics.is_some());
     queries("the gold texts", &|q| !q.texts.is_empty());
     queries("total_relevant", &|q| q.total_relevant.is_some());
 

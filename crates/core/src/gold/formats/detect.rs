@@ -3,10 +3,12 @@
 //! Detection uses field names and column counts, never ids or grades. It reports a problem only if
 //! no format matches. The parser of the format reports all other problems.
 
+use serde_json::value::RawValue;
+
 use super::format::Format;
 use super::json::{JsonError, Source, each_element, each_entry};
 use super::lines::lines;
-use super::{beir, qrels, quepid};
+use super::{beir, ltr, qrels, quepid};
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
@@ -17,10 +19,17 @@ pub(super) enum Content {
     Rag,
     Plan,
     Qrels,
+    /// `prels` of the Million Query track.
+    Prels,
+    /// Features for learning to rank.
+    Ltr,
     Topics,
     Beir,
     BeirQueries,
     Quepid,
+    QuepidBook,
+    QuepidCase,
+    Rre,
     Srw,
     RankEval,
     Ranx,
@@ -51,10 +60,14 @@ pub(super) fn content(
         Some(Format::Rag) => Some(Content::Rag),
         Some(Format::Plan) => Some(Content::Plan),
         Some(Format::Qrels) if is_topics => Some(Content::Topics),
+        Some(Format::Qrels) if qrels::is_prels(first) => Some(Content::Prels),
         Some(Format::Qrels) => Some(Content::Qrels),
         Some(Format::Beir) if first.trim_start().starts_with('{') => Some(Content::BeirQueries),
         Some(Format::Beir) => Some(Content::Beir),
-        Some(Format::Quepid) => Some(Content::Quepid),
+        Some(Format::Quepid) => Some(match of_object(source.text) {
+            Some(content @ (Content::QuepidBook | Content::QuepidCase)) => content,
+            _ => Content::Quepid,
+        }),
         Some(Format::Srw) => Some(Content::Srw),
         Some(Format::RankEval) => Some(Content::RankEval),
         Some(Format::Ranx) => Some(Content::Ranx),
@@ -70,7 +83,9 @@ pub(super) fn content(
             },
             _ if beir::is_header(first) => Some(Content::Beir),
             _ if quepid::is_header(first) => Some(Content::Quepid),
+            _ if ltr::is_judgement(first) => Some(Content::Ltr),
             _ if is_topics => Some(Content::Topics),
+            _ if qrels::is_prels(first) => Some(Content::Prels),
             _ if qrels::is_judgement(first) => Some(Content::Qrels),
             _ => None,
         },
@@ -92,22 +107,45 @@ fn is_separator_line(line: &str) -> bool {
 /// Detects the format of a JSON object; `None` for valid JSON of another form. The parser of the native
 /// format reports where JSON is not valid.
 fn of_object(text: &str) -> Option<Content> {
-    let mut named = None;
+    let (mut named, mut queries) = (None, "");
     let (mut entries, mut objects) = (0_usize, 0_usize);
     let whole = each_entry(text, |name, value| {
         entries += 1;
         objects += usize::from(value.starts_with('{'));
         if !value.starts_with('{') {
+            if name == "queries" {
+                queries = value;
+            }
             named = named.or(by_name(&name));
         }
     });
     match named {
+        Some(Content::Native) => Some(of_queries(queries)),
         Some(content) => Some(content),
         // The names of the object are arbitrary query ids, and the values are grades by document.
         None if whole.is_ok() && entries > 0 && entries == objects => Some(Content::Ranx),
         None if whole.is_ok() || each_line_is_an_object(text) => None,
         None => Some(Content::Native),
     }
+}
+
+/// Format of an object with this list of queries, by the fields of the first one.
+fn of_queries(list: &str) -> Content {
+    let mut content = Content::Native;
+    let elements = list.strip_prefix('[').unwrap_or_default();
+    let mut elements = serde_json::Deserializer::from_str(elements).into_iter::<&RawValue>();
+    if let Some(Ok(first)) = elements.next()
+        && first.get().starts_with('{')
+    {
+        let fields = each_entry(first.get(), |name, _| match &*name {
+            "ratings" => content = Content::QuepidCase,
+            "relevant_documents" => content = Content::Rre,
+            _ => {}
+        });
+        // The parser of the format reports what is wrong.
+        drop(fields);
+    }
+    content
 }
 
 /// Returns true if the text has several lines of which the first two are whole objects.
@@ -137,6 +175,8 @@ fn of_list(text: &str) -> Result<Option<Content>, JsonError> {
 fn by_name(name: &str) -> Option<Content> {
     match name {
         "queries" => Some(Content::Native),
+        "query_doc_pairs" => Some(Content::QuepidBook),
+        "topics" | "query_groups" => Some(Content::Rre),
         "judgmentRatings" => Some(Content::Srw),
         "requests" => Some(Content::RankEval),
         "relevant_articles" => Some(Content::Plan),

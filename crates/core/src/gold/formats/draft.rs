@@ -84,6 +84,15 @@ pub(in crate::gold) struct QueryDraft {
     pub(in crate::gold) answer: ExpectedAnswer,
     pub(in crate::gold) graph: Option<Graph>,
     pub(in crate::gold) texts: Vec<String>,
+    pub(in crate::gold) subtopics: Vec<SubtopicDraft>,
+}
+
+/// Grade of a document for a subtopic of a query.
+#[derive(Debug)]
+pub(in crate::gold) struct SubtopicDraft {
+    pub(in crate::gold) document: String,
+    pub(in crate::gold) subtopic: String,
+    pub(in crate::gold) grade: Grade,
 }
 
 impl QueryDraft {
@@ -104,6 +113,7 @@ impl QueryDraft {
             answer: ExpectedAnswer::default(),
             graph: None,
             texts: Vec::new(),
+            subtopics: Vec::new(),
         }
     }
 }
@@ -162,6 +172,7 @@ impl QueryDraft {
             first.answer.merge(other.answer);
             first.graph = first.graph.or(other.graph);
             first.texts.extend(other.texts);
+            first.subtopics.extend(other.subtopics);
             // Each count is that of one file.
             first.total_relevant = None;
         }
@@ -172,6 +183,10 @@ impl QueryDraft {
     /// Returns the draft with composed ids.
     pub(in crate::gold) fn composed(mut self, problems: &mut Problems) -> Self {
         self.key = composed(self.key.into()).into_owned();
+        for subtopic in &mut self.subtopics {
+            let document = std::mem::take(&mut subtopic.document);
+            subtopic.document = composed(document.into()).into_owned();
+        }
         let is_composed = |document: &str| matches!(composed(document.into()), Cow::Borrowed(_));
         if self
             .judgements

@@ -16,7 +16,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::draft::{Draft, QueryDraft};
+use super::draft::{Draft, QueryDraft, SubtopicDraft};
 use super::json::{
     JsonError, LineCounter, Pairs, Source, StringOrInteger, each_object, into_strings_by_name,
     parse, scalar, words,
@@ -65,6 +65,8 @@ struct NativeQuery {
     answerable: Option<bool>,
     graph: Option<NativeGraph>,
     texts: Option<Vec<String>>,
+    /// Documents with grades, by subtopic.
+    subtopics: Option<BTreeMap<String, Pairs<Grade>>>,
 }
 
 #[derive(Deserialize)]
@@ -170,6 +172,17 @@ impl NativeQuery {
                     JudgementDraft::new(document, judgement.grade).with_detail(judgement.detail)
                 });
         let expected = self.expected.unwrap_or_default();
+        let subtopics = self.subtopics.unwrap_or_default().into_iter();
+        let subtopics = subtopics.flat_map(|(subtopic, documents)| {
+            documents
+                .0
+                .into_iter()
+                .map(move |(document, grade)| SubtopicDraft {
+                    document,
+                    subtopic: subtopic.clone(),
+                    grade,
+                })
+        });
         QueryDraft {
             text: self.query_text,
             aliases: self.aliases.unwrap_or_default(),
@@ -197,6 +210,7 @@ impl NativeQuery {
                 Graph::new(words(graph.nodes), edges.collect())
             }),
             texts: self.texts.unwrap_or_default(),
+            subtopics: subtopics.collect(),
             ..QueryDraft::new(place, self.query_id.0)
         }
     }

@@ -1,12 +1,19 @@
 //! Parser of TREC relevance judgements and of their topics.
 //!
-//! The rules are those of trec_eval: four columns separated by white space, the second ignored,
-//! lines in any order. Grades may be fractional. Only ASCII white space separates columns: other
-//! spaces may be part of an id.
+//! The rules are those of trec_eval: four columns separated by white space, lines in any order. Grades may
+//! be fractional. Only ASCII white space separates columns: other spaces may be part of an id.
+//!
+//! The second column is a subtopic, or a group of judgements, if it differs within a query: as in the qrels
+//! of ndeval and in trec_eval's qrels_jg. The grade of a document is then the highest one.
+//!
+//! Five columns are the `prels` of the Million Query track: `query document grade algorithm probability`.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustc_hash::FxHashMap;
 use sha2::Sha256;
 
-use super::draft::{Draft, SourceFile, Topic};
+use super::draft::{Draft, SourceFile, SubtopicDraft, Topic};
 use super::lines::lines;
 use super::parts::PartReader;
 use super::rows::{self, Rows};
@@ -27,43 +34,169 @@ pub(super) fn is_topic(line: &str) -> bool {
     line.split('\t').take(3).count() == 2
 }
 
+/// Returns true if a line has the form of `prels`.
+pub(super) fn is_prels(line: &str) -> bool {
+    let columns: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
+    let [_, _, grade, algorithm, probability] = columns[..] else {
+        return false;
+    };
+    let is_share = |text: &str| text.parse().is_ok_and(|it: f64| (0.0..=1.0).contains(&it));
+    grade.parse::<i32>().is_ok() && algorithm.parse::<u32>().is_ok() && is_share(probability)
+}
+
+/// Parses `prels`.
+pub(super) fn read_prels(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    rows::read(file, text, problems, |rows, line, content, problems| {
+        let columns: Vec<&str> = content.split_ascii_whitespace().collect();
+        let [key, document, grade, _, _] = columns[..] else {
+            problems.push(Problem::Columns {
+                place: file.place(Some(line)),
+                found: columns.len(),
+                expected: "prels have five, `query document grade algorithm probability`, separated by \
+                           white space",
+            });
+            return;
+        };
+        match grade_of(grade) {
+            Some(grade) => rows.judge(key, line, document, grade),
+            None => problems.push(Problem::GradeText {
+                place: file.place(Some(line)),
+                value: grade.to_owned(),
+            }),
+        }
+    })
+}
+
 /// Parses judgements. The queries are in the order of their first lines.
 pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
-    rows::read(file, text, problems, |rows, line, content, problems| {
-        read_judgement(file, rows, line, content, problems);
-    })
+    let (first, differs) = (first_subtopic(text), AtomicBool::new(false));
+    let mut found = Problems::default();
+    let draft = rows::read(file, text, &mut found, |rows, line, content, problems| {
+        let subtopic = read_judgement(file, rows, line, content, problems);
+        if subtopic != first {
+            differs.store(true, Ordering::Relaxed);
+        }
+    });
+    if found.is_empty() && differs.into_inner() {
+        return with_subtopics(file, text, draft, problems);
+    }
+    problems.append(found);
+    draft
 }
 
-/// Parses the judgements of a large file. `None` if a line is wrong.
+/// Parses the judgements of a large file. `None` if a line is wrong, or if there are subtopics.
 pub(super) fn read_parts(file: &SourceFile, source: PartReader) -> Option<(Draft, Sha256)> {
-    rows::read_parts(file, source, |rows, line, content, problems| {
-        read_judgement(file, rows, line, content, problems);
-    })
+    let first = text::decode(&file.bytes).ok().and_then(first_subtopic);
+    let differs = AtomicBool::new(false);
+    let read = rows::read_parts(file, source, |rows, line, content, problems| {
+        let subtopic = read_judgement(file, rows, line, content, problems);
+        if subtopic != first {
+            differs.store(true, Ordering::Relaxed);
+        }
+    });
+    read.filter(|_| !differs.into_inner())
 }
 
-/// Parses one line.
+/// Second column of the first line.
+fn first_subtopic(text: &str) -> Option<&str> {
+    let (_, first) = lines(text).next()?;
+    text::columns(first).nth(1)
+}
+
+/// Judgements of a document by subtopic.
+struct Document<'t> {
+    key: &'t str,
+    id: &'t str,
+    line: usize,
+    grades: Vec<(&'t str, Grade)>,
+}
+
+/// Parses judgements whose second columns differ. `draft` is their draft without subtopics, which is correct
+/// if no query has several.
+fn with_subtopics(file: &SourceFile, text: &str, draft: Draft, problems: &mut Problems) -> Draft {
+    let mut documents: Vec<Document<'_>> = Vec::new();
+    let mut positions: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    let mut first: FxHashMap<&str, &str> = FxHashMap::default();
+    let (mut has_several, mut repeated) = (false, Problems::default());
+    for (line, content) in lines(text) {
+        let mut columns = text::columns(content);
+        let four = (
+            columns.next(),
+            columns.next(),
+            columns.next(),
+            columns.next(),
+        );
+        let (Some(key), Some(subtopic), Some(id), Some(grade)) = four else {
+            continue;
+        };
+        let Some(grade) = grade_of(grade) else {
+            continue;
+        };
+        has_several |= *first.entry(key).or_insert(subtopic) != subtopic;
+        let position = *positions.entry((key, id)).or_insert(documents.len());
+        match documents.get_mut(position) {
+            Some(document) if document.grades.iter().any(|(it, _)| *it == subtopic) => {
+                let first = file.place(Some(document.line));
+                repeated.push(Problem::RepeatedDocument {
+                    place: file.place(Some(line)),
+                    key: key.to_owned(),
+                    document: id.to_owned(),
+                    first,
+                });
+            }
+            Some(document) => document.grades.push((subtopic, grade)),
+            None => documents.push(Document {
+                key,
+                id,
+                line,
+                grades: vec![(subtopic, grade)],
+            }),
+        }
+    }
+    if !has_several {
+        return draft;
+    }
+    problems.append(repeated);
+    let mut rows = Rows::with_capacity(documents.len());
+    let mut subtopics: FxHashMap<&str, Vec<SubtopicDraft>> = FxHashMap::default();
+    for document in &documents {
+        let grades = document.grades.iter();
+        if let Some(highest) = grades.clone().map(|(_, grade)| *grade).max() {
+            rows.judge(document.key, document.line, document.id, highest);
+        }
+        let of_query = subtopics.entry(document.key).or_default();
+        of_query.extend(grades.map(|(subtopic, grade)| SubtopicDraft {
+            document: document.id.to_owned(),
+            subtopic: (*subtopic).to_owned(),
+            grade: *grade,
+        }));
+    }
+    let mut draft = rows.into_draft(file);
+    for query in &mut draft.queries {
+        query.subtopics = subtopics.remove(&*query.key).unwrap_or_default();
+    }
+    draft
+}
+
+/// Parses one line, and returns its second column.
 fn read_judgement<'a>(
     file: &SourceFile,
     rows: &mut Rows<'a>,
     line: usize,
     content: &'a str,
     problems: &mut Problems,
-) {
+) -> Option<&'a str> {
     let mut columns = text::columns(content);
-    let four = (
-        columns.next(),
-        columns.nth(1),
-        columns.next(),
-        columns.next(),
-    );
-    let (Some(key), Some(document), Some(grade), None) = four else {
+    let (key, subtopic) = (columns.next(), columns.next());
+    let rest = (key, columns.next(), columns.next(), columns.next());
+    let (Some(key), Some(document), Some(grade), None) = rest else {
         problems.push(Problem::Columns {
             place: file.place(Some(line)),
             found: content.split_ascii_whitespace().count(),
             expected: "TREC qrels have four, `query iteration document grade`, separated by white \
                        space",
         });
-        return;
+        return subtopic;
     };
     match grade_of(grade) {
         Some(grade) => rows.judge(key, line, document, grade),
@@ -72,6 +205,7 @@ fn read_judgement<'a>(
             value: grade.to_owned(),
         }),
     }
+    subtopic
 }
 
 /// Parses a grade, of which most have one digit.

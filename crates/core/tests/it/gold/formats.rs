@@ -385,3 +385,144 @@ fn an_empty_file_of_every_format_is_rejected() {
         }
     }
 }
+
+/// Set of one file with this name and content.
+fn set(name: &str, content: &str) -> GoldSet {
+    gold::parse(name, content.as_bytes(), &Options::default()).expect("a valid gold file")
+}
+
+#[test]
+fn a_second_column_that_differs_within_a_query_is_a_subtopic() {
+    let ndeval = set("div.qrels", "1 1 a 1\n1 2 a 2\n1 1 b 0\n1 3 c 1\n2 0 d 1\n");
+    assert_eq!(
+        judged(&ndeval, "1"),
+        pairs(&[("a", 2.0), ("b", 0.0), ("c", 1.0)])
+    );
+    let query = &ndeval.queries()[0];
+    let subtopics = query.subtopics.as_ref().expect("subtopics");
+    let of = |document| {
+        let grades = subtopics.of_document(document).iter();
+        grades
+            .map(|(subtopic, grade)| (*subtopic, grade.get()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(of(0), [(0, 1.0), (1, 2.0)]);
+    assert_eq!(of(2), [(2, 1.0)]);
+    let one = ndeval.queries()[1].subtopics.as_ref();
+    assert_eq!(one.map(|it| it.names().len()), Some(1));
+    assert_eq!(subtopics.names(), ["1", "2", "3"]);
+    let native = set(
+        "div.json",
+        r#"{"queries": [{"query_id": "1", "ground_truth": {"a": 2, "b": 0},
+            "subtopics": {"x": {"a": 1}, "y": {"a": 2, "b": 0, "unjudged": 1}}}]}"#,
+    );
+    let subtopics = native.queries()[0].subtopics.as_ref().expect("subtopics");
+    assert_eq!(subtopics.names(), ["x", "y"]);
+    assert_eq!(subtopics.of_document(0).len(), 2);
+    assert_eq!(subtopics.of_document(1).len(), 1);
+    let iterations = set("it.qrels", "1 0 a 1\n2 1 a 1\n");
+    assert!(
+        iterations
+            .queries()
+            .iter()
+            .all(|query| query.subtopics.is_none())
+    );
+    assert_problems(
+        "1 1 a 1\n1 2 b 1\n1 1 a 1\n",
+        &[
+            "gold:3: query `1` judges document `a` again, first at gold:1; keep one of the two judgements",
+        ],
+    );
+}
+
+#[test]
+fn judgements_with_probabilities_are_read() {
+    let prels = set("mq.prels", "1 a 1 0 0.5\n1 b 0 1 0.25\n2 c 2 2 1\n");
+    assert_eq!(judged(&prels, "1"), pairs(&[("a", 1.0), ("b", 0.0)]));
+    assert_eq!(judged(&prels, "2"), pairs(&[("c", 2.0)]));
+    let found = problems("mq.prels", b"1 a 1 0 0.5\n1 b 0 1\n", &Options::default());
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with("mq.prels:2: 4 columns where prels have five"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn exports_of_quepid_in_json_are_read() {
+    let book = set(
+        "book.json",
+        r#"{"name": "Book", "scale": [0, 1, 2, 3], "query_doc_pairs": [
+            {"query_text": "star trek", "doc_id": "193", "position": 0, "judgements": [
+                {"rating": 3.0, "unrateable": false, "judge_later": false, "user_email": "a@b.c"},
+                {"rating": 2.0, "user_email": "d@e.f"}, {"rating": null, "judge_later": true}]},
+            {"query_text": "star trek", "doc_id": 157, "judgements": [{"rating": 1, "unrateable": true}]},
+            {"query_text": "star wars", "doc_id": "11", "judgements": [{"rating": 0}]}]}"#,
+    );
+    assert_eq!(keys(&book), ["star trek", "star wars"]);
+    assert_eq!(texts(&book)[0], Some("star trek"));
+    assert_eq!(judged(&book, "star trek"), pairs(&[("193", 2.5)]));
+    assert_eq!(judged(&book, "star wars"), pairs(&[("11", 0.0)]));
+    let case = set(
+        "case.json",
+        r#"{"case_name": "Movies", "scorer": {"name": "nDCG@10"}, "queries": [
+            {"arranged_at": 1, "query_text": "rambo", "ratings": [
+                {"doc_id": "7555", "rating": 3.0}, {"doc_id": "1370", "rating": null}]},
+            {"query_text": "none", "ratings": []}]}"#,
+    );
+    assert_eq!(judged(&case, "rambo"), pairs(&[("7555", 3.0)]));
+    assert_eq!(judged(&case, "none"), pairs(&[]));
+    let ratings = set(
+        "ratings.json",
+        r#"{"queries": [{"query": "rambo", "ratings": {"7555": 3, "1370": 0}}]}"#,
+    );
+    assert_eq!(
+        judged(&ratings, "rambo"),
+        pairs(&[("7555", 3.0), ("1370", 0.0)])
+    );
+}
+
+#[test]
+fn ratings_of_the_rated_ranking_evaluator_are_read() {
+    let rre = set(
+        "ratings.json",
+        r#"{"id_field": "id", "index": "bass", "topics": [{"description": "Fender", "query_groups": [
+            {"name": "jazz bass", "queries": [
+                {"template": "q.json", "placeholders": {"$query": "fender jazz"}},
+                {"template": "q.json", "placeholders": {"$query": "jazz fender"}}],
+             "relevant_documents": {"1": ["b", "c"], "3": ["a"]}}]}]}"#,
+    );
+    assert_eq!(keys(&rre), ["jazz bass"]);
+    let query = &rre.queries()[0];
+    assert_eq!(query.text.as_deref(), Some("fender jazz"));
+    assert_eq!(query.aliases, ["jazz fender"]);
+    assert_eq!(query.labels["topic"], "Fender");
+    assert_eq!(
+        judged(&rre, "jazz bass"),
+        pairs(&[("b", 1.0), ("c", 1.0), ("a", 3.0)])
+    );
+    let of_quepid = set(
+        "rre.json",
+        r#"{"id_field": "id", "index": "tmdb", "template": "template.json", "queries": [
+            {"placeholders": {"$query": "star trek"}, "relevant_documents": {"193": {"gain": 3}}}]}"#,
+    );
+    assert_eq!(judged(&of_quepid, "star trek"), pairs(&[("193", 3.0)]));
+}
+
+#[test]
+fn judgements_among_features_are_read() {
+    let ltr = set(
+        "train.txt",
+        "# qid:1: rambo*1\n\n4 qid:1 1:12.3 2:0 # 7555 rambo\n0 qid:1 # 1370\n\
+         2 qid:10 1:0.03 #docid = GX000-00 inc = 1 prob = 0.02\n",
+    );
+    assert_eq!(judged(&ltr, "1"), pairs(&[("7555", 4.0), ("1370", 0.0)]));
+    assert_eq!(judged(&ltr, "10"), pairs(&[("GX000-00", 2.0)]));
+    assert_eq!(texts(&ltr), [Some("rambo"), None]);
+    let found = problems("train.txt", b"4 qid:1 1:12.3\n", &Options::default());
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with("train.txt:1: no document: write its id in a comment"),
+        "{found:?}"
+    );
+}

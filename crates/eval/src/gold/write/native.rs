@@ -79,6 +79,18 @@ impl Serialize for NativeQuery<'_> {
         if !query.needs.is_empty() {
             map.serialize_entry("needs", &query.needs)?;
         }
+        if let Some(subtopics) = &query.subtopics {
+            let mut by_name: BTreeMap<&str, BTreeMap<&str, Grade>> = BTreeMap::new();
+            for (number, (document, _)) in query.judgements.documents().into_iter().enumerate() {
+                for (subtopic, grade) in subtopics.of_document(number) {
+                    if let Some(name) = subtopics.names().get(*subtopic) {
+                        let documents = by_name.entry(name).or_default();
+                        documents.insert(document, *grade);
+                    }
+                }
+            }
+            map.serialize_entry("subtopics", &by_name)?;
+        }
         if !query.expected.is_empty() {
             map.serialize_entry("expected", &query.expected)?;
         }

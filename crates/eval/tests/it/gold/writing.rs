@@ -45,6 +45,7 @@ fn the_native_format_is_lossless() {
         "formats/rag.json",
         "formats/plan.json",
         "formats/srw.json",
+        "subtopics.qrels",
     ] {
         let set = load(name);
         let written = write(&set, Format::Native, "").expect("a native set");
