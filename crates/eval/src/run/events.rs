@@ -55,7 +55,7 @@ pub(super) fn each_answer(
         match native::search(record.as_bytes(), &options.limits) {
             Ok(search) => add(search)?,
             Err(_) if is_feedback(record, options) => {}
-            Err(rejection) => return Err(not_a_search(&rejection).at(line)),
+            Err(rejection) => return Err(not_a_search_in(record, &rejection).at(line)),
         }
     }
     Ok(lines)
@@ -63,6 +63,18 @@ pub(super) fn each_answer(
 
 fn not_a_search(rejection: &Rejection) -> RunProblem {
     RunProblem::Json(format!("not a search event: {}", rejection.detail))
+}
+
+/// Problem of a record that is not JSON because of a number that Python writes.
+fn not_a_search_in(record: &str, rejection: &Rejection) -> RunProblem {
+    let mut names = ["NaN", "Infinity"].into_iter();
+    let found = names.find(|name| rejection.reason == Reason::NotJson && record.contains(name));
+    match (not_a_search(rejection), found) {
+        (RunProblem::Json(text), Some(name)) => RunProblem::Json(format!(
+            "{text}; {name} is no number in JSON: write a score, or leave it out"
+        )),
+        (problem, _) => problem,
+    }
 }
 
 /// Passes the searches of a record to `add`.
