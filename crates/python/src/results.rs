@@ -36,7 +36,41 @@ pub(crate) struct Results {
 pub(crate) enum Source {
     /// Read whenever it is judged.
     File(PathBuf, Option<Order>),
-    Memory(Arc<Vec<RankedQuery>>),
+    Memory(Arc<Vec<RankedQuery>>, Option<Order>),
+}
+
+/// Changes of runs that an evaluation demands.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Changes {
+    /// True to compare scores as 64-bit floats (trec_eval 10).
+    pub(crate) doubles: bool,
+    /// Maximum number of results of a query (trec_eval -M).
+    pub(crate) max_results: Option<usize>,
+}
+
+impl Changes {
+    /// Returns the changed queries of a run in memory; `None` without a change.
+    pub(crate) fn of(
+        self,
+        queries: &[RankedQuery],
+        order: Option<Order>,
+    ) -> Result<Option<Vec<RankedQuery>>, Failure> {
+        let is_by_score = matches!(order, None | Some(Order::Score));
+        let doubles = self.doubles && is_by_score;
+        if !doubles && self.max_results.is_none() {
+            return Ok(None);
+        }
+        let changed = queries.iter().map(|query| {
+            let length = self.max_results.unwrap_or(usize::MAX);
+            if !doubles {
+                return Ok(query.truncated(length));
+            }
+            let reordered = query.reordered(Order::Score64);
+            let reordered = reordered.map_err(|problem| wrong(&problem))?;
+            Ok(reordered.truncated(length))
+        });
+        changed.collect::<Result<_, _>>().map(Some)
+    }
 }
 
 /// Parses the name of an order.
@@ -54,9 +88,15 @@ fn order_of(order: Option<&str>) -> PyResult<Option<Order>> {
 }
 
 /// Opens a run.
-pub(crate) fn open(path: &Path, order: Option<Order>) -> Result<RunReader, Failure> {
+pub(crate) fn open(
+    path: &Path,
+    order: Option<Order>,
+    changes: Changes,
+) -> Result<RunReader, Failure> {
     let options = ReadOptions {
         order,
+        doubles: changes.doubles,
+        max_results: changes.max_results,
         ..ReadOptions::new(LIMITS)
     };
     RunReader::open(path, &options).map_err(|error| Failure::Run(error.to_string()))
@@ -66,12 +106,12 @@ fn wrong(problem: &RunProblem) -> Failure {
     Failure::Run(format!("{NAME}: {problem}"))
 }
 
-fn in_memory(queries: Vec<RankedQuery>) -> Result<Results, Failure> {
+fn in_memory(queries: Vec<RankedQuery>, order: Option<Order>) -> Result<Results, Failure> {
     if queries.is_empty() {
         return Err(wrong(&RunProblem::Empty));
     }
     Ok(Results {
-        source: Source::Memory(Arc::new(queries)),
+        source: Source::Memory(Arc::new(queries), order),
     })
 }
 
@@ -83,7 +123,7 @@ fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
         Ok(ranked)
     });
     let queries: Result<Vec<RankedQuery>, Failure> = queries.collect();
-    in_memory(queries?)
+    in_memory(queries?, order)
 }
 
 #[pymethods]
@@ -92,7 +132,9 @@ impl Results {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: PathBuf, order: Option<&str>) -> PyResult<Self> {
         let order = order_of(order)?;
-        let path = compute_long(py, move || open(&path, order).map(|_| path))?;
+        let path = compute_long(py, move || {
+            open(&path, order, Changes::default()).map(|_| path)
+        })?;
         Ok(Self {
             source: Source::File(path, order),
         })
@@ -113,7 +155,7 @@ impl Results {
                 queries.collect::<Result<Vec<RankedQuery>, Failure>>()
             })
         })?;
-        Ok(in_memory(parts.into_iter().flatten().collect())?)
+        Ok(in_memory(parts.into_iter().flatten().collect(), order)?)
     }
 
     /// Reads the columns `names` (query, document, score) of a table of Arrow.
@@ -153,13 +195,13 @@ impl Results {
     fn size(&self) -> Option<usize> {
         match &self.source {
             Source::File(..) => None,
-            Source::Memory(queries) => Some(queries.len()),
+            Source::Memory(queries, _) => Some(queries.len()),
         }
     }
 
     /// Scores of the documents of each query, in judged order; `None` for a file.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Source::Memory(queries) = &self.source else {
+        let Source::Memory(queries, _) = &self.source else {
             return Ok(None);
         };
         let all = PyDict::new(py);

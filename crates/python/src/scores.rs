@@ -6,7 +6,8 @@ use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::measure::{Measure, Requirement, Subject, catalogue};
+use rankgauge_core::measure::{Compat, Measure, Number, Requirement, Subject, catalogue};
+use rankgauge_core::number::real;
 use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation};
 use rankgauge_eval::gate::{self, Check, Conditions};
 use rankgauge_eval::pass::{Contents, judge, judge_in_memory};
@@ -15,7 +16,7 @@ use rankgauge_eval::report::{self, Format};
 use crate::error::Failure;
 use crate::gold::Gold;
 use crate::guard::{catch, compute, compute_long};
-use crate::results::{Results, Source, open};
+use crate::results::{Changes, Results, Source, open};
 
 /// Number of queries up to which an evaluation is short.
 const SHORT: usize = 1000;
@@ -32,11 +33,11 @@ pub(crate) struct Scores {
     warnings: Vec<String>,
 }
 
-fn parse(names: &[String]) -> Result<Vec<Measure>, Failure> {
+fn parse(names: &[String], compat: Compat) -> Result<Vec<Measure>, Failure> {
     let mut measures: Vec<Measure> = Vec::new();
     let (mut wrong, mut unusable) = (Vec::new(), Vec::new());
     for name in names {
-        match Measure::parse_list(name) {
+        match Measure::parse_list_as(name, compat) {
             Ok(list) => {
                 for measure in list {
                     if measure.is_user_measure() {
@@ -86,7 +87,14 @@ pub(crate) fn measure_name(name: &str) -> PyResult<String> {
 
 /// Evaluates named runs against judgements.
 #[pyfunction]
-#[pyo3(signature = (gold, runs, measures, *, complete=false, has_relevant=false, by=Vec::new()))]
+#[pyo3(signature = (
+    gold, runs, measures, *, complete=false, has_relevant=false, by=Vec::new(), compat=None, judged_only=false,
+    max_results=None, documents=None
+))]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "keyword arguments of a function of Python"
+)]
 pub(crate) fn evaluate(
     py: Python<'_>,
     gold: &Gold,
@@ -95,25 +103,48 @@ pub(crate) fn evaluate(
     complete: bool,
     has_relevant: bool,
     by: Vec<String>,
+    compat: Option<&str>,
+    judged_only: bool,
+    max_results: Option<usize>,
+    documents: Option<u64>,
 ) -> PyResult<Scores> {
-    let measures = catch(|| parse(&measures))?;
+    let compat: Compat = match compat {
+        None => Compat::default(),
+        Some(name) => name
+            .parse()
+            .map_err(|error| PyValueError::new_err(format!("compat: {error}")))?,
+    };
+    let changes = Changes {
+        doubles: compat == Compat::TrecEval10,
+        max_results,
+    };
+    let documents = documents.and_then(|documents| Number::new(real(documents)));
+    let measures = catch(|| {
+        let measures = parse(&measures, compat)?.into_iter();
+        let with_collection = |it: Measure| match documents {
+            Some(documents) => it.with_collection(documents),
+            None => it,
+        };
+        Ok(measures.map(with_collection).collect::<Vec<Measure>>())
+    })?;
     let set = Arc::clone(&gold.set);
     let runs: Vec<(String, Source)> = runs
         .into_iter()
         .map(|(name, results)| (name, results.source.clone()))
         .collect();
     let is_short = set.queries().len() <= SHORT
-        && runs
-            .iter()
-            .all(|(_, source)| matches!(source, Source::Memory(queries) if queries.len() <= SHORT));
+        && runs.iter().all(
+            |(_, source)| matches!(source, Source::Memory(queries, _) if queries.len() <= SHORT),
+        );
     let options = Options {
         measures: measures.clone(),
         complete,
         has_relevant,
         by,
+        judged_only,
         ..Options::default()
     };
-    let work = move || judged(&set, &runs, &options);
+    let work = move || judged(&set, &runs, &options, changes);
     let (evaluation, warnings) = if is_short {
         compute(py, work)?
     } else {
@@ -130,14 +161,19 @@ fn judged(
     set: &GoldSet,
     runs: &[(String, Source)],
     options: &Options,
+    changes: Changes,
 ) -> Result<(Evaluation, Vec<String>), Failure> {
     let (mut evaluations, mut warnings) = (Vec::new(), Vec::new());
     for (name, source) in runs {
         evaluations.push(match source {
-            Source::Memory(queries) => judge_in_memory(set, name, queries, options)
-                .map_err(|error| Failure::Run(error.to_string()))?,
+            Source::Memory(queries, order) => {
+                let changed = changes.of(queries, *order)?;
+                let queries = changed.as_ref().unwrap_or(queries);
+                judge_in_memory(set, name, queries, options)
+                    .map_err(|error| Failure::Run(error.to_string()))?
+            }
             Source::File(path, order) => {
-                let run = open(path, *order)?;
+                let run = open(path, *order, changes)?;
                 let judged = judge(set, name, run, options, &Contents::default())
                     .map_err(|error| Failure::Run(error.to_string()))?;
                 warnings.extend(judged.warning);

@@ -176,3 +176,29 @@ def test_reports_are_those_of_the_command():
         result.report("pdf")
     with pytest.raises(ValueError, match="per_query=True"):
         rankgauge.evaluate(QRELS, RUN, "P@2").per_query
+
+
+def test_flags_of_trec_eval(tmp_path):
+    qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    run = {"q": {"x": 4.0, "a": 3.0, "b": 2.0, "c": 1.0}}
+    path = tmp_path / "r.run"
+    path.write_text("".join(f"q Q0 {document} 1 {score} t\n" for document, score in run["q"].items()))
+    for source in (run, str(path)):
+
+        def mean(measure, **flags):
+            return rankgauge.evaluate(qrels, source, measure, **flags)[measure]
+
+        assert mean("RR") == 0.5
+        assert mean("RR", judged_only=True) == 1.0
+        assert mean("R@10", max_results=2) == 0.5
+        assert rankgauge.evaluate(qrels, source, "utility.1,-1,0,1", documents=10).popitem()[1] == 6.0
+        assert list(rankgauge.evaluate(qrels, source, "rbp", compat="trec_eval@10")) != list(
+            rankgauge.evaluate(qrels, source, "RBP")
+        )
+    close = {"q": {"c": 1.0, "x": 1.0 + 1e-12}}
+    assert rankgauge.evaluate(qrels, close, "RR")["RR"] == 0.5
+    below = {"q": {"c": 1.0 + 1e-12, "x": 1.0}}
+    assert rankgauge.evaluate(qrels, below, "RR")["RR"] == 0.5
+    assert rankgauge.evaluate(qrels, below, "RR", compat="trec_eval@10")["RR"] == 1.0
+    with pytest.raises(ValueError, match="compat: unknown tool `trec_eval@8`"):
+        rankgauge.evaluate(qrels, run, "RR", compat="trec_eval@8")

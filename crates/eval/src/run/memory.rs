@@ -56,6 +56,29 @@ impl RankedQuery {
         Ok(ranked)
     }
 
+    /// The first `length` results.
+    #[must_use]
+    pub fn truncated(&self, length: usize) -> Self {
+        let ends = self.ends.get(..length).unwrap_or(&self.ends);
+        let end = ends.last().copied().unwrap_or(0);
+        Self {
+            key: self.key.clone(),
+            text: self.text.get(..end).unwrap_or_default().to_owned(),
+            ends: ends.to_vec(),
+            scores: self.scores.iter().take(length).copied().collect(),
+        }
+    }
+
+    /// The same results in another order.
+    ///
+    /// # Errors
+    /// As [`RankedQuery::new`].
+    pub fn reordered(&self, order: Order) -> Result<Self, RunProblem> {
+        let rows = self.scores.iter().copied().zip(self.documents());
+        let mut rows: Vec<(f64, &str)> = rows.collect();
+        Self::new(&self.key, &mut rows, Some(order))
+    }
+
     /// Checks that no document is repeated.
     ///
     /// # Errors

@@ -134,12 +134,24 @@ def score(
     complete: bool,
     has_relevant: bool,
     relevance_level: float | None,
+    compat: str | None = None,
+    judged_only: bool = False,
+    max_results: int | None = None,
+    documents: int | None = None,
 ) -> _native.Scores:
     """Evaluate several runs. Signs of a mistake in them are warnings."""
     gold = Qrels.of(qrels, relevance_level=relevance_level)._native
     named = [(run.name, run._native) for run in runs]
     scores = _native.evaluate(
-        gold, named, names_of(measures), complete=complete, has_relevant=has_relevant
+        gold,
+        named,
+        names_of(measures),
+        complete=complete,
+        has_relevant=has_relevant,
+        compat=compat,
+        judged_only=judged_only,
+        max_results=max_results,
+        documents=documents,
     )
     for warning in scores.warnings:
         warnings.warn(warning, stacklevel=3)
@@ -157,6 +169,10 @@ def evaluate(
     relevance_level: float | None = None,
     order: str | None = None,
     name: str | None = None,
+    compat: str | None = None,
+    judged_only: bool = False,
+    max_results: int | None = None,
+    documents: int | None = None,
 ) -> Evaluation:
     """Evaluate a run against judgements.
 
@@ -167,7 +183,8 @@ def evaluate(
     ``per_query`` keeps the scores of each query; ``complete`` scores judged queries that the run does not
     answer as 0, as ``trec_eval -c``; ``has_relevant`` leaves out queries without a relevant document;
     ``relevance_level`` is the lowest relevant grade. ``order`` is the order of judging: ``score`` (as
-    trec_eval), ``ascending`` (distances), ``served`` or ``rank``.
+    trec_eval), ``ascending`` (distances), ``served`` or ``rank``. ``compat`` is ``trec_eval@9`` (the default) or
+    ``trec_eval@10``; ``judged_only``, ``max_results`` and ``documents`` are ``trec_eval -J``, ``-M`` and ``-N``.
 
     Raises ``GoldError``, ``RunError`` and ``MeasureError``, with the texts of the command line.
     """
@@ -178,5 +195,9 @@ def evaluate(
         complete=complete,
         has_relevant=has_relevant,
         relevance_level=relevance_level,
+        compat=compat,
+        judged_only=judged_only,
+        max_results=max_results,
+        documents=documents,
     )
     return Evaluation(scores, per_query)

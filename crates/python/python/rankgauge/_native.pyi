@@ -75,6 +75,10 @@ def evaluate(
     complete: bool = False,
     has_relevant: bool = False,
     by: list[str] = ...,
+    compat: str | None = None,
+    judged_only: bool = False,
+    max_results: int | None = None,
+    documents: int | None = None,
 ) -> Scores: ...
 def compare(scores: Scores, alpha: float, seed: int, resamples: int | None) -> Comparison: ...
 def compare_scores(
