@@ -57,6 +57,10 @@ pub(super) struct Compare {
     /// Number of worst queries of the last run, by the first measure, to analyse; 0 for none.
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "scores")]
     worst: usize,
+    /// Report the rank-biased overlap of the results of each run with the first, with this probability of
+    /// continuing to the next rank: 0.9.
+    #[arg(long, value_name = "P", value_parser = probability, conflicts_with_all = ["scores", "baseline"])]
+    rbo: Option<f64>,
     /// Significance level: a difference is shown if its Holm-corrected p-value is below it.
     #[arg(long, value_name = "P", default_value_t = 0.05, value_parser = probability)]
     alpha: f64,
@@ -154,7 +158,7 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
     let mut judged = arguments.judging.judge(Request {
         by: Vec::new(),
         curves: false,
-        documents: false,
+        documents: arguments.rbo.is_some(),
         conditions: None,
         feedback: &[],
         sweep: false,
@@ -178,6 +182,10 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
     let last = scores.last().cloned();
     options.gold = Some(judged.evaluation.gold.clone());
     let mut comparison = compare::compare(scores, &options).map_err(usage)?;
+    if let Some(p) = arguments.rbo {
+        let runs = &judged.evaluation.runs;
+        comparison.overlaps = compare::overlaps(runs, &comparison.runs, p);
+    }
     if let (Some(mut last), Some(errors)) = (last, judged.errors.pop().flatten()) {
         // The comparison has made the names unique.
         last.name = comparison.runs.last().cloned().unwrap_or(last.name);

@@ -410,6 +410,209 @@ fn an_export_of_user_behavior_insights_is_read_and_what_is_skipped_is_stated() {
 }
 
 #[test]
+fn tables_in_binary_formats_and_numbers_that_json_lacks_are_named() {
+    let folder = folder();
+    let event = r#"{"query_id": "x", "ts": 1763337600120, "query_key": "q1", "results": [{"id": "d1", "score": NaN}]}"#;
+    for (name, content, expected) in [
+        (
+            "r.parquet",
+            "PAR1\u{15}\u{4}",
+            "r.parquet: cannot be read: a table in the format Parquet",
+        ),
+        (
+            "r.arrow",
+            "ARROW1\0\0",
+            "r.arrow: cannot be read: a table in the format Arrow",
+        ),
+        ("r.jsonl", event, "NaN is no number in JSON: write a score"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("a file");
+        let arguments = [
+            "evaluate",
+            "--gold",
+            "gold.qrels",
+            "--run",
+            name,
+            "--measures",
+            "P@1",
+        ];
+        let output = rankgauge(folder.path(), &arguments, "");
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        assert!(said(&output).contains(expected), "{}", said(&output));
+    }
+    let output = rankgauge(folder.path(), &["gold", "stats", "r.parquet"], "");
+    assert!(
+        said(&output).contains("a table in the format Parquet"),
+        "{}",
+        said(&output)
+    );
+}
+
+/// The values are those of equation 32 of Webber, Moffat and Zobel (2010), computed from its sums by hand.
+#[test]
+fn the_overlap_of_results_is_reported_on_request() {
+    let folder = folder();
+    for (name, content) in [
+        (
+            "x.run",
+            "q1 Q0 d1 1 3 t\nq1 Q0 d2 2 2 t\nq1 Q0 d3 3 1 t\nq2 Q0 a 1 1 t\n",
+        ),
+        ("y.run", "q1 Q0 d2 1 3 t\nq1 Q0 d1 2 2 t\nq2 Q0 b 1 1 t\n"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let arguments = |format| {
+        [
+            "compare",
+            "--gold",
+            "gold.qrels",
+            "--run",
+            "x.run",
+            "--run",
+            "y.run",
+            "--measures",
+            "RR",
+            "--rbo",
+            "0.5",
+            "--format",
+            format,
+        ]
+    };
+    let found = json(&rankgauge(folder.path(), &arguments("json"), ""));
+    let overlap = &found["overlaps"][0];
+    assert_eq!([&overlap["a"], &overlap["b"]], ["x", "y"]);
+    // d = 1: 0; d = 2: 2/2 · 1/4; d = 3: 2/3 · 1/8, and extrapolated 2 · 1 / (2 · 3) · 1/8; the rest is
+    // (0 / 3 + 2 / 2) · 1/8.
+    let expected = 0.25 + (2.0 / 3.0 + 1.0 / 3.0) / 8.0 + 1.0 / 8.0;
+    let of_first = overlap["queries"]["q1"].as_f64().expect("a number");
+    assert!(
+        (of_first - expected).abs() < 1e-12,
+        "{of_first} is not {expected}"
+    );
+    assert_eq!(overlap["queries"]["q2"], 0.0);
+    let mean = overlap["mean"].as_f64().expect("a number");
+    assert!((mean - expected / 2.0).abs() < 1e-12, "{mean}");
+    let text = rankgauge(folder.path(), &arguments("text"), "");
+    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    assert!(
+        text.contains("Overlap of the results") && text.contains("0.2500"),
+        "{text}"
+    );
+    let same = [
+        "compare",
+        "--gold",
+        "gold.qrels",
+        "--run",
+        "x.run",
+        "--run",
+        "z.run",
+        "--rbo",
+        "0.9",
+        "--format",
+        "csv",
+    ];
+    fs::copy(folder.path().join("x.run"), folder.path().join("z.run")).expect("a copy");
+    let csv = rankgauge(folder.path(), &same, "");
+    let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
+    let row = csv
+        .lines()
+        .find(|line| line.starts_with("overlap,x,z,RBO(p=0.9)"))
+        .expect("a row");
+    let fields: Vec<f64> = row
+        .split(',')
+        .filter_map(|field| field.parse().ok())
+        .collect();
+    assert!(
+        (fields[0] - 2.0).abs() < 1e-12 && (fields[1] - 1.0).abs() < 1e-12,
+        "{row}"
+    );
+}
+
+/// Subtopics as ndeval reads them; the values are those of pyndeval 0.0.8, which computes with ndeval.
+#[test]
+fn measures_of_subtopics_are_those_of_ndeval() {
+    let folder = folder();
+    let qrels = "1 1 a 1\n1 2 a 1\n1 1 b 1\n1 2 c 1\n1 3 c 1\n1 3 d 1\n1 2 e 0\n1 4 f 0\n";
+    let run = "1 Q0 a 1 5 t\n1 Q0 b 2 4 t\n1 Q0 x 3 3 t\n1 Q0 c 4 2 t\n1 Q0 e 5 1 t\n";
+    let plain = "1 0 a 1\n1 0 b 0\n1 0 c 2\n";
+    for (name, content) in [
+        ("div.qrels", qrels),
+        ("div.run", run),
+        ("plain.qrels", plain),
+    ] {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let judge = |gold: &str, expected: &[(&str, f64)]| {
+        let measures: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
+        let measures = measures.join(" ");
+        let arguments = [
+            "evaluate",
+            "--gold",
+            gold,
+            "--run",
+            "div.run",
+            "--measures",
+            &measures,
+            "--format",
+            "json",
+        ];
+        let found = json(&rankgauge(folder.path(), &arguments, ""));
+        let means = found["runs"][0]["means"].as_object().expect("means");
+        for (name, expected) in expected {
+            // `ERR-IA` is an alias.
+            let found = means[&name.replace('-', "_")].as_f64().expect("a score");
+            assert!(
+                (found - expected).abs() < 1e-12,
+                "{gold} {name}: {found} is not {expected}"
+            );
+        }
+        assert_eq!(means.len(), expected.len());
+    };
+    judge(
+        "div.qrels",
+        &[
+            ("ERR_IA@3", 0.5625),
+            ("nERR_IA@3", 0.771_428_571_428_571_5),
+            ("alpha_DCG@3", 0.535_814_262_488_298_4),
+            ("alpha_nDCG@3", 0.724_398_938_352_297_2),
+            ("NRBP", 0.609_375),
+            ("nNRBP", 0.829_787_234_042_553_2),
+            ("AP_IA", 0.625),
+            ("P_IA@3", 1.0 / 3.0),
+            ("StRecall@3", 2.0 / 3.0),
+            ("StRecall", 1.0),
+            ("alpha_nDCG@5", 0.868_028_005_868_122_1),
+            ("ERR-IA@5", 0.635_400_907_715_582_6),
+            ("alpha-nDCG@20", 0.868_028_005_868_122_2),
+            ("P-IA@10", 1.0 / 6.0),
+            ("alpha_DCG@10", 0.641_420_017_528_579_4),
+            ("nERR_IA@10", 0.863_013_698_630_137),
+            ("alpha_nDCG@1", 1.0),
+            ("ERR_IA(alpha=0.25)@3", 0.506_666_666_666_666_7),
+            ("nERR_IA(alpha=0.25)@3", 0.76),
+            ("alpha_DCG(alpha=0.25)@3", 0.469_891_057_957_252_94),
+            ("alpha_nDCG(alpha=0.25)@3", 0.710_867_199_244_648_9),
+            ("NRBP(alpha=0.25,beta=0.75)", 0.481_363_932_291_666_7),
+            ("nNRBP(alpha=0.25,beta=0.75)", 0.814_850_530_376_084_8),
+        ],
+    );
+    judge(
+        "plain.qrels",
+        &[
+            ("ERR_IA@3", 0.75),
+            ("nERR_IA@3", 0.8),
+            ("alpha_DCG@3", 0.694_220_328_531_309),
+            ("alpha_nDCG@3", 0.760_187_533_431_868_7),
+            ("NRBP", 0.796_875),
+            ("nNRBP", 0.85),
+            ("AP_IA", 0.75),
+            ("P_IA@3", 1.0 / 3.0),
+            ("StRecall@3", 1.0),
+        ],
+    );
+}
+
+#[test]
 fn produce_creates_the_folder_of_the_gold_set() {
     let folder = folder();
     let arguments = [

@@ -11,6 +11,7 @@ mod errors;
 mod hard_slices;
 mod interaction;
 mod labels;
+mod overlap;
 mod pair;
 mod patterns;
 mod scores;
@@ -31,6 +32,7 @@ pub use errors::{
 pub use hard_slices::HardSlice;
 pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::{SearchLabel, labels};
+pub use overlap::{Overlap, overlaps};
 pub use pair::{MeasureComparison, Pair};
 pub use patterns::Pattern;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
@@ -96,6 +98,8 @@ pub struct Comparison {
     pub best: Vec<BestOfSlice>,
     /// Errors in the worst queries, if known.
     pub errors: Option<ErrorAnalysis>,
+    /// Overlap of the results of each run with those of the first, if requested.
+    pub overlaps: Vec<Overlap>,
     /// Settings of the statistical tests.
     pub statistics: Settings,
     /// Significance level: a Holm-adjusted p below it shows a difference.
@@ -226,6 +230,7 @@ pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison
         ablation,
         interaction,
         errors: None,
+        overlaps: Vec::new(),
         statistics: options.statistics,
         alpha: options.alpha,
         warnings,

@@ -53,7 +53,7 @@ type Row = BTreeMap<&'static str, String>;
 /// one, `step` for a run against the one before it, `queries` for the numbers of queries of a pair, `interaction` for the run with both components
 /// against the sum of the single effects (in `a`, the terms of the sum), `best` for the mean of a
 /// run over a slice, `worst_query` for a query of the error analysis, `false_positive` and
-/// `missed` for its errors, `gold`, `setting` and `warning` for facts about the comparison, and
+/// `missed` for its errors, `overlap` for the rank-biased overlap of a pair, `gold`, `setting` and `warning` for facts about the comparison, and
 /// `check` for a check of the gate.
 pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
     let mut rows: Vec<Row> = Vec::new();
@@ -84,6 +84,16 @@ pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
     rows.extend(comparison.interaction.iter().flat_map(of_interaction));
     rows.extend(of_best(comparison));
     rows.extend(comparison.errors.iter().flat_map(of_errors));
+    rows.extend(comparison.overlaps.iter().map(|overlap| {
+        Row::from([
+            ("table", "overlap".to_owned()),
+            ("a", overlap.a.clone()),
+            ("b", overlap.b.clone()),
+            ("measure", format!("RBO(p={})", overlap.p)),
+            ("score", number(overlap.mean)),
+            ("n", overlap.queries.len().to_string()),
+        ])
+    }));
     rows.extend(of_comparison(comparison));
     rows.extend(checks.iter().map(of_check));
     let fields = |row: &Row| COLUMNS.map(|column| row.get(column).cloned().unwrap_or_default());

@@ -33,6 +33,7 @@ pub(super) fn document(comparison: &Comparison, gate: &[Check]) -> Document {
     sections.extend(of_several(comparison));
     sections.extend(comparison.interaction.as_ref().map(of_interaction));
     sections.extend(of_best(comparison));
+    sections.extend(of_overlaps(comparison));
     sections.extend(comparison.errors.as_ref().map(errors::section));
     if !comparison.warnings.is_empty() {
         let warnings = comparison.warnings.iter().map(|it| escape_controls(it));
@@ -239,6 +240,24 @@ fn summary(measures: &[MeasureComparison]) -> String {
     } else {
         format!("{}.", sentences.join("; "))
     }
+}
+
+/// Overlap of the results, independent of their relevance.
+fn of_overlaps(comparison: &Comparison) -> Option<Section> {
+    let first = comparison.overlaps.first()?;
+    let table = Rows::of(&comparison.overlaps)
+        .column("A", |of| name(&of.a))
+        .column("B", |of| name(&of.b))
+        .column("mean RBO", |of| defined(of.mean, mean))
+        .column("queries", |of| of.queries.len())
+        .table("Rank-biased overlap".to_owned(), 2);
+    let about = format!(
+        "Rank-biased overlap of the results per query, with p = {}: 1 if both runs return the same documents in the \
+         same order, 0 if they share none.",
+        first.p
+    );
+    let blocks = vec![Block::Paragraph(about), Block::Table(table)];
+    Some(Section::new("Overlap of the results", blocks))
 }
 
 fn of_ablation(comparison: &Comparison) -> Option<Section> {

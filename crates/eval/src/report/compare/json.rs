@@ -4,7 +4,7 @@
 use super::statistics::{Statistic, statistics};
 use crate::compare::{
     BestOfSlice, Comparison, ErrorAnalysis, Interaction, InteractionMeasure, MeasureComparison,
-    Pair, Several,
+    Overlap, Pair, Several,
 };
 use crate::evaluate::GoldFacts;
 use crate::gate::Check;
@@ -35,6 +35,8 @@ struct Document<'a> {
     interaction: Option<InteractionOut<'a>>,
     best: Vec<BestOut<'a>>,
     errors: Option<&'a ErrorAnalysis>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    overlaps: &'a [Overlap],
     settings: SettingsOut,
     warnings: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,6 +156,7 @@ impl<'a> Document<'a> {
                 .map(|slice| BestOut::of(slice, comparison))
                 .collect(),
             errors: comparison.errors.as_ref(),
+            overlaps: &comparison.overlaps,
             settings: SettingsOut {
                 alpha: comparison.alpha,
                 statistics: comparison.statistics,
