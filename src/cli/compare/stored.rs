@@ -1,5 +1,6 @@
 //! Files with the scores of queries: stored evaluations and lines as `trec_eval -q` prints them.
 
+use std::io::BufRead;
 use std::path::Path;
 
 use anyhow::anyhow;
@@ -21,7 +22,7 @@ pub(super) struct ScoreFile {
 pub(super) fn scores(path: &Path) -> Result<ScoreFile, Failure> {
     let file = path.display().to_string();
     let mut source = input::open(path)?;
-    if input::is_json(path, &mut source)? {
+    if input::is_json(path, &mut source)? && !is_json_line(&mut source) {
         let stored = evaluation(&file, &input::read_json(path, source)?)?;
         return Ok(ScoreFile {
             gold: Some(stored.gold),
@@ -32,6 +33,15 @@ pub(super) fn scores(path: &Path) -> Result<ScoreFile, Failure> {
     Ok(ScoreFile {
         gold: None,
         runs: vec![run.map_err(|error| Failure::Usage(error.into()))?],
+    })
+}
+
+/// Returns true if the content begins with a line of `ir_measures --output_format jsonl`.
+fn is_json_line(source: &mut impl BufRead) -> bool {
+    let starts: [&[u8]; 2] = [b"{\"query_id\"", b"{\"measure\""];
+    source.fill_buf().is_ok_and(|beginning| {
+        let beginning = beginning.trim_ascii_start();
+        starts.iter().any(|start| beginning.starts_with(start))
     })
 }
 
