@@ -72,27 +72,22 @@ pub(super) fn change(
         return html! {};
     };
     match against {
-        Against::Before => match of.baseline {
-            Some(baseline) => {
-                let evidence = is_worse("drop");
-                marked(info, mean - baseline, evidence, "against the baseline", "")
-            }
-            None => html! {},
-        },
-        Against::Target => match info.targets.last() {
-            Some(target) => {
-                let tier = format!(" to {}", target.tier);
-                let evidence = is_worse("target");
-                marked(
-                    info,
-                    mean - target.value,
-                    evidence,
-                    "against the target",
-                    &tier,
-                )
-            }
-            None => html! {},
-        },
+        Against::Before => {
+            let Some(baseline) = of.baseline else {
+                return html! {};
+            };
+            let evidence = is_worse("drop");
+            marked(info, mean - baseline, evidence, "against the baseline", "")
+        }
+        Against::Target => {
+            let Some(target) = info.targets.last() else {
+                return html! {};
+            };
+            let tier = format!(" to {}", target.tier);
+            let evidence = is_worse("target");
+            let value = mean - target.value;
+            marked(info, value, evidence, "against the target", &tier)
+        }
         Against::Control if system.is_control => html! { span.name { "control" } },
         Against::Control => {
             let control = systems.systems.iter().find(|it| it.is_control);
@@ -105,11 +100,12 @@ pub(super) fn change(
             let shown = of
                 .difference
                 .filter(|it| (it.lower > 0.0 && value > 0.0) || (it.upper < 0.0 && value < 0.0));
-            let evidence = shown.and_then(|_| match info.direction {
+            let is_better = match info.direction {
                 "up" => Some(value > 0.0),
                 "down" => Some(value < 0.0),
                 _ => None,
-            });
+            };
+            let evidence = is_better.filter(|_| shown.is_some());
             let title = of.difference.map_or_else(String::new, |it| {
                 format!(
                     "; since the start {:+.3}, from {:+.3} to {:+.3}",
