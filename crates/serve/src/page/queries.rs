@@ -61,18 +61,19 @@ pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, 
     if found.queries.is_empty() {
         found = of(SURELY_WORST)?;
     }
-    let title = if found.order == REGRESSED {
-        "Queries that lost"
+    let (what, suffix) = if found.order == REGRESSED {
+        ("Queries", " that lost")
     } else {
-        "Worst queries"
+        ("Worst queries", "")
     };
     Ok(html! {
         section aria-labelledby="queries" {
             div.heading {
-                h2 #queries { (title)
+                h2 #queries { (what)
                     @if !variants.is_empty() { " of " @for (place, variant) in variants.iter().enumerate() {
                         @if place > 0 { ", " } (variant_name(variant))
                     } }
+                    (suffix)
                 }
                 form.search action="/queries" role="search" {
                     input type="search" name="search" aria-label="Search gold queries" placeholder="Search queries  /";
