@@ -347,3 +347,34 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn settings_of_detection_and_experiments_are_refused_with_their_remedy() {
+    let watched = "measures: [nDCG@10]\ndetection:\n  measures: [nDCG@10]\n";
+    assert_problem(
+        &format!("{watched}  seasonal: [RR]\n"),
+        "0.yaml:4: detection.seasonal[0]: RR is not watched; add it to detection.measures, or give \
+         it a target",
+    );
+    assert_problem(
+        &format!("{watched}  seasnal: [nDCG@10]\n"),
+        "0.yaml:4: detection.seasnal: unknown key; did you mean detection.seasonal?",
+    );
+    assert_problem(
+        "detection:\n  local: maybe\n",
+        "0.yaml:2: detection.local: \"maybe\" is none of true, false",
+    );
+    assert_problem(
+        "detection:\n  warm_up_tolerance: 0.9\n",
+        "0.yaml:2: detection.warm_up_tolerance: \"0.9\" is not a number above 0, up to 0.5",
+    );
+    assert_problem(
+        "detection:\n  replicas: 0\n",
+        "0.yaml:2: detection.replicas: \"0\" is not between 1 and 1000000",
+    );
+    assert_problem(
+        "measures: [P@1]\nexperiments:\n- {id: e, control: A, assignment: cookie, \
+         arms: [{variant: A, share: 0.5}, {variant: B, share: 0.5}]}\n",
+        "0.yaml:3: experiments[0].assignment: \"cookie\" is none of user, session",
+    );
+}
