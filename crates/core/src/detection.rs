@@ -31,6 +31,7 @@ mod target;
 mod threshold;
 mod tolerance;
 mod unit;
+mod unjudged;
 
 pub use baseline::{Baselines, Compared, Comparison, MAX_QUERIES, QueryBaseline};
 pub use bets::{Hypothesis, against_baseline, averaged};
@@ -53,3 +54,4 @@ pub use split::split_log_evidence;
 pub use target::TargetTest;
 pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};
 pub use unit::{Unit, UnitBitmap};
+pub use unjudged::{Unjudged, UnjudgedTests};

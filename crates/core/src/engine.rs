@@ -119,8 +119,10 @@ pub struct Engine {
     /// Positions of the ranking measures and of the user measures in the settings.
     ranking_measures: Vec<usize>,
     user_measures: Vec<usize>,
-    /// Positions of the measures whose range over unjudged results is counted.
+    /// Positions of the measures whose range over unjudged results is counted or tested.
     bounded_measures: Vec<usize>,
+    /// Positions of the watched measures of rankings, with the number of results that count.
+    watched_rankings: Vec<(usize, usize)>,
     /// Columns of the measures that wait for conversions.
     waiting_columns: Vec<usize>,
     /// Searches that wait for conversions in partitions that this engine does not have, by partition.
@@ -148,12 +150,28 @@ pub struct Engine {
     scratch: Scratch,
 }
 
-/// Positions of the measures whose range over unjudged results is counted.
+/// Positions of the measures whose range over unjudged results is counted or tested.
 fn bounded_measures(settings: &Settings) -> Vec<usize> {
+    let is_watched = |index: usize| {
+        let mut watched = settings.detection.measures.iter();
+        settings.measures[index].has_range() && watched.any(|it| it.index == index)
+    };
     let measures = 0..settings.measures.len();
     measures
-        .filter(|index| settings.has_range(*index))
+        .filter(|index| settings.has_range(*index) || is_watched(*index))
         .collect()
+}
+
+/// Positions of the watched measures of rankings, with the number of results that count.
+fn watched_rankings(settings: &Settings) -> Vec<(usize, usize)> {
+    let watched = settings.detection.measures.iter();
+    let rankings = watched.filter(|it| !it.is_user_measure);
+    let with_cutoffs = rankings.filter_map(|it| {
+        let cutoff = settings.measures.get(it.index)?.cutoff();
+        let length = cutoff.map(|it| usize::try_from(it.get()).unwrap_or(usize::MAX));
+        Some((it.index, length.unwrap_or(usize::MAX)))
+    });
+    with_cutoffs.collect()
 }
 
 /// Buffers that are reused for every search.
@@ -190,6 +208,7 @@ impl Engine {
             ranking_measures: of_subject(false),
             user_measures: of_subject(true),
             bounded_measures: bounded_measures(&settings),
+            watched_rankings: watched_rankings(&settings),
             waiting_columns: waiting_columns(&settings),
             parked: BTreeMap::new(),
             compares_queries: settings.measures.iter().any(|measure| match measure {

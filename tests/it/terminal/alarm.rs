@@ -58,6 +58,7 @@ fn regression(alarm: Alarm, names: &Names, at: WallTime) -> Regression {
         queries: alarm.worst_regressions,
         drop: None,
         part: alarm.part.map(Part::name),
+        class: None,
     }
 }
 

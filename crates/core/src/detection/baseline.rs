@@ -15,14 +15,15 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::bets::within;
 use super::comparison::{Baseline, LOCAL_WINDOWS};
 use super::local::LocalBets;
+use super::unjudged::Unjudged;
 use crate::number::real;
 
 /// Number of scores from which the baseline of a query is fixed.
 const BASELINE_SCORES: u32 = 100;
 
 /// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
-/// it, the quarter of the queries that were counted longest ago is removed. A query takes 80 bytes,
-/// its key, and its place in the map: at most 200 bytes with a key of up to 32 bytes.
+/// it, the quarter of the queries that were counted longest ago is removed. A query takes 96 bytes,
+/// its key, and its place in the map: at most 240 bytes with a key of up to 32 bytes.
 pub const MAX_QUERIES: usize = 32_768;
 
 /// Weight of a score in units of a sum: 2⁴⁴. Sums of integers are exact, so merging is independent
@@ -41,6 +42,10 @@ pub struct QueryBaseline {
     own_sum: i64,
     /// Sum of the scores before the drop that is being looked at, in [`UNITS`].
     before_sum: i64,
+    /// Sum of the differences of the scores from their upper bounds, in [`UNITS`].
+    high_sum: i64,
+    /// Sum of the shares of unjudged results, in [`UNITS`].
+    unjudged_sum: i64,
     /// Local bets on a drop of the query.
     bets: LocalBets,
     /// Number of scores in the sum before the drop.
@@ -103,6 +108,20 @@ impl QueryBaseline {
         })
     }
 
+    /// Means of the unjudged results of the scores.
+    fn unjudged(&self) -> Unjudged {
+        let mean = |sum: i64| from_units(i128::from(sum)) / f64::from(self.scores.max(1));
+        Unjudged {
+            difference: mean(self.high_sum),
+            share: mean(self.unjudged_sum),
+        }
+    }
+
+    fn learn_unjudged(&mut self, unjudged: Unjudged) {
+        self.high_sum = self.high_sum.saturating_add(to_units(unjudged.difference));
+        self.unjudged_sum = self.unjudged_sum.saturating_add(to_units(unjudged.share));
+    }
+
     fn baseline(&self) -> Option<Baseline> {
         let scores = self.scores;
         self.mean().map(|mean| Baseline { mean, scores })
@@ -141,6 +160,8 @@ pub struct Comparison {
     pub baseline: Baseline,
     /// Baseline of the query in the local part. `None` if the local part does not count the score.
     pub own: Option<Baseline>,
+    /// Means of the unjudged results in the baseline of the query.
+    pub unjudged: Unjudged,
 }
 
 /// Query whose score was added, with the baselines that the score is compared with.
@@ -219,11 +240,31 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         K: Borrow<Q>,
         Q: Eq + Hash + ?Sized,
     {
+        self.add_bounded(
+            query,
+            key,
+            (score, Unjudged::default(), minute),
+            repeat_window,
+        )
+    }
+
+    /// The same for a score with unjudged results.
+    pub fn add_bounded<Q>(
+        &mut self,
+        query: &Q,
+        key: impl FnOnce(&Q) -> K,
+        (score, unjudged, minute): (f64, Unjudged, i64),
+        repeat_window: i64,
+    ) -> Option<Compared<'_>>
+    where
+        K: Borrow<Q>,
+        Q: Eq + Hash + ?Sized,
+    {
         let score = within(score)?;
         let minute = i32::try_from(minute).unwrap_or(if minute < 0 { i32::MIN } else { i32::MAX });
         let Some(known) = self.queries.get(query) else {
             self.make_room();
-            let first = QueryBaseline {
+            let mut first = QueryBaseline {
                 sum: to_units(score),
                 last: minute,
                 scores: 1,
@@ -232,6 +273,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
                 own_last: minute,
                 ..QueryBaseline::default()
             };
+            first.learn_unjudged(unjudged);
             self.queries.insert(key(query), first);
             self.scores += 1;
             self.sum += i128::from(first.sum);
@@ -246,6 +288,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         let previous = (known.sum, known.scores, known.last);
         known.last = known.last.max(minute);
         let baseline = known.baseline()?;
+        let expected = known.unjudged();
         known.update_recent(score);
         let units = to_units(score);
         let window = repeat_window.saturating_mul(LOCAL_WINDOWS);
@@ -257,11 +300,16 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         if known.scores < BASELINE_SCORES {
             known.scores += 1;
             known.sum = known.sum.saturating_add(units);
+            known.learn_unjudged(unjudged);
             self.scores += 1;
             self.sum += i128::from(units);
         }
         Some(Compared {
-            comparison: Comparison { baseline, own },
+            comparison: Comparison {
+                baseline,
+                own,
+                unjudged: expected,
+            },
             query: known,
             previous,
         })
@@ -372,6 +420,8 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
             }
             mine.before_scores = mine.before_scores.saturating_add(theirs.before_scores);
             mine.before_sum = mine.before_sum.saturating_add(theirs.before_sum);
+            mine.high_sum = mine.high_sum.saturating_add(theirs.high_sum);
+            mine.unjudged_sum = mine.unjudged_sum.saturating_add(theirs.unjudged_sum);
             mine.own_scores = mine.own_scores.saturating_add(theirs.own_scores);
             mine.own_sum = mine.own_sum.saturating_add(theirs.own_sum);
             mine.own_last = mine.own_last.max(theirs.own_last);

@@ -211,6 +211,18 @@ impl DropSeries {
         }
     }
 
+    /// A test with the same clock and tolerance, and without evidence.
+    pub(super) fn without_evidence(&self) -> Self {
+        Self {
+            minute: self.minute,
+            first: self.first,
+            warm_up_since: self.warm_up_since,
+            tolerance: self.tolerance.learned(),
+            season: self.season.clone(),
+            ..Self::default()
+        }
+    }
+
     /// Adds a search or a session at an event time in milliseconds. `query` has the earlier scores
     /// of its query in this series; `None` without a gold query, for a test with a season. A late
     /// search counts in the newest minute. Returns true if the search was compared. NaN is ignored.
@@ -474,6 +486,18 @@ pub enum DropClass {
 }
 
 impl DropClass {
+    /// All classes.
+    pub const ALL: [Self; 3] = [Self::Worse, Self::MoreUnjudged, Self::Undecided];
+
+    /// Name: `worse`, `more_unjudged`, `undecided`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Worse => "worse",
+            Self::MoreUnjudged => "more_unjudged",
+            Self::Undecided => "undecided",
+        }
+    }
+
     /// Class of a drop. `high` and `judged` are true if the upper bound of the score and the share
     /// of judged results have an alarm.
     pub fn of(high: bool, judged: bool) -> Self {

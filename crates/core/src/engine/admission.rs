@@ -168,6 +168,7 @@ impl Engine {
                 variant,
                 series: segment.watched(),
                 scores: &prepared.scores,
+                unjudged: &prepared.watched_unjudged,
                 query: Some(gold.query(query)),
                 is_of_users: false,
             });

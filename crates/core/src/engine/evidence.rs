@@ -22,7 +22,8 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{
-    Baseline, Baselines, DropClass, DropSeries, LearnedVariation, QueryBaseline, minute_of,
+    Baseline, Baselines, DropClass, DropSeries, LearnedVariation, QueryBaseline, Unjudged,
+    minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
@@ -95,6 +96,9 @@ pub(super) struct Observation<'a> {
     pub(super) series: &'a [Series],
     /// Scores with their columns, in the order of the columns.
     pub(super) scores: &'a [(usize, Nano)],
+    /// Differences from the upper bounds, and shares of unjudged results, with their columns, where
+    /// there are any.
+    pub(super) unjudged: &'a [(usize, Unjudged)],
     /// Gold query, if any.
     pub(super) query: Option<&'a GoldQuery>,
     /// True for scores of user behaviour, false for those of a ranking.
@@ -107,6 +111,14 @@ impl Observation<'_> {
         let place = self.scores.binary_search_by_key(&column, |(it, _)| *it);
         let (_, score) = self.scores.get(place.ok()?)?;
         Some(units_to_f64(i128::from(score.get()), NANO_DECIMALS))
+    }
+}
+
+impl Observation<'_> {
+    /// Unjudged results in a column.
+    fn unjudged(&self, column: usize) -> Unjudged {
+        let found = self.unjudged.iter().find(|(it, _)| *it == column);
+        found.map_or_else(Unjudged::default, |(_, it)| *it)
     }
 }
 
@@ -458,10 +470,13 @@ impl Judged {
                 };
                 incidents.observe(score, watched);
             }
-            let mut compared = baselines.add(key, |key: &str| key.into(), (value, minute), window);
+            let unjudged = of.unjudged(column);
+            let scored = (value, unjudged, minute);
+            let mut compared = baselines.add_bounded(key, |key: &str| key.into(), scored, window);
             let mut score = ComparedScore {
                 ts: of.ts,
                 value,
+                unjudged,
                 query: compared.as_mut().filter(|_| of.query.is_some()),
                 has_no_query: of.query.is_none(),
             };
@@ -491,6 +506,9 @@ impl Judged {
                 if is_compared {
                     alarms.extend(detector.drop_alarm(of_series, detection));
                 }
+                if is_tracked && let Some(class) = detector.class(detection) {
+                    incidents.classify(known, class);
+                }
             }
             if let Some(compared) = &mut compared {
                 compared.keep_before(suspected_since);
@@ -512,7 +530,7 @@ impl Judged {
                     before: detector.before(),
                     at_alarm,
                     tolerance: detector.drop_series().tolerance(),
-                    class: DropClass::Undecided,
+                    class: alarm.class.unwrap_or(DropClass::Undecided),
                     part: detector.drop_series().part(),
                 };
                 incidents.open(&drop, gold, (settings, registry), |begin| {

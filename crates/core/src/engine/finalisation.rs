@@ -120,6 +120,7 @@ impl Engine {
                 variant: segment.variant,
                 series: segment.watched(),
                 scores: &scores,
+                unjudged: &[],
                 query: parts.gold.as_ref().map(GoldReference::query),
                 is_of_users: true,
             });

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baseline, Losses};
+use crate::detection::{Baseline, DropClass, Losses};
 use crate::engine::family;
 use crate::engine::registry::{Dimension, Label, OTHER, Registry, Series};
 use crate::engine::remap::IdRemap;
@@ -157,6 +157,22 @@ impl Incidents {
                 continue;
             };
             tracked.incident.observe(score.ts, loss, expected, &touched);
+        }
+    }
+
+    /// Decides the class of the open incidents whose primary measure and series are these. Only a worse
+    /// upper bound is a proof, so a decided class stays.
+    pub(super) fn classify(&mut self, (series, column): (Series, usize), class: DropClass) {
+        for tracked in &mut self.open {
+            let mut columns = tracked.columns.iter();
+            let is_primary = columns.any(|it| {
+                let mut of = it.series.iter();
+                it.column == column && of.any(|(it, place)| *it == series && *place == 0)
+            });
+            if is_primary {
+                let incident = &mut tracked.incident;
+                incident.class = incident.class.min(class);
+            }
         }
     }
 

@@ -7,14 +7,16 @@ use smallvec::SmallVec;
 
 use super::Engine;
 use super::correlation::Level;
-use super::fixed::Nano;
+use super::fixed::{NANO_DECIMALS, Nano, units_to_f64};
 use super::id::{Id, Target};
 use super::input::RecordInput;
 use super::join::{self, Served};
 use super::scores::{self, column_of};
+use crate::detection::Unjudged;
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::micro::Documents;
+use crate::number::real_length;
 use crate::ranking::{Ineligible, Judge, Judged, Ranking};
 
 /// Maximum number of inputs that are prepared together.
@@ -45,6 +47,8 @@ pub(super) struct Prepared {
     /// Differences from the scores if every unjudged result was relevant, by their columns, where there
     /// are any.
     pub(super) unjudged: Vec<(usize, Nano)>,
+    /// Unjudged results of the watched measures, by their columns, where there are any.
+    pub(super) watched_unjudged: Vec<(usize, Unjudged)>,
     /// Documents of each cutoff, if there is a gold query.
     pub(super) documents: Vec<Documents>,
     /// Results and levels.
@@ -175,6 +179,7 @@ impl Engine {
                 judge: Judge::new(self.settings.judging.clone()),
                 scores: Vec::new(),
                 unjudged: Vec::new(),
+                watched_unjudged: Vec::new(),
                 documents: Vec::new(),
                 served: Served::default(),
             })
@@ -183,6 +188,7 @@ impl Engine {
         prepared.ineligible = ineligible;
         prepared.scores.clear();
         prepared.unjudged.clear();
+        prepared.watched_unjudged.clear();
         prepared.documents.clear();
         preparation.levels.clear();
         let known = match query {
@@ -206,7 +212,8 @@ impl Engine {
                 }
             }
             let judgements = &judged.query.judgements;
-            if !judged.ranking.is_fully_judged() && !self.bounded_measures.is_empty() {
+            let is_open = !judged.ranking.is_fully_judged();
+            if is_open && !self.bounded_measures.is_empty() {
                 let assumed = &mut preparation.assumed;
                 assumed.assume_relevant(judged.ranking, judgements);
                 for &index in &self.bounded_measures {
@@ -220,6 +227,24 @@ impl Engine {
                     let difference = Nano::from_f64(upper).minus(prepared.scores[at].1);
                     if difference != Nano::default() {
                         prepared.unjudged.push((column, difference));
+                    }
+                }
+            }
+            if is_open {
+                for &(index, length) in &self.watched_rankings {
+                    let grades = judged.ranking.grades();
+                    let first = grades.get(..length).unwrap_or(grades);
+                    let open = first.iter().filter(|grade| grade.is_none()).count();
+                    let column = column_of(index);
+                    let difference = prepared.unjudged.iter().find(|it| it.0 == column);
+                    let unjudged = Unjudged {
+                        difference: difference.map_or(0.0, |it| {
+                            units_to_f64(i128::from(it.1.get()), NANO_DECIMALS)
+                        }),
+                        share: real_length(open) / real_length(first.len().max(1)),
+                    };
+                    if unjudged != Unjudged::default() {
+                        prepared.watched_unjudged.push((column, unjudged));
                     }
                 }
             }

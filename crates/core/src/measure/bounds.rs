@@ -23,6 +23,13 @@ pub struct ScoreBounds {
 }
 
 impl Measure {
+    /// Cutoff of the measure, as in its canonical name. `None` without one: all results count.
+    pub fn cutoff(&self) -> Option<Cutoff> {
+        let name = self.to_string();
+        let (_, cutoff) = name.rsplit_once('@')?;
+        Cutoff::new(cutoff.parse().ok()?)
+    }
+
     /// Returns the exact bounds of the score over all integer grades of the unjudged results. `None`
     /// for a measure without such bounds: of condensed lists, of judged results alone, with the ideal
     /// ranking of the retrieved results, of components, domains or users.

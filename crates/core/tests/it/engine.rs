@@ -29,6 +29,7 @@ mod reordering;
 mod scores;
 mod spans;
 mod units;
+mod unjudged;
 mod versions;
 mod watermark;
 mod windows;

@@ -11,7 +11,6 @@ use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::{AdminApi, status};
 use crate::history::History;
-use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, IncidentQuery, Level};
 use rankgauge_core::number::real_length;
 use rankgauge_core::time::EventTime;
@@ -233,14 +232,6 @@ impl QueryEntry {
     }
 }
 
-fn class_name(class: DropClass) -> &'static str {
-    match class {
-        DropClass::Worse => "worse",
-        DropClass::MoreUnjudged => "more_unjudged",
-        DropClass::Undecided => "undecided",
-    }
-}
-
 impl IncidentEntry {
     fn of(it: &Incident, history: &History) -> Self {
         let time = |ts: i64| status::time(EventTime(ts));
@@ -272,7 +263,7 @@ impl IncidentEntry {
                 .ended
                 .as_ref()
                 .and_then(|it| it.after.as_deref().map(str::to_owned)),
-            class: class_name(it.class),
+            class: it.class.name(),
             part: it.part.name(),
             queries: lost.map(QueryEntry::of).collect(),
             causes: causes(it, history),

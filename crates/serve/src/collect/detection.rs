@@ -54,6 +54,23 @@ impl View<'_> {
             let value_of = |it: &WatchedSeries| it.log_evidence[test].map(Value::Float);
             self.of_watched(family, watched, value_of, sink);
         }
+        sink.family(&family::DROP_CLASS);
+        for it in watched {
+            if let Some(class) = it.class {
+                let class = Labels::new(&[("class", class.name())]);
+                let [measure, series] = self.labels_of(it);
+                sink.write("", &[measure, series, &class], 1_u64.into());
+            }
+        }
+        let families = [
+            &family::UPPER_BOUND_LOG_EVIDENCE,
+            &family::JUDGED_SHARE_LOG_EVIDENCE,
+        ];
+        for (place, family) in families.into_iter().enumerate() {
+            let value_of =
+                |it: &WatchedSeries| Some(Value::Float(it.unjudged_log_evidence?[place]));
+            self.of_watched(family, watched, value_of, sink);
+        }
         let tolerance_of = |it: &WatchedSeries| it.tolerance.map(Value::Float);
         self.of_watched(&family::DROP_TOLERANCE, watched, tolerance_of, sink);
         let warm_up_of = |it: &WatchedSeries| Some(decimal(i128::from(it.warm_up_until?) * 60, 0));

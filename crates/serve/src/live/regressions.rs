@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tracing::warn;
 
-use rankgauge_core::detection::{DropExtent, Part};
+use rankgauge_core::detection::{DropClass, DropExtent, Part};
 use rankgauge_core::engine::evidence::{Alarm, RegressedQuery};
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::registry::{OTHER, Registry};
@@ -55,6 +55,11 @@ pub struct Regression {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("enum" = ["all", "some"]))]
     pub part: Option<&'static str>,
+    /// Cause of the drop, at the alarm and as decided since: `worse`, the upper bound over unjudged results fell as well;
+    /// `more_unjudged`, only the share of judged results fell; `undecided`. Absent for a missed target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("enum" = ["worse", "more_unjudged", "undecided"]))]
+    pub class: Option<&'static str>,
 }
 
 /// Members of a [`RegressedQuery`].
@@ -117,6 +122,7 @@ impl Regression {
             queries: alarm.worst_regressions,
             drop: alarm.drop.map(DropSize::from),
             part: alarm.part.map(Part::name),
+            class: alarm.class.map(DropClass::name),
         }
     }
 
@@ -182,6 +188,7 @@ impl Regressions {
                 loss_upper = regression.drop.as_ref().map(|drop| drop.upper),
                 searches = regression.drop.as_ref().map(|drop| drop.searches),
                 part = regression.part,
+                class = regression.class,
                 queries = %regression.worst_queries(),
                 "regression detected"
             );

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::deployments;
 use super::format::{count, encoded, score, signed, text, time};
 use super::screen::when;
+use super::{deployments, incidents};
 use crate::api::regressions::{RegressionEntry, Regressions};
 use crate::api::systems::Systems;
 use crate::live::deployments::Deployment;
@@ -115,7 +115,7 @@ fn alarm(entry: &RegressionEntry, deployments: &[Deployment]) -> Markup {
                     " " span.name { "mean of all searches " (score(bounds.lower)) "–" (score(bounds.upper)) }
                 }
             }
-            span.name { (cause(it)) }
+            span.name { (cause(it)) @if let Some(class) = it.class { ": " (incidents::cause(class)) } }
             span.when { (when(&entry.time, entry.age_seconds)) " " (deployments::before_alarm(deployments, &it.variant, at)) }
             @if !it.queries.is_empty() {
                 span.top { span.name { "most affected " }

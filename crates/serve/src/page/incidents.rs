@@ -58,6 +58,17 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
+/// Cause of a drop, by its class.
+pub(super) fn cause(class: &str) -> &'static str {
+    match class {
+        "worse" => "worse results, for any grades of unjudged ones",
+        "more_unjudged" => {
+            "more unjudged results; judge them before you look for a cause in the ranking"
+        }
+        _ => "worse results or more unjudged ones, not decided yet",
+    }
+}
+
 fn level(it: Option<LevelEntry>) -> Markup {
     html! {
         @match it {
@@ -74,6 +85,7 @@ fn content(it: &IncidentEntry) -> Markup {
             " " span.name { "(between " (moment(&it.started_at_lower)) " and " (moment(&it.started_at_upper)) ")" }
             @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
         }
+        p { (if it.part == "some" { "Some queries" } else { "All queries" }) ": " (cause(it.class)) }
         div.scroll tabindex="0" role="group" aria-label="Measures" { table {
             thead { tr { th scope="col" { "Measure" } th scope="col" { "Before" } th scope="col" { "At the alarm" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
             tbody { @for of in &it.measures { tr {

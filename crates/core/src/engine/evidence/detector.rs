@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{HOURS, QueryBaselines};
 use crate::detection::{
-    Baseline, Beginning, BlockTests, Bounds, Change, Compared, DropExtent, DropSeries,
-    LearnedVariation, Losses, Part, SeriesRules, minute_of,
+    Baseline, Beginning, BlockTests, Bounds, Change, Compared, Comparison, DropClass, DropExtent,
+    DropSeries, LearnedVariation, Losses, Part, SeriesRules, Unjudged, UnjudgedTests, minute_of,
 };
 use crate::engine::registry::Series;
 use crate::engine::settings::{Detection, MonitoredMeasure};
@@ -31,6 +31,9 @@ const MAX_BEFORE: u64 = 20_000;
 pub struct Detector {
     target: BlockTests,
     drop: DropSeries,
+    /// Tests of the upper bound and of the share of judged results, while a drop is suspected and results
+    /// are unjudged.
+    unjudged: Option<Box<UnjudgedTests>>,
     /// Searches since the estimated start of a drop.
     change: Change,
     /// Compared scores before the estimated start of a drop, and those since then.
@@ -75,6 +78,8 @@ impl Moving {
 pub(super) struct ComparedScore<'a, 'q> {
     pub(super) ts: EventTime,
     pub(super) value: f64,
+    /// Difference from the upper bound, and share of unjudged results.
+    pub(super) unjudged: Unjudged,
     /// Query with its baselines. `None` for a score that is not compared with a query.
     pub(super) query: Option<&'a mut Compared<'q>>,
     /// True for a session without a gold query, which is compared with its hour of the week.
@@ -106,6 +111,7 @@ impl Detector {
         let pivot = watched.upwards(watched.target.unwrap_or(0.5));
         let block = settings.burst.block();
         let has_closed = self.target.add(ts.0, upwards, block, pivot);
+        self.compare_unjudged(score, (minute, upwards), watched, rules);
         self.drop.advance(minute, rules);
         let turned = |it: Baseline| Baseline {
             mean: watched.upwards(it.mean),
@@ -150,6 +156,66 @@ impl Detector {
         (has_closed, true)
     }
 
+    /// Compares the upper bound and the share of judged results, before the score itself.
+    fn compare_unjudged(
+        &mut self,
+        score: &ComparedScore<'_, '_>,
+        (minute, upwards): (i64, f64),
+        watched: &MonitoredMeasure,
+        rules: &SeriesRules,
+    ) {
+        // The cause matters once a drop is suspected. Tests may begin at any time that does not depend on
+        // the future.
+        let rest = self.drop.evidence_at_rest();
+        let is_suspected = self.drop.highest_log() >= half_way(rest, rules.threshold);
+        let Some(tests) = &mut self.unjudged else {
+            let has_unjudged = |it: &Compared<'_>| it.comparison.unjudged != Unjudged::default();
+            let is_open = score.unjudged != Unjudged::default()
+                || score.query.as_deref().is_some_and(has_unjudged);
+            if is_open && is_suspected {
+                self.unjudged = Some(Box::new(UnjudgedTests::beside(&self.drop)));
+            }
+            return;
+        };
+        if !is_suspected {
+            self.unjudged = None;
+            return;
+        }
+        let turned = |it: Unjudged| Unjudged {
+            difference: if watched.is_lower_better {
+                -it.difference
+            } else {
+                it.difference
+            },
+            ..it
+        };
+        let baseline = score.query.as_ref().map(|query| {
+            let Comparison {
+                baseline, unjudged, ..
+            } = query.comparison;
+            let mean = watched.upwards(baseline.mean);
+            (Baseline { mean, ..baseline }, turned(unjudged))
+        });
+        tests.compare(minute, (upwards, turned(score.unjudged)), baseline, rules);
+    }
+
+    /// Cause of a drop that has an alarm: worse results, or more unjudged ones. `None` without an alarm.
+    pub fn class(&self, settings: &Detection) -> Option<DropClass> {
+        let threshold = settings.drop_threshold;
+        let has_alarm = self.drop_log_evidence()? >= threshold;
+        // Without unjudged results, the upper bound is the score.
+        has_alarm.then(|| match &self.unjudged {
+            Some(tests) => tests.class(threshold),
+            None => DropClass::Worse,
+        })
+    }
+
+    /// Log evidence (ln) of a drop of the upper bound and of the share of judged results, since a drop is
+    /// suspected. `None` without unjudged results.
+    pub fn unjudged_log_evidence(&self) -> Option<[f64; 2]> {
+        Some(self.unjudged.as_ref()?.log_evidence())
+    }
+
     /// First minute of the searches that may be part of a drop. `None` while the scores are not below
     /// the baseline.
     pub(super) fn suspected_since(&self) -> Option<i64> {
@@ -171,6 +237,7 @@ impl Detector {
     pub(super) fn restart_drop(&mut self) {
         let variation = self.drop.variation();
         self.drop = variation.map_or_else(DropSeries::default, DropSeries::with_variation);
+        self.unjudged = None;
         self.change = Change::default();
         self.segment = Losses::default();
         self.reported[Test::Drop as usize] = false;
@@ -223,11 +290,13 @@ impl Detector {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.drop.bytes() + self.change.bytes()
+        let unjudged = self.unjudged.as_ref().map_or(0, |it| it.bytes());
+        size_of::<Self>() + self.drop.bytes() + self.change.bytes() + unjudged
     }
 
     pub(super) fn merge(&mut self, other: &Self) {
         self.target.merge(&other.target);
+        self.merge_unjudged(other);
         self.drop.merge(&other.drop);
         self.change.merge(&other.change);
         self.before.merge(&other.before);
@@ -237,6 +306,17 @@ impl Detector {
         self.expected.merge(other.expected);
         for (mine, theirs) in self.reported.iter_mut().zip(other.reported) {
             *mine |= theirs;
+        }
+    }
+}
+
+impl Detector {
+    /// Merges the tests of unjudged results. A part that suspects no drop has no evidence.
+    fn merge_unjudged(&mut self, other: &Self) {
+        match (&mut self.unjudged, &other.unjudged) {
+            (Some(mine), Some(theirs)) => mine.merge(theirs),
+            (mine @ None, theirs) => mine.clone_from(theirs),
+            (Some(_), None) => {}
         }
     }
 }
@@ -297,6 +377,8 @@ pub struct Alarm {
     pub drop: Option<DropExtent>,
     /// Part of the queries that dropped. `None` for a missed target.
     pub part: Option<Part>,
+    /// Cause of the drop, as far as it is known. `None` for a missed target.
+    pub class: Option<DropClass>,
 }
 
 /// Query with regressed scores.
@@ -334,6 +416,7 @@ impl Detector {
                 worst_regressions: Vec::new(),
                 drop: None,
                 part: None,
+                class: None,
             })
     }
 
@@ -365,6 +448,7 @@ impl Detector {
                 worst_regressions: Vec::new(),
                 drop: self.change.extent(settings.target_threshold_of_worker()),
                 part: Some(self.drop.part()),
+                class: self.class(settings),
             })
     }
 

@@ -344,6 +344,25 @@ families! {
          of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the \
          first comparison.",
     ).series_of(&SCORE, Samples::Measures);
+    DROP_CLASS = gauge(
+        "drop_class",
+        &[MEASURE, VARIANT, SLICE, VALUE, exposed("class")],
+        "1 for the cause of a drop that has an alarm in this replica: worse, the upper bound over unjudged \
+         results fell as well; more_unjudged, only the share of judged results fell; undecided.",
+    ).series_of(&SCORE, Samples::Measures);
+    UPPER_BOUND_LOG_EVIDENCE = gauge(
+        "drop_upper_bound_log_evidence",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Regression evidence (natural log e-value) that the score fell even if every unjudged result is \
+         relevant. Exists while a drop is suspected, from half of the evidence for an alarm on, if results are \
+         unjudged.",
+    ).series_of(&SCORE, Samples::Measures);
+    JUDGED_SHARE_LOG_EVIDENCE = gauge(
+        "drop_judged_log_evidence",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Regression evidence (natural log e-value) that the share of judged results fell. Exists while a drop \
+         is suspected, from half of the evidence for an alarm on, if results are unjudged.",
+    ).series_of(&SCORE, Samples::Measures);
     DROP_TOLERANCE = gauge(
         "drop_tolerance",
         &[MEASURE, VARIANT, SLICE, VALUE],

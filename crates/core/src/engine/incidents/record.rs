@@ -515,6 +515,7 @@ impl Incident {
             self.ended.clone_from(&other.ended);
         }
         self.last = self.last.max(other.last);
+        self.class = self.class.min(other.class);
         for theirs in &other.measures {
             match self
                 .measures

@@ -68,7 +68,7 @@ fn the_drop_test_of_the_engine_matches_the_reference() {
                 let score = (search.score, minute);
                 let compared = baselines.add(&search.query, |it| *it, score, expected.window);
                 if let Some(mut compared) = compared {
-                    let Comparison { baseline, own } = compared.comparison;
+                    let Comparison { baseline, own, .. } = compared.comparison;
                     test.compare(search.score, Some(baseline), &rules);
                     if let Some(own) = own {
                         test.compare_locally(search.score, own, compared.bets(), &rules);

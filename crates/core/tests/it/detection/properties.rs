@@ -332,7 +332,7 @@ proptest! {
             let key = |query: &str| query.into();
             drop.advance(minute, &rules);
             if let Some(mut compared) = baselines.add("질의", key, (*score, minute), 1) {
-                let Comparison { baseline, own } = compared.comparison;
+                let Comparison { baseline, own, .. } = compared.comparison;
                 drop.compare(*score, Some(baseline), &rules);
                 if let Some(own) = own {
                     drop.compare_locally(*score, own, compared.bets(), &rules);
@@ -354,7 +354,7 @@ proptest! {
 #[test]
 fn the_number_of_baselines_is_limited_and_the_oldest_are_removed() {
     // The documented memory of a query is based on this size.
-    assert_eq!(size_of::<QueryBaseline>(), 80);
+    assert_eq!(size_of::<QueryBaseline>(), 96);
     let mut baselines: Baselines<u32> = Baselines::default();
     let queries = u32::try_from(MAX_QUERIES).expect("a small number") + 1;
     for query in 0..queries {

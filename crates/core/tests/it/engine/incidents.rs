@@ -1,16 +1,19 @@
 //! Incidents: one reference, one size, one end.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Severity};
 use rankgauge_core::engine::settings::{MonitoredMeasure, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
+use rankgauge_core::gold;
 use rankgauge_core::time::EventTime;
 
 use super::evidence::{Reader, STEP, healthy, watching};
 use super::recovery::{restored, write};
-use super::{START, World, assign, read, tick};
+use super::{GOLD, START, World, assign, read, tick};
 
 /// Every second search is bad: all those with the query g1.
 fn bad(number: usize) -> impl Iterator<Item = bool> {
@@ -258,10 +261,29 @@ fn workers_agree_on_one_incident() {
 
 #[test]
 fn an_incident_of_all_searches_is_critical() {
-    let mut reader = Reader::new(quiet());
-    reader.searches(healthy(400));
-    reader.searches((0..80).map(|number| number % 5 == 0));
-    assert_eq!(reader.only().severity(), Severity::Critical);
+    let after_drop = |judged: &str| {
+        let mut reader = Reader::new(quiet());
+        let gold = GOLD.replace("\"d1\": 1", judged);
+        let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
+        reader
+            .engine
+            .apply(Input::Gold(Arc::new(gold.expect("a gold set"))));
+        reader.searches(healthy(400));
+        reader.searches((0..80).map(|number| number % 5 == 0));
+        reader.only()
+    };
+    // The results of bad searches are judged as not relevant.
+    let worse = after_drop("\"d1\": 1, \"d6\": 0");
+    assert_eq!(
+        (worse.class, worse.severity()),
+        (DropClass::Worse, Severity::Critical)
+    );
+    // They are unjudged: they may be as good.
+    let unjudged = after_drop("\"d1\": 1");
+    assert_eq!(
+        (unjudged.class, unjudged.severity()),
+        (DropClass::MoreUnjudged, Severity::Warning)
+    );
 }
 
 /// Documents of a search of one of five systems. Three of them break from round 400 on: V1 puts another

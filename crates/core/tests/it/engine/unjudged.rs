@@ -1,0 +1,221 @@
+//! Cause of a drop: worse results, or more unjudged ones.
+
+use std::sync::Arc;
+
+use rankgauge_core::detection::{
+    Baseline, DropClass, DropSeries, SeriesRules, Unjudged, UnjudgedTests,
+};
+use rankgauge_core::engine::evidence::{Alarm, Test};
+use rankgauge_core::engine::settings::{Rolling, Settings};
+use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::measure::Measure;
+
+use super::evidence::{Reader, STEP, watching};
+use super::recovery::{restored, write};
+use super::{START, World, read, tick};
+
+const QUERIES: i64 = 20;
+
+/// Watches P@10 alone.
+fn watching_precision() -> Settings {
+    let mut settings = watching(None, None);
+    settings.measures = Measure::parse_list("P@10").expect("a measure");
+    settings.slices = Vec::new();
+    settings.detection.slices = Vec::new();
+    settings.detection.local = false;
+    settings
+}
+
+/// Gold set of queries with relevant documents r1 to r10 and others n1 to n10.
+fn gold_set() -> Arc<GoldSet> {
+    let grades: Vec<String> = (1..=10)
+        .map(|it| format!(r#""r{it}": 1, "n{it}": 0"#))
+        .collect();
+    let queries: Vec<String> = (0..QUERIES)
+        .map(|it| {
+            format!(
+                r#"{{"query_id": "g{it}", "ground_truth": {{{}}}}}"#,
+                grades.join(",")
+            )
+        })
+        .collect();
+    let set = format!(r#"{{"queries": [{}]}}"#, queries.join(","));
+    let set = gold::parse("gold.json", set.as_bytes(), &gold::Options::default());
+    Arc::new(set.expect("a gold set"))
+}
+
+/// Served results of a search: relevant, not relevant and unjudged ones.
+type Served = [usize; 3];
+
+fn served(number: i64, relevant: usize, unjudged: usize) -> Served {
+    // One search of four is a little better, so that scores vary.
+    let relevant = relevant + usize::from(number % 4 == 0);
+    [relevant, 10 - relevant - unjudged, unjudged]
+}
+
+fn search(reader: &mut Reader, [relevant, others, unjudged]: Served) {
+    let number = reader.read;
+    let ts = START + number * STEP;
+    let ids = (1..=relevant).map(|it| format!("r{it}"));
+    let ids = ids.chain((1..=others).map(|it| format!("n{it}")));
+    let ids = ids.chain((1..=unjudged).map(|it| format!("u{it}")));
+    let results: Vec<String> = ids.map(|id| format!(r#"{{"id": "{id}"}}"#)).collect();
+    let payload = format!(
+        r#"{{"query_id": "q{number}", "ts": {ts}, "query_key": "g{}", "variant": "V1",
+            "results": [{}]}}"#,
+        number % QUERIES,
+        results.join(",")
+    );
+    read(&mut reader.engine, Kind::Search, 0, number, &payload);
+    reader.read += 1;
+    tick(&mut reader.engine, ts);
+}
+
+fn reader(settings: Settings) -> Reader {
+    let mut reader = Reader::new(settings);
+    reader.engine.apply(Input::Gold(gold_set()));
+    reader
+}
+
+fn searches(reader: &mut Reader, count: i64, relevant: usize, unjudged: usize) {
+    for _ in 0..count {
+        let of = served(reader.read, relevant, unjudged);
+        search(reader, of);
+    }
+}
+
+fn drops(reader: &mut Reader) -> Vec<Alarm> {
+    let alarms = reader.engine.take_effects().alarms.into_iter();
+    alarms.filter(|it| it.test == Test::Drop).collect()
+}
+
+/// Class that is exposed, with the evidence of the upper bound and of the judged share.
+fn exposed(reader: &Reader) -> (Option<String>, [Option<f64>; 2]) {
+    exposed_by(&reader.world, &reader.engine)
+}
+
+fn exposed_by(world: &World, engine: &Engine) -> (Option<String>, [Option<f64>; 2]) {
+    let samples = world.samples(&engine.snapshot());
+    let of = |family: &str| {
+        let mut names = samples.keys();
+        names
+            .find(|name| name.starts_with(&format!("{family}{{")))
+            .cloned()
+    };
+    let class = of("drop_class").map(|name| {
+        let (_, class) = name.split_once("class=\"").expect("a class");
+        class.split('"').next().expect("its end").to_owned()
+    });
+    let number = |family: &str| of(family).map(|name| samples[&name].parse().expect("a number"));
+    let evidence = ["drop_upper_bound_log_evidence", "drop_judged_log_evidence"];
+    (class, evidence.map(number))
+}
+
+#[test]
+fn lost_relevant_results_are_worse() {
+    let mut reader = reader(watching_precision());
+    searches(&mut reader, 600, 7, 1);
+    assert_eq!(drops(&mut reader), []);
+    searches(&mut reader, 300, 3, 1);
+    assert_eq!(drops(&mut reader).len(), 1);
+    assert_eq!(exposed(&reader).0.as_deref(), Some("worse"));
+}
+
+#[test]
+fn further_unjudged_results_are_no_proof_of_worse_results() {
+    let mut reader = reader(watching_precision());
+    searches(&mut reader, 600, 7, 1);
+    // Four relevant results are replaced by unjudged ones.
+    searches(&mut reader, 300, 3, 5);
+    let alarms = drops(&mut reader);
+    assert_eq!(alarms.len(), 1);
+    assert_ne!(alarms[0].class, Some(DropClass::Worse));
+    let (class, [high, judged]) = exposed(&reader);
+    assert_eq!(class.as_deref(), Some("more_unjudged"));
+    // The threshold is 10.
+    assert!(high < Some(8.0), "{high:?}");
+    assert!(judged > Some(10.0), "{judged:?}");
+}
+
+#[test]
+fn without_unjudged_results_nothing_is_tested_beside_the_score() {
+    let mut reader = reader(watching_precision());
+    searches(&mut reader, 400, 7, 0);
+    assert_eq!(exposed(&reader), (None, [None, None]));
+    searches(&mut reader, 300, 3, 0);
+    let alarms = drops(&mut reader);
+    assert_eq!(alarms.len(), 1);
+    assert_eq!(alarms[0].class, Some(DropClass::Worse));
+    assert_eq!(exposed(&reader).1, [None, None]);
+}
+
+#[test]
+fn the_cause_is_tested_while_a_drop_is_suspected() {
+    let mut settings = watching_precision();
+    // The bounds are tested even if no range is exposed.
+    settings.rolling = Rolling::None;
+    let mut reader = reader(settings.clone());
+    searches(&mut reader, 600, 7, 1);
+    assert_eq!(exposed(&reader), (None, [None, None]));
+    searches(&mut reader, 200, 3, 1);
+    let (class, evidence) = exposed(&reader);
+    assert_eq!(class.as_deref(), Some("worse"));
+    assert!(evidence.iter().all(Option::is_some), "{evidence:?}");
+    // A restart changes nothing.
+    let world = World {
+        gold: gold_set(),
+        ..World::new(settings)
+    };
+    let (restarted, _) = restored(&world, &write(&reader.engine));
+    assert_eq!(exposed_by(&world, &restarted), exposed(&reader));
+    // The baselines follow a lasting drop, and the alarm ends.
+    searches(&mut reader, 8_000, 3, 1);
+    assert_eq!(exposed(&reader).0, None);
+}
+
+#[test]
+fn the_tests_of_bounds_have_the_evidence_of_drop_tests_of_their_scores() {
+    let rules = SeriesRules {
+        threshold: 17.0,
+        tolerance: 0.01,
+        warm_up_tolerance: 0.02,
+        repeat_window: 1,
+        has_local: false,
+        is_seasonal: false,
+    };
+    let mut tests = UnjudgedTests::beside(&DropSeries::default());
+    let [mut high, mut judged] = [DropSeries::default(), DropSeries::default()];
+    for number in 0..500_u32 {
+        let minute = i64::from(number / 2);
+        let score = f64::from(number % 5) / 10.0;
+        let unjudged = Unjudged {
+            difference: f64::from(number % 3) / 10.0,
+            share: f64::from(number % 4) / 10.0,
+        };
+        let baseline = |mean| Baseline { mean, scores: 5 };
+        let expected = Unjudged {
+            difference: 0.15,
+            share: 0.1,
+        };
+        let compared = Some((baseline(0.4), expected));
+        tests.compare(minute, (score, unjudged), compared, &rules);
+        for (test, score, mean) in [
+            (&mut high, score + unjudged.difference, 0.4 + 0.15),
+            (&mut judged, 1.0 - unjudged.share, 0.9),
+        ] {
+            test.advance(minute, &rules);
+            test.compare(score, Some(baseline(mean)), &rules);
+        }
+        let found = tests.log_evidence();
+        let alone = [high.log_evidence(), judged.log_evidence()];
+        for (found, alone) in found.iter().zip(alone) {
+            assert!(
+                (found - alone).abs() < 1e-12,
+                "{number}: {found} is not {alone}"
+            );
+        }
+    }
+    assert!(tests.log_evidence()[0] > 5.0);
+}
