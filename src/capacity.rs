@@ -207,6 +207,7 @@ impl Trial {
             object_id: None,
             position: Some(1),
             action: Action::Click,
+            evaluation: None,
         };
         let at = Position {
             partition: 0,

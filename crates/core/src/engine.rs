@@ -17,6 +17,7 @@ pub mod correlation;
 pub mod cost;
 pub mod counters;
 pub mod effects;
+mod evaluators;
 pub mod events;
 pub mod evidence;
 pub mod family;
@@ -55,6 +56,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::evaluators::Evaluators;
 use crate::event::{Acceptance, Feedback, Kind, RecordOutcome};
 use crate::gold::GoldSet;
 use crate::measure::Measure;
@@ -144,6 +146,7 @@ pub struct Engine {
     /// Progress to which the windows were last advanced, and the wall time of that step.
     windows_at: Option<(Progress, WallTime)>,
     preparation: Preparation,
+    evaluators: Evaluators,
     /// Outcomes of the last group of inputs.
     outcomes: Vec<Outcome>,
     effects: PendingEffects,
@@ -230,6 +233,7 @@ impl Engine {
             counted: 0,
             windows_at: None,
             preparation: Preparation::default(),
+            evaluators: Evaluators::default(),
             outcomes: Vec::new(),
             effects: PendingEffects::default(),
             scratch: Scratch::default(),
@@ -279,6 +283,9 @@ impl Engine {
             }
             RecordInput::Feedback { at, event, target } => {
                 let before = self.bytes_of(at.partition);
+                if let Some(evaluation) = &event.evaluation {
+                    self.evaluators.add(evaluation);
+                }
                 let outcome = self.feedback(*at, event, *target);
                 self.after_record(at.partition, before);
                 outcome

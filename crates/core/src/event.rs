@@ -4,6 +4,7 @@
 //! gold sets. The fields are those of `docs/events.md`.
 
 mod answer;
+mod evaluation;
 pub(crate) mod read;
 mod record;
 mod rejection;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::EventTime;
 pub use answer::Answer;
 pub(crate) use answer::Citation;
+pub use evaluation::{Evaluation, EvaluatorKind, JudgmentTarget};
 use read::{objects, optional_object, optional_objects};
 pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
 pub use rejection::{Acceptance, Limits, Reason, Rejection};
@@ -427,6 +429,16 @@ pub struct Feedback<'a> {
     pub position: Option<u32>,
     /// User action.
     pub action: Action,
+    /// Origin and subject of a judgment, unless it is a grade by a person without an id.
+    pub evaluation: Option<Box<Evaluation<'a>>>,
+}
+
+impl Feedback<'_> {
+    /// Returns true for a judgment by a model or a rule.
+    pub fn is_by_machine(&self) -> bool {
+        let kind = self.evaluation.as_ref().map(|it| it.kind);
+        kind.is_some_and(|kind| kind != EvaluatorKind::Human)
+    }
 }
 
 /// Value of a conversion.

@@ -154,7 +154,7 @@ export function experiments(): Row {
         max: 1,
         queries: [
           {
-            expr: withSampleSize('instance', max('instance', family('production_agreement_kappa')), valueAtEnd(inGold)),
+            expr: withSampleSize('instance', max('instance', family('evaluator_kappa', 'evaluator="__people__"')), valueAtEnd(inGold)),
             legend: '{{instance}} (n = {{n}})',
           },
         ],

@@ -11,7 +11,8 @@ use serde::Deserialize;
 use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse_fast};
 use crate::event::{
-    Amount, Answer, Attributes, Cost, Feedback, Id, Limits, Reason, Rejection, Search, Text,
+    Amount, Answer, Attributes, Cost, Evaluation, EvaluatorKind, Feedback, Id, JudgmentTarget,
+    Limits, Reason, Rejection, Search, Text,
 };
 use crate::time::EventTime;
 
@@ -116,6 +117,7 @@ pub(super) fn checked_feedback(wire: FeedbackWire<'_>) -> Result<Feedback<'_>, R
     if let Some(query_id) = &wire.query_id {
         check_id("query_id", query_id)?;
     }
+    let evaluation = evaluation(&wire)?;
     let session_id = session(wire.session_id)?;
     if wire.query_id.is_none() && session_id.is_none() {
         return Err(missing("query_id"));
@@ -124,9 +126,10 @@ pub(super) fn checked_feedback(wire: FeedbackWire<'_>) -> Result<Feedback<'_>, R
         return Err(bad("position", "positions are counted from 1"));
     }
     check_latency("dwell_ms", wire.dwell_ms)?;
+    let target = evaluation.as_ref().map(|it| it.target).unwrap_or_default();
     let fields = ActionFields {
         action: wire.action,
-        has_object: wire.object_id.is_some(),
+        has_object: wire.object_id.is_some() || target != JudgmentTarget::Result,
         has_position: wire.position.is_some(),
         has_name: wire.name.is_some(),
         value: wire.value,
@@ -144,7 +147,79 @@ pub(super) fn checked_feedback(wire: FeedbackWire<'_>) -> Result<Feedback<'_>, R
         object_id: wire.object_id,
         position: wire.position,
         action,
+        evaluation,
     })
+}
+
+/// Reads the evaluator of a judgment, and what it judges. A plain grade of a result has none.
+fn evaluation<'a>(wire: &FeedbackWire<'a>) -> Result<Option<Box<Evaluation<'a>>>, Rejection> {
+    if wire.action != ActionName::Judgment {
+        return Ok(None);
+    }
+    let target = match wire.target.as_deref() {
+        None => JudgmentTarget::Result,
+        Some(name) => JudgmentTarget::named(name)
+            .ok_or_else(|| bad("target", "result, answer or search is expected"))?,
+    };
+    let name = wire.name.clone().unwrap_or_default();
+    if name.len() > MAX_NAME {
+        return Err(bad("name", "at most 256 bytes are expected"));
+    }
+    let is_plain = target == JudgmentTarget::Result && name.is_empty() && wire.evaluator.is_none();
+    if is_plain {
+        return Ok(None);
+    }
+    let mut evaluation = Evaluation {
+        target,
+        name,
+        ..Evaluation::default()
+    };
+    if let Some(evaluator) = wire.evaluator.as_deref() {
+        check_id("evaluator.id", &evaluator.id)?;
+        evaluation.evaluator = evaluator.id.clone();
+        evaluation.version = evaluator.version.clone().unwrap_or_default();
+        if evaluation.version.len() > MAX_NAME {
+            return Err(bad("evaluator.version", "at most 256 bytes are expected"));
+        }
+        let kind = evaluator.kind.as_deref();
+        let kind = kind.ok_or_else(|| missing("evaluator.kind"))?;
+        evaluation.kind = EvaluatorKind::named(kind)
+            .ok_or_else(|| bad("evaluator.kind", "human, model or rule is expected"))?;
+    }
+    // Without a scale, the value of a result is a grade on the scale of the gold set.
+    let is_grade = target == JudgmentTarget::Result
+        && evaluation.name.is_empty()
+        && (wire.min.is_none() || wire.max.is_none());
+    if !is_grade {
+        let (min, max) = (wire.min.unwrap_or(0.0), wire.max.unwrap_or(1.0));
+        let value = match wire.value {
+            Some(FeedbackValue::Number(value)) => value,
+            // The check of the action reports it.
+            Some(FeedbackValue::Bool(_)) | None => min,
+        };
+        if !(min < max && (min..=max).contains(&value)) {
+            return Err(bad(
+                "value",
+                "a judgment lies between `min` (default 0) and `max` (default 1)",
+            ));
+        }
+        evaluation.scale = Some((min, max));
+    }
+    Ok(Some(Box::new(evaluation)))
+}
+
+/// Maximum number of bytes of a name.
+const MAX_NAME: usize = 256;
+
+/// Evaluator of a judgment.
+#[derive(Default, Deserialize)]
+pub(super) struct EvaluatorWire<'a> {
+    #[serde(borrow)]
+    pub(super) id: Id<'a>,
+    #[serde(borrow, default)]
+    pub(super) version: Option<Id<'a>>,
+    #[serde(borrow, default)]
+    pub(super) kind: Option<Text<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -177,6 +252,14 @@ pub(super) struct FeedbackWire<'a> {
     pub(super) currency: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) name: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) target: Option<Text<'a>>,
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "crate::event::read::optional_boxed_object"
+    )]
+    pub(super) evaluator: Option<Box<EvaluatorWire<'a>>>,
     // Known fields that no metric uses. They are parsed so that a wrong type is reported.
     #[serde(borrow, default)]
     pub(super) comment: Option<Text<'a>>,

@@ -331,6 +331,7 @@ pub fn feedback<'a>(
         position: ordinal.and_then(|ordinal| dialect.position(ordinal)),
         object_id,
         action,
+        evaluation: None,
     })
 }
 

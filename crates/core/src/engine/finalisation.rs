@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Engine, action_label};
+use crate::engine::evaluators::{Evaluator, Evaluators};
 use crate::engine::events::{FeedbackOutcome, SearchOutcome};
 use crate::engine::evidence::Observation;
 use crate::engine::family;
@@ -19,9 +20,11 @@ use crate::engine::scores::column_of;
 use crate::engine::segment::Segment;
 use crate::engine::settings::Observed;
 use crate::engine::units::{Credits, OpenSession, credits};
+use crate::event::EvaluatorKind;
 use crate::gold::{GoldQuery, hash_document};
 use crate::measure::Measure;
-use crate::measure::user::{UserMeasure, UserResponse};
+use crate::measure::user::{Evaluated, UserMeasure, UserResponse};
+use crate::number::real_length;
 use crate::time::{EventTime, Millis};
 
 impl Engine {
@@ -104,7 +107,12 @@ impl Engine {
         let settings = std::sync::Arc::clone(&self.settings);
         let Finished { parts, summary } = search;
         let segment = &*parts.segment;
-        let response = summary.response(parts.served.results(), &settings.click_weights);
+        let evaluators = std::mem::take(&mut self.evaluators);
+        let evaluations = evaluated(summary, &evaluators);
+        let response = UserResponse {
+            evaluations: &evaluations,
+            ..summary.response(parts.served.results(), &settings.click_weights)
+        };
         self.score(&response, |_| true);
         self.record(segment, at);
         if let Some(bucket) = parts.trial.as_ref().and_then(|it| it.bucket) {
@@ -134,7 +142,8 @@ impl Engine {
         }
         self.count_clicks(parts, summary, &response);
         self.count_teams(parts, partition, &response);
-        self.count_judgements(parts, summary);
+        self.count_judgements(parts, summary, &evaluators);
+        self.evaluators = evaluators;
     }
 
     /// Records feedback on a whole session.
@@ -304,9 +313,15 @@ impl Engine {
         }
     }
 
-    /// Counts grades given in production against the grades of the gold set.
-    fn count_judgements(&mut self, search: &Parts, summary: &FeedbackSummary) {
-        if summary.judgements.is_empty() {
+    /// Counts grades given in production against the grades of the gold set, and the judgments of evaluators
+    /// against those of people.
+    fn count_judgements(
+        &mut self,
+        search: &Parts,
+        summary: &FeedbackSummary,
+        evaluators: &Evaluators,
+    ) {
+        if summary.judgements.is_empty() && summary.evaluations.is_empty() {
             return;
         }
         let query = search.gold.as_ref().map(GoldReference::query);
@@ -325,7 +340,119 @@ impl Engine {
             ];
             self.count(&family::PRODUCTION_JUDGEMENTS, labels, 1);
         }
+        let people = summary.judgements.iter();
+        let people = people.map(|(document, grade)| Opinion {
+            by: None,
+            document: *document,
+            value: *grade,
+        });
+        let others = summary.evaluations.iter().filter_map(|it| {
+            Some(Opinion {
+                by: Some(evaluators.get(it.by)?),
+                document: it.document,
+                value: it.value,
+            })
+        });
+        let opinions: Vec<Opinion<'_>> = people.chain(others).collect();
+        for opinion in &opinions {
+            let expected = opinion.people(&opinions, &grades);
+            self.count_opinion(opinion, expected, level, search.segment.variant);
+        }
     }
+
+    /// Counts a judgment, and its difference from what people say, if they do.
+    fn count_opinion(
+        &mut self,
+        opinion: &Opinion<'_>,
+        people: Option<f64>,
+        level: f64,
+        variant: Label,
+    ) {
+        let (id, version) = opinion.by.map_or(("", ""), |by| (&*by.id, &*by.version));
+        let evaluator = self.names.label(Dimension::Evaluator, id);
+        let version = self.names.label(Dimension::EvaluatorVersion, version);
+        let kind = Label::from_position(opinion.kind() as usize);
+        self.count(
+            &family::EVALUATOR_JUDGEMENTS,
+            [evaluator, version, kind, variant],
+            1,
+        );
+        let Some(people) = people else { return };
+        let is_high = |value: f64| {
+            let from = if opinion.is_rescaled() { 0.5 } else { level };
+            value >= from
+        };
+        let outcome = usize::from(is_high(opinion.value)) + 2 * usize::from(is_high(people));
+        let outcome = Label::from_position(outcome);
+        self.count(
+            &family::EVALUATOR_PAIRS,
+            [evaluator, version, outcome, variant],
+            1,
+        );
+        let difference = opinion.value - people;
+        let sign = Label::from_position(usize::from(difference < 0.0));
+        self.count(
+            &family::EVALUATOR_ERROR_SUM,
+            [evaluator, version, sign, variant],
+            Nano::from_f64(difference.abs()).get(),
+        );
+    }
+}
+
+/// Judgment of a person, a model or a rule.
+struct Opinion<'e> {
+    /// Evaluator; `None` for a person without an id.
+    by: Option<&'e Evaluator>,
+    /// Hash of the judged document; 0 for an answer or a search.
+    document: u64,
+    /// Value from 0 to 1, or a grade.
+    value: f64,
+}
+
+impl Opinion<'_> {
+    fn kind(&self) -> EvaluatorKind {
+        self.by.map_or(EvaluatorKind::Human, |by| by.kind)
+    }
+
+    fn name(&self) -> &str {
+        self.by.map_or("", |by| &by.name)
+    }
+
+    fn is_rescaled(&self) -> bool {
+        self.by.is_some_and(|by| by.is_rescaled)
+    }
+
+    /// Mean of what people say of the same object, else the grade of the gold set. A person is compared with
+    /// the gold set alone.
+    fn people(&self, all: &[Self], gold: &FxHashMap<u64, f64>) -> Option<f64> {
+        if self.kind() != EvaluatorKind::Human {
+            let people = all.iter().filter(|it| {
+                it.kind() == EvaluatorKind::Human
+                    && it.is_rescaled() == self.is_rescaled()
+                    && (it.name(), it.document) == (self.name(), self.document)
+            });
+            let (count, sum) =
+                people.fold((0, 0.0), |(count, sum), it| (count + 1, sum + it.value));
+            if count > 0 {
+                return Some(sum / real_length(count));
+            }
+        }
+        let has_grade = self.name().is_empty() && !self.is_rescaled();
+        gold.get(&self.document).copied().filter(|_| has_grade)
+    }
+}
+
+/// Values from 0 to 1 that evaluators gave.
+fn evaluated<'e>(summary: &FeedbackSummary, evaluators: &'e Evaluators) -> Vec<Evaluated<'e>> {
+    let evaluations = summary.evaluations.iter().filter_map(|it| {
+        let by = evaluators.get(it.by).filter(|by| by.is_rescaled)?;
+        Some(Evaluated {
+            name: &by.name,
+            evaluator: &by.id,
+            value: it.value,
+        })
+    });
+    evaluations.collect()
 }
 
 /// Returns the label of a judgement: relevant, not relevant, or none.

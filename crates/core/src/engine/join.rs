@@ -505,7 +505,7 @@ impl Join {
                 false if self.is_closed(feedback.ts) => Reading::AlreadyCounted,
                 false => Reading::Again,
             },
-            reaction: Reaction::of(feedback.action),
+            reaction: Reaction::of(feedback),
         }
     }
 }

@@ -79,11 +79,15 @@ pub enum Dimension {
     Experiment,
     /// Team of an interleaved ranking.
     Team,
+    /// Evaluator of results or answers.
+    Evaluator,
+    /// Version of an evaluator.
+    EvaluatorVersion,
 }
 
 impl Dimension {
     /// All dimensions, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Variant,
         Self::SliceValue,
         Self::Stage,
@@ -94,6 +98,8 @@ impl Dimension {
         Self::Domain,
         Self::Experiment,
         Self::Team,
+        Self::Evaluator,
+        Self::EvaluatorVersion,
     ];
 }
 

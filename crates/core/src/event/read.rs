@@ -429,7 +429,7 @@ where
 }
 
 /// Reads an optional object into memory of its own.
-pub(super) fn optional_boxed_object<'de, D, T>(deserializer: D) -> Result<Option<Box<T>>, D::Error>
+pub(crate) fn optional_boxed_object<'de, D, T>(deserializer: D) -> Result<Option<Box<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,

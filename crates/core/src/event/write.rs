@@ -3,12 +3,14 @@
 //! Each structure is taken apart by the names of its fields, so that a new field does not compile until
 //! it is written. Absent fields are left out.
 
+use std::collections::BTreeMap;
+
 use serde::ser::{Error, Serialize, SerializeMap, Serializer};
 
 use super::text::{Attributes, Id, Text, Value};
 use super::{
-    Action, Amount, Answer, Citation, Cost, Edge, Experiment, Feedback, Hit, HitDetails, Score,
-    Search, Stage, Usage,
+    Action, Amount, Answer, Citation, Cost, Edge, Evaluation, EvaluatorKind, Experiment, Feedback,
+    Hit, HitDetails, JudgmentTarget, Score, Search, Stage, Usage,
 };
 use crate::time::EventTime;
 
@@ -84,7 +86,6 @@ written! {
         labels, attrs,
     }
     Answer { id, text, citations, refused, model }
-    Citation { id }
     Edge { from, to }
     Stage { name, latency_ms, hits, error }
     Usage {
@@ -136,6 +137,7 @@ impl Serialize for Feedback<'_> {
             object_id,
             position,
             action,
+            evaluation,
         } = self;
         let mut object = serializer.serialize_map(None)?;
         event_id.write("event_id", &mut object)?;
@@ -172,7 +174,52 @@ impl Serialize for Feedback<'_> {
             | Action::Reformulation
             | Action::Comment => {}
         }
+        if let Some(evaluation) = evaluation {
+            evaluation.write_members(&mut object)?;
+        }
         object.end()
+    }
+}
+
+impl Evaluation<'_> {
+    /// Writes the members of a judgment that has an evaluator.
+    fn write_members<M: SerializeMap>(&self, object: &mut M) -> Result<(), M::Error> {
+        let Self {
+            target,
+            name,
+            evaluator,
+            version,
+            kind,
+            scale,
+        } = self;
+        let not_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        let target = JudgmentTarget::NAMES.get(*target as usize);
+        target.copied().write("target", object)?;
+        not_empty(name).write("name", object)?;
+        if !evaluator.is_empty() {
+            let kind = EvaluatorKind::NAMES.get(*kind as usize).copied();
+            let members = [
+                ("id", not_empty(evaluator)),
+                ("version", not_empty(version)),
+                ("kind", kind.map(str::to_owned)),
+            ];
+            let members = members
+                .into_iter()
+                .filter_map(|(name, text)| Some((name, text?)));
+            let evaluator: BTreeMap<&str, String> = members.collect();
+            object.serialize_entry("evaluator", &evaluator)?;
+        }
+        if let Some((min, max)) = scale {
+            min.write("min", object)?;
+            max.write("max", object)?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Citation<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.id.serialize(serializer)
     }
 }
 

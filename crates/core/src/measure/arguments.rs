@@ -199,6 +199,16 @@ impl Arguments<'_> {
         })
     }
 
+    /// Error of a parameter that every spelling states.
+    pub(super) fn missing(&self, parameter: &'static Parameter) -> MeasureError {
+        MeasureError::BadValue {
+            text: self.spelling.text.to_owned(),
+            parameter: parameter.name,
+            value: String::new(),
+            expected: parameter.values,
+        }
+    }
+
     pub(super) fn meaningless(&self, parameter: &Parameter, reason: &'static str) -> MeasureError {
         MeasureError::Meaningless {
             text: self.spelling.text.to_owned(),

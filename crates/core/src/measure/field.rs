@@ -7,8 +7,8 @@ use super::arguments::Arguments;
 use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault};
 use super::grammar::{Canonical, MeasureError};
 use super::parameter::{
-    Absent, Currency, Cutoff, Denominator, Fraction, Gain, Gains, Ideal, Number, Rounding,
-    Weighting, When,
+    Absent, Currency, Cutoff, Denominator, EvaluatedBy, Fraction, Gain, Gains, Ideal, Number,
+    Rounding, Weighting, When,
 };
 use super::user::{REFORMULATION, SATISFYING_DWELL};
 use crate::gold::Grade;
@@ -563,4 +563,36 @@ pub(super) const CURRENCY: Field<Currency> = parameter(
         Ok(currency.unwrap_or(Currency::USD))
     },
     |currency, canonical, parameters| canonical.parameter(parameters[0].name, Some(currency)),
+);
+
+/// Property and evaluator. Both are required.
+pub(super) const EVALUATED_BY: Field<EvaluatedBy> = parameter(
+    &[
+        Parameter {
+            name: "evaluator",
+            values: "the id of an evaluator; every spelling states it",
+            default: ParameterDefault::None,
+        },
+        Parameter {
+            name: "name",
+            values: "a judged property, such as `faithfulness`; every spelling states it",
+            default: ParameterDefault::None,
+        },
+    ],
+    |arguments, parameters| {
+        let text = |parameter| {
+            arguments.value(parameter, |value| {
+                (!value.is_empty()).then(|| Box::<str>::from(value))
+            })
+        };
+        let (evaluator, name) = (text(&parameters[0])?, text(&parameters[1])?);
+        Ok(EvaluatedBy {
+            evaluator: evaluator.ok_or_else(|| arguments.missing(&parameters[0]))?,
+            name: name.ok_or_else(|| arguments.missing(&parameters[1]))?,
+        })
+    },
+    |of, canonical, parameters| {
+        canonical.parameter(parameters[0].name, Some(&of.evaluator));
+        canonical.parameter(parameters[1].name, Some(&of.name));
+    },
 );

@@ -99,6 +99,15 @@ impl fmt::Display for Currency {
     }
 }
 
+/// Property and evaluator of [`Evaluation`](super::UserMeasure::Evaluation).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EvaluatedBy {
+    /// Judged property.
+    pub name: Box<str>,
+    /// Id of the evaluator.
+    pub evaluator: Box<str>,
+}
+
 /// Denominator of `P@k`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Denominator {

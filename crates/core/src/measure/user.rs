@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::catalogue::Measure;
 use super::descriptor::Source;
 use super::family::measures;
-use super::field::{AT_OPTIONAL_K, CURRENCY, DWELL, WITHIN};
-use super::parameter::{Currency, Cutoff};
+use super::field::{AT_OPTIONAL_K, CURRENCY, DWELL, EVALUATED_BY, WITHIN};
+use super::parameter::{Currency, Cutoff, EvaluatedBy};
 use crate::number::{indicator, real, real_length};
 
 /// User response to one search, up to its finalisation.
@@ -35,6 +35,19 @@ pub struct UserResponse<'a> {
     /// Weights of clicks at positions 1, 2, … that correct position bias: 1 / propensity, clipped.
     /// The last weight applies to all later positions; empty if propensities are not known.
     pub click_weights: &'a [f64],
+    /// Values that evaluators gave to the search, its answer or its results.
+    pub evaluations: &'a [Evaluated<'a>],
+}
+
+/// Value from an evaluator, from 0 to 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Evaluated<'a> {
+    /// Judged property.
+    pub name: &'a str,
+    /// Id of the evaluator.
+    pub evaluator: &'a str,
+    /// Value.
+    pub value: f64,
 }
 
 /// Click on a served result.
@@ -280,6 +293,17 @@ measures! {
     "Rating" [] Rating
         : UNIT, Up, Source::Rankgauge, "Mean rating on a scale from 0 to 1"
         => response.mean_rating(Rating::rescaled);
+
+    /// The value is on its stated scale, rescaled to 0 to 1. It is never mixed with the grades of the gold set.
+    "Evaluation" [] Evaluation { of: EvaluatedBy = EVALUATED_BY }
+        : UNIT, Up, Source::Rankgauge,
+        "Mean value that an evaluator gave to a property of the answer, the search or its results"
+        => {
+            let values = response.evaluations.iter();
+            let values = values.filter(|it| it.evaluator == &*of.evaluator && it.name == &*of.name);
+            let (count, sum) = values.fold((0, 0.0), |(count, sum), it| (count + 1, sum + it.value));
+            (count > 0).then(|| sum / real_length(count))
+        };
 
     "SessionSuccess" [] SessionSuccess
         : UNIT, Up, Source::Rankgauge,

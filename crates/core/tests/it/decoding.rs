@@ -3,6 +3,7 @@
 
 mod avro_writer;
 mod encodings;
+mod evaluations;
 mod hostile;
 mod mapped;
 mod parser;

@@ -32,6 +32,7 @@ const SHOWN: UserResponse<'_> = UserResponse {
     ratings: &[],
     session: None,
     click_weights: &[],
+    evaluations: &[],
 };
 
 const LONELY: SessionContext = SessionContext {

@@ -421,6 +421,11 @@ impl ResultActions {
 fn user_action(event: &Feedback<'_>) -> Option<UserAction> {
     let object = event.object_id.as_deref();
     if let Action::Judgment { grade } = event.action {
+        // A person's grade of relevance can be adopted; values of models and of other properties cannot.
+        let evaluation = event.evaluation.as_deref();
+        if event.is_by_machine() || evaluation.is_some_and(|it| it.scale.is_some()) {
+            return None;
+        }
         let document = object.filter(|document| !document.is_empty())?;
         return Some(UserAction::Judged(document.into(), Grade::new(grade)?));
     }

@@ -174,9 +174,16 @@ impl View<'_> {
             ([it.experiment, team, against], it.preference.log_evidence())
         });
         write_family(&family::INTERLEAVING_LOG_EVIDENCE, evidence, sink);
-        let agreement = self.model.production_agreement();
-        let agreement = agreement.map(|kappa| ([], kappa));
-        write_family(&family::PRODUCTION_AGREEMENT, agreement, sink);
+        let evaluators = self.model.evaluators();
+        write_family(
+            &family::EVALUATOR_KAPPA,
+            self.model.evaluator_kappas(),
+            sink,
+        );
+        let errors = evaluators
+            .iter()
+            .filter_map(|it| Some(([it.evaluator, it.version, it.variant], it.error()?)));
+        write_family(&family::EVALUATOR_ERROR, errors, sink);
         let names = self.model.measures();
         let correlations: Vec<_> = self.model.correlations().collect();
         let coefficients = correlations

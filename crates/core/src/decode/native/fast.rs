@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{BorrowedStrDeserializer, Error};
 
-use super::FeedbackWire;
+use super::{EvaluatorWire, FeedbackWire};
 use crate::decode::action::{ActionName, FeedbackValue};
 use crate::decode::json::reader::{GiveUp, Number, Reader};
 use crate::event::read::deserialize_time;
@@ -259,6 +259,8 @@ fn read_feedback<'a>(reader: &mut Reader<'a>, feedback: &mut FeedbackWire<'a>) -
         "amount" => amount: optional(read_float),
         "currency" => currency: optional(read_text),
         "name" => name: optional(read_text),
+        "target" => target: optional(read_text),
+        "evaluator" => evaluator: optional(read_evaluator),
         "comment" => comment: optional(read_text),
         "client_id" => client_id: optional(read_id),
         "user_id" => user_id: optional(read_id),
@@ -268,6 +270,18 @@ fn read_feedback<'a>(reader: &mut Reader<'a>, feedback: &mut FeedbackWire<'a>) -
         "attrs" => attrs: optional(entries(read_value)),
     );
     if !(event_id && ts && action) {
+        return Err(GiveUp);
+    }
+    Ok(())
+}
+
+fn read_evaluator<'a>(reader: &mut Reader<'a>, evaluator: &mut Box<EvaluatorWire<'a>>) -> Read {
+    read_members!(reader, evaluator,
+        "id" => id: read_id,
+        "version" => version: optional(read_id),
+        "kind" => kind: optional(read_text),
+    );
+    if !id {
         return Err(GiveUp);
     }
     Ok(())

@@ -336,6 +336,7 @@ fn feedback<'a>(
         object_id: None,
         position: None,
         action: action.action(evaluation.score, label)?,
+        evaluation: None,
     })
 }
 

@@ -8,7 +8,7 @@ use crate::engine::cost::Direction;
 use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::Dimension;
-use crate::event::{Action, EvaluationCounts, LossReason, SpanOutcome};
+use crate::event::{Action, EvaluationCounts, EvaluatorKind, LossReason, SpanOutcome};
 use crate::ranking::Ineligible;
 
 const MEASURE: LabelName = exposed("measure");
@@ -31,6 +31,15 @@ const AGAINST: LabelName = LabelName {
     name: "against",
     ..event("team", Dimension::Team)
 };
+
+const EVALUATOR: LabelName = LabelName {
+    if_empty: "__people__",
+    ..event("evaluator", Dimension::Evaluator)
+};
+const EVALUATOR_VERSION: LabelName = event("version", Dimension::EvaluatorVersion);
+
+/// Outcomes of the comparison of an evaluator with people.
+const EVALUATOR_OUTCOMES: &[&str] = &["both_low", "above", "below", "both_high"];
 
 /// Outcomes of a session for the first of two teams.
 const OUTCOMES: &[&str] = &["win", "loss", "tie"];
@@ -296,12 +305,34 @@ families! {
         "Grades given in production (judgment events), as relevant or not relevant, by the \
          grade of the same document in the gold set.",
     ).recorded();
-    PRODUCTION_AGREEMENT = gauge(
-        "production_agreement_kappa",
-        &[],
-        "Cohen's kappa between production judgements and the gold set, relevant or not \
-         relevant, since the start, of this replica. 1 is full agreement, 0 is chance \
-         agreement.",
+    EVALUATOR_JUDGEMENTS = counter(
+        "evaluator_judgements_total",
+        &[EVALUATOR, EVALUATOR_VERSION, one_of("kind", &EvaluatorKind::NAMES), VARIANT],
+        "Judgments of results, answers and searches by evaluator (judgment events).",
+    ).recorded();
+    EVALUATOR_PAIRS = counter(
+        "evaluator_pairs_total",
+        &[EVALUATOR, EVALUATOR_VERSION, one_of("outcome", EVALUATOR_OUTCOMES), VARIANT],
+        "Judgments that people made as well, by outcome: both_low, above (the evaluator is high, people \
+         are low), below, both_high. High is a relevant grade, or a value of at least half the scale. \
+         People are the judgments of persons on the same object, otherwise the gold set.",
+    ).recorded();
+    EVALUATOR_ERROR_SUM = counter(
+        "evaluator_error_sum_total",
+        &[EVALUATOR, EVALUATOR_VERSION, one_of("sign", &["above", "below"]), VARIANT],
+        "Sum of the differences between an evaluator and people, of values from 0 to 1 or of grades.",
+    ).recorded_in_units(NANO_DECIMALS);
+    EVALUATOR_KAPPA = gauge(
+        "evaluator_kappa",
+        &[exposed("evaluator"), exposed("version")],
+        "Cohen's kappa between an evaluator and people, high or low, since the start, of this replica. \
+         1 is full agreement, 0 is chance agreement.",
+    );
+    EVALUATOR_ERROR = gauge(
+        "evaluator_error",
+        &[exposed("evaluator"), exposed("version"), exposed("variant")],
+        "Bias of an evaluator: its mean difference from people since the start, of this replica. Above 0 \
+         it is too high.",
     );
     SATISFACTION_CORRELATION = gauge(
         "satisfaction_correlation",

@@ -8,9 +8,10 @@ use hashbrown::HashTable;
 use super::by_id::{ById, SLOT_BYTES};
 use super::pool::{Number, Pool};
 use super::{Reading, Second};
+use crate::engine::evaluators::EvaluatorKey;
 use crate::engine::fixed::Nano;
 use crate::engine::id::Id;
-use crate::event::{Action, Amount};
+use crate::event::{self, Action, Amount};
 use crate::measure::Currency;
 use crate::measure::user::{Rating, Worth};
 use crate::time::EventTime;
@@ -30,6 +31,8 @@ pub enum Reaction {
     Rating(Rating),
     /// Grade given to a document in production.
     Judgment(f64),
+    /// Judgment with an evaluator, and its value: from 0 to 1, or a grade.
+    Evaluation(EvaluatorKey, f64),
     /// Query repeated in other words.
     Reformulation,
     /// Action that is only counted.
@@ -37,9 +40,15 @@ pub enum Reaction {
 }
 
 impl Reaction {
-    /// Returns the reaction of an action.
-    pub fn of(action: Action) -> Self {
-        match action {
+    /// Returns the reaction of an event.
+    pub fn of(feedback: &event::Feedback<'_>) -> Self {
+        if let (Some(evaluation), Action::Judgment { grade }) =
+            (&feedback.evaluation, feedback.action)
+        {
+            let value = evaluation.rescaled(grade);
+            return Self::Evaluation(EvaluatorKey::of(evaluation), value);
+        }
+        match feedback.action {
             Action::Click => Self::Click,
             Action::Dwell { dwell_ms } => Self::Dwell(dwell_ms),
             Action::Conversion { amount } => Self::Conversion(amount.and_then(worth)),

@@ -5,8 +5,20 @@ use std::collections::BTreeMap;
 use smallvec::SmallVec;
 
 use super::feedback::{Reaction, Record, Target, add_worth};
+use crate::engine::evaluators::EvaluatorKey;
 use crate::measure::user::{Click, Rating, SessionContext, UserResponse, Worth};
 use crate::time::{EventTime, Millis};
+
+/// Judgment with an evaluator.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluated {
+    /// Evaluator and property.
+    pub by: EvaluatorKey,
+    /// Hash of the judged document; 0 for an answer or a search.
+    pub document: u64,
+    /// Value from 0 to 1, or a grade.
+    pub value: f64,
+}
 
 /// Summary of the user feedback on one search. A [`UserResponse`] borrows from it.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +31,10 @@ pub struct FeedbackSummary {
     session: Option<SessionContext>,
     /// Number of clicks on results that were not served.
     pub unserved_clicks: u64,
-    /// Grades given in production, with the hashes of their documents.
+    /// Grades given in production by people without an id, with the hashes of their documents.
     pub judgements: Vec<(u64, f64)>,
+    /// Judgments with an evaluator.
+    pub evaluations: Vec<Evaluated>,
 }
 
 impl FeedbackSummary {
@@ -37,6 +51,7 @@ impl FeedbackSummary {
             ratings: &self.ratings,
             session: self.session,
             click_weights,
+            evaluations: &[],
         }
     }
 
@@ -93,6 +108,11 @@ impl FeedbackSummary {
                 Reaction::Judgment(grade) if record.facts.document != 0 => {
                     summary.judgements.push((record.facts.document, grade));
                 }
+                Reaction::Evaluation(by, value) => summary.evaluations.push(Evaluated {
+                    by,
+                    document: record.facts.document,
+                    value,
+                }),
                 Reaction::Judgment(_)
                 | Reaction::Dwell(_)
                 | Reaction::Reformulation

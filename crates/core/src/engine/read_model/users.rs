@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use super::model::ReadModel;
 use crate::detection::Preference;
 use crate::engine::correlation::ranking_measures;
-use crate::engine::family;
+use crate::engine::family::{self, Family};
 use crate::engine::fixed::units_to_f64;
-use crate::engine::registry::{Dimension, TIE};
+use crate::engine::registry::{Dimension, Label, OTHER, TIE};
+use crate::number::real;
 use crate::statistics::{kappa, spearman};
 
 /// Correlation of a ranking measure with user satisfaction over a rolling day.
@@ -31,6 +32,29 @@ pub struct TeamPair<'m> {
     pub teams: [&'m str; 2],
     /// Sessions by outcome for the first team.
     pub preference: Preference,
+}
+
+/// Agreement of an evaluator with people on the searches of a variant.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EvaluatorAgreement<'m> {
+    /// Id; `__people__` for people without one.
+    pub evaluator: &'m str,
+    /// Version; empty if not stated.
+    pub version: &'m str,
+    /// Variant.
+    pub variant: &'m str,
+    /// Judgments by outcome: both low, the evaluator above people, below them, both high.
+    pub pairs: [u64; 4],
+    /// Sum of the differences from people.
+    pub error_sum: f64,
+}
+
+impl EvaluatorAgreement<'_> {
+    /// Mean difference from people; `None` without a pair.
+    pub fn error(&self) -> Option<f64> {
+        let pairs: u64 = self.pairs.iter().sum();
+        (pairs > 0).then(|| self.error_sum / real(pairs))
+    }
 }
 
 impl ReadModel<'_> {
@@ -84,19 +108,60 @@ impl ReadModel<'_> {
         wins.iter().enumerate().filter_map(preference).collect()
     }
 
-    /// Cohen's kappa between production judgements and the gold set: relevant or not relevant. `None`
-    /// without documents that both judge.
-    pub fn production_agreement(&self) -> Option<f64> {
-        let counts = self.counts(&family::PRODUCTION_JUDGEMENTS);
-        let of_both = counts.filter_map(|(_, [gold, production, ..], count)| {
-            match (gold.position(), production.position()) {
-                (Some(gold @ 0..2), Some(production @ 0..2)) => {
-                    Some((gold, production, u64::try_from(count).unwrap_or(u64::MAX)))
+    /// Agreement of evaluators with people, by evaluator, version and variant.
+    pub fn evaluators(&self) -> Vec<EvaluatorAgreement<'_>> {
+        let mut found: BTreeMap<[&str; 3], EvaluatorAgreement<'_>> = BTreeMap::new();
+        let name = |family: &'static Family, place: usize, label: Label| {
+            let name = family.keys().nth(place);
+            name.and_then(|name| self.label_value(name, label))
+                .unwrap_or(OTHER)
+        };
+        let families = [&family::EVALUATOR_PAIRS, &family::EVALUATOR_ERROR_SUM];
+        for family in families {
+            for (_, [evaluator, version, outcome, variant], count) in self.counts(family) {
+                let of = [(0, evaluator), (1, version), (3, variant)];
+                let of = of.map(|(place, label)| name(family, place, *label));
+                let agreement = found.entry(of).or_insert_with(|| EvaluatorAgreement {
+                    evaluator: of[0],
+                    version: of[1],
+                    variant: of[2],
+                    ..EvaluatorAgreement::default()
+                });
+                let place = outcome.position().unwrap_or_default();
+                if family.decimals == 0 {
+                    let count = u64::try_from(count).unwrap_or(u64::MAX);
+                    if let Some(pairs) = agreement.pairs.get_mut(place) {
+                        *pairs += count;
+                    }
+                } else {
+                    let sign = if place == 0 { 1.0 } else { -1.0 };
+                    agreement.error_sum += sign * units_to_f64(count, family.decimals);
                 }
-                _ => None,
             }
+        }
+        found.into_values().collect()
+    }
+
+    /// Cohen's kappa between evaluators and people over all variants, by evaluator and version.
+    pub fn evaluator_kappas(&self) -> Vec<([&str; 2], f64)> {
+        let evaluators = self.evaluators();
+        let of_one =
+            evaluators.chunk_by(|a, b| (a.evaluator, a.version) == (b.evaluator, b.version));
+        let kappas = of_one.filter_map(|of| {
+            let first = of.first()?;
+            let items = of.iter().flat_map(|it| {
+                let [both_low, above, below, both_high] = it.pairs;
+                [
+                    (false, false, both_low),
+                    (false, true, above),
+                    (true, false, below),
+                    (true, true, both_high),
+                ]
+            });
+            let kappa = kappa(items.filter(|(_, _, count)| *count > 0))?;
+            Some(([first.evaluator, first.version], kappa))
         });
-        kappa(of_both.collect::<Vec<_>>())
+        kappas.collect()
     }
 
     /// Correlations of the ranking measures that have any searches with feedback.

@@ -66,7 +66,7 @@ const FAMILIES: [&str; 20] = [
     "interleaving_delta",
     "interleaving_pair_sessions_total",
     "production_judgements_total",
-    "production_agreement_kappa",
+    "evaluator_kappa",
     "satisfaction_correlation",
     "satisfaction_correlation_samples",
 ];

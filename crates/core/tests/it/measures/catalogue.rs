@@ -48,11 +48,20 @@ pub(super) fn example(descriptor: &Descriptor) -> String {
 /// Parameter that every spelling states, because the score has its unit.
 fn unit(descriptor: &Descriptor) -> &'static str {
     let mut parameters = descriptor.parameters();
-    if parameters.any(|it| it.name == "currency") {
+    if parameters.clone().any(|it| it.name == "currency") {
         "currency=USD"
+    } else if parameters.any(|it| it.name == "evaluator") {
+        "evaluator=judge,name=faithfulness"
     } else {
         ""
     }
+}
+
+/// Parameters without a default.
+fn required(descriptor: &Descriptor) -> &'static str {
+    Some(unit(descriptor))
+        .filter(|it| it.starts_with("evaluator"))
+        .unwrap_or_default()
 }
 
 #[track_caller]
@@ -103,7 +112,7 @@ fn names_and_aliases_are_accepted_in_any_case() {
                 number.unwrap_or(cutoff(descriptor)),
             );
             for name in [name.to_lowercase(), name.to_uppercase(), name] {
-                let text = spelled(descriptor, &name, "", in_name);
+                let text = spelled(descriptor, &name, required(descriptor), in_name);
                 assert_eq!(parsed(&text).to_string(), canonical, "{text}");
             }
         }
@@ -266,8 +275,9 @@ fn every_parameter_is_read_and_its_error_states_the_valid_values() {
             descriptor.name
         );
         for known in descriptor.parameters() {
-            // Any text can be the value of a facet, except the empty one.
-            let wrong = if known.name == "from" { "" } else { "?" };
+            // Any text can be the value of a facet or a name, except the empty one.
+            let is_text = ["from", "evaluator", "name"].contains(&known.name);
+            let wrong = if is_text { "" } else { "?" };
             let inside = format!("{}={wrong}", known.name);
             let text = spelled(descriptor, descriptor.name, &inside, cutoff(descriptor));
             let Err(MeasureError::BadValue {

@@ -37,6 +37,7 @@ fn seeds(kind: &str) -> Vec<Value> {
         "event_id": "e", "ts": "2025-11-17T09:00:00.120+09:00", "query_id": "q", "session_id": "s",
         "client_id": "c", "user_id": 1, "trace_id": "t", "application": "web", "object_id": "d",
         "position": 1, "dwell_ms": 10.5, "value": 1, "min": 0, "max": 5, "name": "n",
+        "target": "result", "evaluator": {"id": "judge", "version": 2, "kind": "model"},
         "comment": "text", "labels": {"a": [1]}, "attrs": {"b": null}
     });
     let types = [
@@ -210,7 +211,7 @@ fn mutate(event: &mut Value, mutation: &Mutation) {
     }
 }
 
-/// Returns true for the limits that a schema cannot state: a rating outside its scale, and values
+/// Returns true for the limits that a schema cannot state: a rating or judgment outside its scale, and values
 /// of actions beyond 32 bits.
 fn is_beyond_schemas(event: &Value) -> bool {
     let number = |name: &str, default: f64| match &event[name] {
@@ -220,7 +221,11 @@ fn is_beyond_schemas(event: &Value) -> bool {
     let (value, min, max) = (number("value", 0.0), number("min", 1.0), number("max", 5.0));
     let is_rating = event["type"] == "rating";
     let is_large = event["value"].is_i64() && value.abs() > f64::from(i32::MAX);
-    is_large || is_rating && !(min < max && (min..=max).contains(&value))
+    let is_judgment = event["type"] == "judgment";
+    let is_within = |min: f64, max: f64| min < max && (min..=max).contains(&value);
+    is_large
+        || is_rating && !is_within(min, max)
+        || is_judgment && !is_within(number("min", 0.0), number("max", 1.0))
 }
 
 fn check(kind: &str, event: &Value) {

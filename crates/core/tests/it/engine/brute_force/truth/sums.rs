@@ -157,7 +157,8 @@ impl Sums {
             }
         }
         if let Some(kappa) = kappa(&self.agreement) {
-            self.add("production_agreement_kappa", &[], kappa);
+            let labels = [("evaluator", "__people__"), ("version", "")];
+            self.add("evaluator_kappa", &labels, kappa);
         }
         for (measure, pairs) in std::mem::take(&mut self.pairs) {
             let labels = [("measure", measure)];
