@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rankgauge_core::decode::{native, ubi};
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{Action, Kind};
 use serde_json::{Value, json};
 
 use crate::harness::kafka::{Broker, broker, unique_name};
@@ -457,4 +457,51 @@ fn the_files_of_the_pages_hold_valid_events() {
             .iter()
             .all(|line| serde_json::from_str::<Value>(line).is_ok())
     );
+}
+
+#[test]
+#[ignore = "needs the toolchains of tests/setup.sh connect: run make test-connect"]
+fn an_evaluator_writes_a_judgment_of_each_answer() {
+    let (searches, feedback) = broker().unique_topics("evaluator", 2);
+    let events = [
+        ("a", json!({"text": "제36조에 따른다"})),
+        ("b", json!({"text": "모른다"})),
+        ("c", Value::Null),
+    ];
+    let records = events.map(|(id, answer)| {
+        let event = json!({
+            "query_id": id, "ts": 1_763_337_600_000_i64, "query": "용도지역", "answer": answer,
+            "results": [{"id": "법_36", "text": "변경은 제36조에 의한다"}, {"id": "법_30"}],
+        });
+        (id, event.to_string(), None)
+    });
+    broker().produce(&searches, records);
+    let output = Command::new(tools().join("python/bin/python"))
+        .arg(root().join("examples/connect/evaluator.py"))
+        .args([broker().bootstrap(), &searches, &feedback, "2"])
+        .output()
+        .expect("run tests/setup.sh connect");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let limits = rankgauge::config::Config::default().engine.record_limits;
+    let mut judged: Vec<String> = Vec::new();
+    for record in broker().consume(&feedback) {
+        let event = native::feedback(&record.payload, &limits).expect("a valid judgment");
+        let id = event.query_id.expect("a search");
+        assert_eq!(record.key, id.as_bytes());
+        let evaluation = event.evaluation.expect("an evaluator");
+        judged.push(format!(
+            "{} {:?} {} {}={:?}",
+            &*id, evaluation.target, &*evaluation.evaluator, &*evaluation.name, event.action
+        ));
+    }
+    judged.sort();
+    let expected = [("a", 0.5), ("b", 0.0)].map(|(id, value)| {
+        let action = Action::Judgment { grade: value };
+        format!("{id} Answer words overlap={action:?}")
+    });
+    assert_eq!(judged, expected);
 }
