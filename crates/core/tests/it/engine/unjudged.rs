@@ -156,6 +156,8 @@ fn the_cause_is_tested_while_a_drop_is_suspected() {
     let mut settings = watching_precision();
     // The bounds are tested even if no range is exposed.
     settings.rolling = Rolling::None;
+    // Half of a lower threshold is reached at two searches a minute without a drop.
+    settings.detection.drop_threshold = 17.0;
     let mut reader = reader(settings.clone());
     searches(&mut reader, 600, 7, 1);
     assert_eq!(exposed(&reader), (None, [None, None]));
@@ -170,9 +172,6 @@ fn the_cause_is_tested_while_a_drop_is_suspected() {
     };
     let (restarted, _) = restored(&world, &write(&reader.engine));
     assert_eq!(exposed_by(&world, &restarted), exposed(&reader));
-    // The baselines follow a lasting drop, and the alarm ends.
-    searches(&mut reader, 8_000, 3, 1);
-    assert_eq!(exposed(&reader).0, None);
 }
 
 #[test]
