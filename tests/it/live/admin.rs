@@ -600,7 +600,7 @@ fn ctl_shows_the_status_and_runs_every_command() {
     for line in [
         "readiness   not ready: ",
         "workers     0 of 2 connected",
-        "gold set    1 queries",
+        "gold set    1 query",
         "search      none",
     ] {
         assert!(status.contains(line), "{line}: {status}");
@@ -632,7 +632,7 @@ fn ctl_shows_the_status_and_runs_every_command() {
     fs::write(&gold, set("d2").to_string()).expect("a file");
     let reloaded = ctl_text(&sidecar, &["reload"]);
     assert!(
-        reloaded.starts_with("the gold set changed: 1 queries"),
+        reloaded.starts_with("the gold set changed: 1 query"),
         "{reloaded}"
     );
     let unchanged = ctl_text(&sidecar, &["reload"]);
