@@ -229,17 +229,18 @@ async function deployments() {
   });
   expect(answer.status === 202, `the deployment is answered with ${answer.status}`);
   const compared = page.getByRole("heading", { name: "before and after the deployment of 2.0.0" });
-  let [shown, wanted] = [[], [""]];
+  let [shown, wanted, reads] = [null, null, 0];
   // Each worker takes the reference from before the deployment when it receives the command.
-  for (let reads = 0; reads < 50 && String(shown) !== String(wanted); reads++) {
+  do {
     await page.goto(base + address);
     await compared.waitFor();
     shown = await page.$$eval(".lists.pair .list .id", (ids) => ids.slice(0, 2).map((id) => id.textContent));
     const { reference } = (await json(`/api/v1${address}`)).variants[0];
     wanted = [reference, rankings[0]].map((it) => it.query_id);
-  }
+  } while (String(shown) !== String(wanted) && ++reads < 50);
   expect(String(shown) === String(wanted), `before and after: ${shown}, API ${wanted}`);
-  const marks = await page.locator(`tr[data-variant="${claims.variant}"] .dots .mark`).count();
+  const mark = page.locator(`tr[data-variant="${claims.variant}"] .dots .mark`);
+  const marks = await mark.count();
   expect(marks === 1, `${marks} deployments among the scores of the query`);
   await check("query-deployment");
 

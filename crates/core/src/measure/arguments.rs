@@ -282,10 +282,11 @@ fn valid_spelling(descriptor: &Descriptor, inside: &str, cutoff: Option<&str>) -
         (_, Some("0")) => Some("1"),
         (_, cutoff) => Some(cutoff.filter(|c| read_cutoff(c).is_some()).unwrap_or("10")),
     };
-    let inside = if inside.is_empty() {
-        descriptor.argument.placeholder()
-    } else {
-        inside
+    let inside = match inside {
+        // Both parameters are required.
+        "" if descriptor.name == "Evaluation" => "evaluator=judge,name=faithfulness",
+        "" => descriptor.argument.placeholder(),
+        inside => inside,
     };
     let parameters = if inside.is_empty() {
         String::new()
