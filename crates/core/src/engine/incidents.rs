@@ -6,7 +6,7 @@
 //!
 //! Each worker has its share of an incident: the searches that it read. [`Incident::merge`] adds shares.
 //! A worker opens and ends the incidents that the other workers of its process publish as well
-//! ([`Incidents::adopt`]), so all shares have the same identity, beginning and end.
+//! (`adopt`), so all shares have the same identity, beginning and end.
 //!
 //! The module depends on scores and names. It depends on no clock, and not on the tests that raise alarms.
 
