@@ -167,8 +167,8 @@ fn judged(
     for (name, source) in runs {
         evaluations.push(match source {
             Source::Memory(queries, order) => {
-                let changed = changes.of(queries, *order)?;
-                let queries = changed.as_ref().unwrap_or(queries);
+                let ordered = changes.of(queries, *order)?;
+                let queries = ordered.as_ref().unwrap_or(queries);
                 judge_in_memory(set, name, queries, options)
                     .map_err(|error| Failure::Run(error.to_string()))?
             }
