@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use rankgauge_core::time::Millis;
+use rankgauge_serve::clock::wall_now;
 use serde_json::json;
 
 use super::super::stream::Stream;
@@ -17,41 +18,40 @@ use crate::harness::wait_until;
 const RATE: f64 = 40.0;
 const PER_MINUTE: usize = 2_400;
 
+const HOUR: Millis = Millis(3_600_000);
+
 /// The law-search profile and the additions of the demo to it, without those for the terminal.
 const PROFILE: &str = include_str!("../../../../config/law-search.yaml");
 const DEMO: &str = include_str!("../../../../config/demo.yaml");
 
-/// Alerts that the regression of the demo raises: alert, variant, measure. V5 drops in
-/// nDCG@10, and is then worse than the control V4, which the drop inhibits; V1, V2 and V3 are
+/// Alerts that the regression of the demo raises: alert, variant, measure. V5 drops in the watched
+/// ranking measures, and is then worse than the control V4, which the drop inhibits; V1, V2 and V3 are
 /// worse by design, in one alert each. Of the interleaved rankings, users prefer one by design.
-const DEMO_ALERTS: [[&str; 3]; 6] = [
+const DEMO_ALERTS: [[&str; 3]; 7] = [
     ["RankgaugeExperimentArmWorse", "V1", ""],
     ["RankgaugeExperimentArmWorse", "V2", ""],
     ["RankgaugeExperimentArmWorse", "V3", ""],
     ["RankgaugeExperimentArmWorse", "V5", ""],
+    ["RankgaugeQualityDropped", "V5", "RR"],
     ["RankgaugeQualityDropped", "V5", "nDCG@10"],
     ["RankgaugeRankingPreferred", "", ""],
 ];
-
-/// Alert that the regression can raise too: RR falls less than nDCG@10.
-const POSSIBLE: [&str; 3] = ["RankgaugeQualityDropped", "V5", "RR"];
 
 /// Event time runs ahead of the clock: each minute takes one scrape. The target test needs 25 minutes
 /// and decides nothing here.
 #[test]
 fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
     let regression = Some(Millis(8 * 60_000));
-    let mut stream = Stream::of_queries(broker(), 200, RATE, Millis(0), regression);
+    // A query counts once a minute, and scores vary by the hour. The traffic begins with an hour, so that
+    // the evidence does not depend on the time of the test: that of RR is near its threshold.
+    let until_hour = Millis(HOUR.0 - wall_now().0.rem_euclid(HOUR.0));
+    let mut stream = Stream::of_queries(broker(), 200, RATE, Millis(-until_hour.0), regression);
     let sidecar = demo(&stream);
     stream.produce(broker(), PER_MINUTE);
     scrape_when_received(&sidecar, stream.produced());
     let alertmanager = alertmanager();
     let prometheus = prometheus(&[&sidecar], &alertmanager);
-    let raised = || {
-        let mut raised = raised(&alertmanager);
-        raised.remove(&POSSIBLE.map(str::to_owned));
-        raised
-    };
+    let raised = || raised(&alertmanager);
     let expected = names(&DEMO_ALERTS);
     for _ in 0..21 {
         stream.produce(broker(), PER_MINUTE);
