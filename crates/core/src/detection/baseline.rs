@@ -110,6 +110,9 @@ impl QueryBaseline {
 
     /// Means of the unjudged results of the scores.
     fn unjudged(&self) -> Unjudged {
+        if (self.high_sum, self.unjudged_sum) == (0, 0) {
+            return Unjudged::default();
+        }
         let mean = |sum: i64| from_units(i128::from(sum)) / f64::from(self.scores.max(1));
         Unjudged {
             difference: mean(self.high_sum),
@@ -118,6 +121,9 @@ impl QueryBaseline {
     }
 
     fn learn_unjudged(&mut self, unjudged: Unjudged) {
+        if unjudged == Unjudged::default() {
+            return;
+        }
         self.high_sum = self.high_sum.saturating_add(to_units(unjudged.difference));
         self.unjudged_sum = self.unjudged_sum.saturating_add(to_units(unjudged.share));
     }

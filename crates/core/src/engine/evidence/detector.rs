@@ -164,15 +164,18 @@ impl Detector {
         watched: &MonitoredMeasure,
         rules: &SeriesRules,
     ) {
+        let has_unjudged = |it: &Compared<'_>| it.comparison.unjudged != Unjudged::default();
+        let is_open = score.unjudged != Unjudged::default()
+            || score.query.as_deref().is_some_and(has_unjudged);
+        if self.unjudged.is_none() && !is_open {
+            return;
+        }
         // The cause matters once a drop is suspected. Tests may begin at any time that does not depend on
         // the future.
         let rest = self.drop.evidence_at_rest();
         let is_suspected = self.drop.highest_log() >= half_way(rest, rules.threshold);
         let Some(tests) = &mut self.unjudged else {
-            let has_unjudged = |it: &Compared<'_>| it.comparison.unjudged != Unjudged::default();
-            let is_open = score.unjudged != Unjudged::default()
-                || score.query.as_deref().is_some_and(has_unjudged);
-            if is_open && is_suspected {
+            if is_suspected {
                 self.unjudged = Some(Box::new(UnjudgedTests::beside(&self.drop)));
             }
             return;
@@ -308,9 +311,7 @@ impl Detector {
             *mine |= theirs;
         }
     }
-}
 
-impl Detector {
     /// Merges the tests of unjudged results. A part that suspects no drop has no evidence.
     fn merge_unjudged(&mut self, other: &Self) {
         match (&mut self.unjudged, &other.unjudged) {
