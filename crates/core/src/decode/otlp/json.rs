@@ -8,6 +8,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
 use serde::Deserialize;
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor,
@@ -231,7 +233,7 @@ impl<'de> Deserialize<'de> for Integer {
 }
 
 /// Decodes an id of `N` bytes: hexadecimal in either case, or the base64 of the JSON mapping of Protocol
-/// Buffers. Their lengths differ.
+/// Buffers. Its padding tells it from hexadecimal digits of another length.
 pub(super) fn id_of_text<const N: usize>(text: &str) -> Option<[u8; N]> {
     if text.len() == 2 * N {
         hex_id(text)
@@ -241,30 +243,8 @@ pub(super) fn id_of_text<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 fn base64_id<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digits = text.trim_end_matches('=').as_bytes();
-    if digits.len() != (8 * N).div_ceil(6) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    let mut places = bytes.iter_mut();
-    let (mut bits, mut count) = (0_u32, 0);
-    for digit in digits {
-        let value = match digit {
-            b'A'..=b'Z' => digit - b'A',
-            b'a'..=b'z' => digit - b'a' + 26,
-            b'0'..=b'9' => digit - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = bits << 6 | u32::from(value);
-        count += 6;
-        if count >= 8 {
-            count -= 8;
-            *places.next()? = u8::try_from(bits >> count).ok()?;
-            bits &= (1 << count) - 1;
-        }
-    }
+    let decoded = STANDARD.decode(text).or_else(|_| URL_SAFE.decode(text));
+    let bytes: [u8; N] = decoded.ok()?.try_into().ok()?;
     id(&bytes)
 }
 
