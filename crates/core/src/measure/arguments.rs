@@ -2,7 +2,7 @@
 //! the nearest valid spelling for an invalid one.
 
 use super::catalogue::{Measure, catalogue, find};
-use super::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter};
+use super::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter, ParameterDefault};
 use super::grammar::{MeasureError, Spelling};
 use super::parameter::{Cutoff, Fraction, Number};
 use crate::overlap::Rouge;
@@ -282,11 +282,22 @@ fn valid_spelling(descriptor: &Descriptor, inside: &str, cutoff: Option<&str>) -
         (_, Some("0")) => Some("1"),
         (_, cutoff) => Some(cutoff.filter(|c| read_cutoff(c).is_some()).unwrap_or("10")),
     };
-    let inside = match inside {
-        // Both parameters are required.
-        "" if descriptor.name == "Evaluation" => "evaluator=judge,name=faithfulness",
-        "" => descriptor.argument.placeholder(),
-        inside => inside,
+    let inside = if inside.is_empty() {
+        let required = descriptor.parameters().filter_map(|it| match it.default {
+            ParameterDefault::Required(example) => Some(format!("{}={example}", it.name)),
+            ParameterDefault::Value(_) | ParameterDefault::GoldSet(_) | ParameterDefault::None => {
+                None
+            }
+        });
+        let argument = descriptor.argument.placeholder();
+        let argument = (!argument.is_empty()).then(|| argument.to_owned());
+        argument
+            .into_iter()
+            .chain(required)
+            .collect::<Vec<_>>()
+            .join(",")
+    } else {
+        inside.to_owned()
     };
     let parameters = if inside.is_empty() {
         String::new()

@@ -105,6 +105,8 @@ pub enum ParameterDefault {
     Value(&'static str),
     /// Value that the gold set defines, in words.
     GoldSet(&'static str),
+    /// Every spelling states the parameter, for example with this value.
+    Required(&'static str),
     /// No value: the parameter has no effect.
     None,
 }

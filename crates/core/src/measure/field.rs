@@ -571,12 +571,12 @@ pub(super) const EVALUATED_BY: Field<EvaluatedBy> = parameter(
         Parameter {
             name: "evaluator",
             values: "the id of an evaluator; every spelling states it",
-            default: ParameterDefault::None,
+            default: ParameterDefault::Required("judge"),
         },
         Parameter {
             name: "name",
             values: "a judged property, such as `faithfulness`; every spelling states it",
-            default: ParameterDefault::None,
+            default: ParameterDefault::Required("faithfulness"),
         },
     ],
     |arguments, parameters| {
