@@ -11,7 +11,7 @@ mod words;
 
 pub(crate) use bleu::{BleuCounts, BleuTokens};
 pub(crate) use chrf::{CharNgrams, chrf};
-pub(crate) use multiset::MAX_BYTES;
+pub(crate) use multiset::bounded;
 pub(crate) use squad::{SquadText, Unit};
 pub use words::Rouge;
 pub(crate) use words::Words;

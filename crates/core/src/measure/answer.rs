@@ -11,7 +11,7 @@ use super::field::{REL, ROUGE, UNIT, WORDS};
 use crate::gold::{GoldQuery, Grade, hash_document, normalise};
 use crate::number::{indicator, real_length};
 use crate::overlap::{
-    BleuCounts, BleuTokens, CharNgrams, MAX_BYTES, Rouge, SquadText, Unit, Words, chrf,
+    BleuCounts, BleuTokens, CharNgrams, Rouge, SquadText, Unit, Words, bounded, chrf,
 };
 use crate::ranking::{Judged, JudgedAnswer};
 
@@ -120,9 +120,7 @@ measures! {
         : UNIT, Up, Source::Rankgauge,
         "Texts of `must_contain` that the answer contains, divided by all of them"
         => {
-            let text = judged.answer()?.text()?;
-            let text = text.get(..text.floor_char_boundary(MAX_BYTES))?;
-            let text = normalise(text);
+            let text = normalise(bounded(judged.answer()?.text()?));
             let expected = &judged.query.answer.must_contain;
             let found = expected.iter().filter(|it| text.contains(&*normalise(it)));
             share(found.count(), expected.len())

@@ -135,11 +135,6 @@ impl Measure {
         self.descriptor().range.is_share()
     }
 
-    /// Returns true if the measure is about the answer that a model gave from the ranking.
-    pub fn is_answer_measure(&self) -> bool {
-        self.descriptor().subject == Subject::Answer
-    }
-
     /// Returns true if the measure is about user behaviour rather than about the ranking.
     pub fn is_user_measure(&self) -> bool {
         self.descriptor().subject == Subject::Users

@@ -11,10 +11,10 @@ use crate::number::real_length;
 pub(super) const MAX_WORDS: usize = 4_096;
 
 /// Maximum number of bytes of a text that are compared. A word can be as long as its text.
-pub(crate) const MAX_BYTES: usize = 1 << 16;
+const MAX_BYTES: usize = 1 << 16;
 
 /// Returns the part of a text that is compared.
-pub(super) fn bounded(text: &str) -> &str {
+pub(crate) fn bounded(text: &str) -> &str {
     text.get(..text.floor_char_boundary(MAX_BYTES))
         .unwrap_or(text)
 }

@@ -8,7 +8,7 @@ use regex::{Regex, RegexBuilder};
 use super::judged::Judged;
 use crate::event::{Answer, Id};
 use crate::gold::{Grade, hash_document};
-use crate::overlap::{MAX_BYTES, SquadText, Words};
+use crate::overlap::{SquadText, Words, bounded};
 
 /// Maximum number of documents that are found in a text.
 const MAX_REFERENCES: usize = 1_000;
@@ -88,8 +88,7 @@ impl Reference {
     /// Documents in a text with their places, first those of earlier rules. A place belongs to one document.
     fn find_all(rules: &[Self], text: &str) -> Vec<String> {
         let mut found: Vec<(Range<usize>, String)> = Vec::new();
-        let text = text.get(..text.floor_char_boundary(MAX_BYTES));
-        let text = text.unwrap_or_default();
+        let text = bounded(text);
         for rule in rules {
             for groups in rule.pattern.captures_iter(text) {
                 let Some(place) = groups.get(0).map(|whole| whole.range()) else {
@@ -116,8 +115,6 @@ impl Reference {
 /// Cited document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cited {
-    /// Id as the answer has it.
-    pub id: String,
     /// [Hash](hash_document) of the document: of its chunk's document if chunks are judged by theirs.
     pub hash: u64,
     /// Number of the judged document, and its grade.
@@ -228,7 +225,6 @@ impl<'a> JudgedAnswer<'a> {
             context.any(|known| **known == *id)
         };
         Cited {
-            id: id.to_owned(),
             hash,
             judged: found,
             is_served: result.is_some() || is_group() || is_in_context(),
