@@ -6,8 +6,7 @@
 
 use crate::capacity::Load;
 use crate::config::Config;
-use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, WARM_UP_DAYS};
-use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
+use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, SeriesRules, WARM_UP_DAYS};
 use rankgauge_core::number::{real, real_length};
 
 const DAY: f64 = 86_400.0;
@@ -23,16 +22,8 @@ const BINARY_DEVIATION: f64 = 0.45;
 /// Evidence that the mixture of bets costs.
 const MIXTURE: f64 = 2.0;
 
-/// Largest stake.
-const MAX_STAKE: f64 = 2.0;
-
-/// Days of baselines for which times are stated, and the number of scores at which a baseline is
-/// fixed.
+/// Days of baselines for which times are stated.
 const BASELINE_DAYS: f64 = 14.0;
-const BASELINE_SCORES: f64 = 100.0;
-
-/// Minimum tolerance of a seasonal measure in its warm-up.
-const SEASONAL_TOLERANCE: f64 = 0.05;
 
 /// Days after which a drop counts as not found.
 const MAX_DAYS: f64 = 60.0;
@@ -58,7 +49,7 @@ impl Compared {
         let of_query = (per_day / queries).min(MINUTES_PER_DAY / window);
         Self {
             per_day: of_query * queries,
-            scores: (of_query * BASELINE_DAYS).clamp(1.0, BASELINE_SCORES),
+            scores: (of_query * BASELINE_DAYS).clamp(1.0, f64::from(SeriesRules::BASELINE_SCORES)),
         }
     }
 
@@ -70,7 +61,7 @@ impl Compared {
         if excess <= 1e-9 {
             return None;
         }
-        let stake = (excess / variance).min(MAX_STAKE * trust);
+        let stake = (excess / variance).min(SeriesRules::MAX_STAKE * trust);
         let growth = stake * excess - stake * stake * variance / 2.0;
         let days = (threshold + MIXTURE) / growth / self.per_day;
         Some(days).filter(|days| *days <= MAX_DAYS)
@@ -80,10 +71,16 @@ impl Compared {
 /// Lines on the drops that are found with the settings and the load. Empty without watched measures.
 pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<String> {
     let detection = &config.engine.detection;
-    let mut watched = detection.measures.iter();
-    if detection.measures.is_empty() {
+    let Some(first) = detection.measures.first() else {
         return Vec::new();
-    }
+    };
+    let warm_up_tolerance = |is_seasonal| {
+        let rules = SeriesRules {
+            is_seasonal,
+            ..detection.series_rules(first)
+        };
+        rules.least_tolerance(true)
+    };
     let window = u32::try_from(detection.burst.repeat_window()).unwrap_or(u32::MAX);
     let window = f64::from(window);
     let per_day = load.searches_per_second * DAY / real_length(load.variants.max(1));
@@ -106,11 +103,7 @@ pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<S
         ));
         lines.push(format!(
             "in the warm-up, the first {WARM_UP_DAYS} days of a series: {}",
-            times(
-                compared,
-                tolerance.max(detection.warm_up_tolerance),
-                threshold
-            )
+            times(compared, warm_up_tolerance(false), threshold)
         ));
         let one = threshold - real(config.false_alarms.series).ln();
         lines.push(format!(
@@ -128,10 +121,10 @@ pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<S
             ));
         }
     }
-    let is_seasonal = watched.any(|it| it.is_seasonal);
+    let is_seasonal = detection.measures.iter().any(|it| it.is_seasonal);
     let sessions = Compared {
         per_day,
-        scores: BASELINE_SCORES,
+        scores: f64::from(SeriesRules::BASELINE_SCORES),
     };
     let seasonal =
         |tolerance| text(|drop| sessions.days(drop, tolerance, threshold, BINARY_DEVIATION));
@@ -139,7 +132,7 @@ pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<S
         "seasonal: {}a value of 0 or 1 for each search: {}; in the first {SEASONAL_WARM_UP_DAYS} days: {}, and 3 kB a series",
         if is_seasonal { "" } else { "(no measure) " },
         seasonal(tolerance),
-        seasonal(tolerance.max(detection.warm_up_tolerance).max(SEASONAL_TOLERANCE))
+        seasonal(warm_up_tolerance(true))
     ));
     lines.push(proposal(config, load));
     lines
@@ -199,8 +192,7 @@ fn proposal(config: &Config, load: &Load) -> String {
         .filter_map(|it| engine.measures.get(it.index));
     let names: Vec<String> = names.map(|it| format!("\"{it}\"")).collect();
     let slices: Vec<String> = if has_slices {
-        let slices = engine.slices.iter();
-        let slices = slices.filter(|it| ![SYNTHETIC, EXPERIMENT].contains(&it.as_str()));
+        let slices = engine.shown_slices();
         slices.map(|it| format!("\"{it}\"")).collect()
     } else {
         Vec::new()

@@ -33,6 +33,7 @@ mod tolerance;
 mod unit;
 mod unjudged;
 
+pub(crate) use baseline::serialize_sorted;
 pub use baseline::{Baselines, Compared, Comparison, MAX_QUERIES, QueryBaseline};
 pub use bets::{Hypothesis, against_baseline, averaged};
 pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};

@@ -14,12 +14,10 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::bets::within;
 use super::comparison::{Baseline, LOCAL_WINDOWS};
+use super::drop_series::SeriesRules;
 use super::local::LocalBets;
 use super::unjudged::Unjudged;
 use crate::number::real;
-
-/// Number of scores from which the baseline of a query is fixed.
-const BASELINE_SCORES: u32 = 100;
 
 /// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
 /// it, the quarter of the queries that were counted longest ago is removed. A query takes 96 bytes,
@@ -303,7 +301,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         if known.is_apart(minute, window) {
             known.learn_own(units, minute);
         }
-        if known.scores < BASELINE_SCORES {
+        if known.scores < SeriesRules::BASELINE_SCORES {
             known.scores += 1;
             known.sum = known.sum.saturating_add(units);
             known.learn_unjudged(unjudged);
@@ -336,7 +334,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         let Some(known) = self.queries.get_mut(query) else {
             return;
         };
-        let scores = baseline.scores.clamp(1, BASELINE_SCORES);
+        let scores = baseline.scores.clamp(1, SeriesRules::BASELINE_SCORES);
         let sum = to_units(baseline.mean.clamp(0.0, 1.0) * f64::from(scores));
         self.scores = self.scores - u64::from(known.scores) + u64::from(scores);
         self.sum += i128::from(sum) - i128::from(known.sum);
@@ -446,11 +444,12 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
     }
 }
 
-fn serialize_sorted<K: Ord + Serialize, S: Serializer>(
-    queries: &FxHashMap<K, QueryBaseline>,
+/// Serializes a map in the order of its keys.
+pub(crate) fn serialize_sorted<K: Ord + Serialize, V: Serialize, S: Serializer>(
+    map: &FxHashMap<K, V>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let sorted: BTreeMap<&K, &QueryBaseline> = queries.iter().collect();
+    let sorted: BTreeMap<&K, &V> = map.iter().collect();
     sorted.serialize(serializer)
 }
 

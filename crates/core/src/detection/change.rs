@@ -8,6 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::burst::minute_of;
 use crate::number::real;
 
 /// Loss per search that the cumulative sum subtracts, in units of the tolerated drop. It is half of
@@ -25,9 +26,6 @@ const MAX_SPANS: usize = 64;
 
 /// Log-likelihood ratio by which a start in the interval is less likely than the estimated one.
 const INTERVAL: f64 = 3.0;
-
-/// Milliseconds per minute.
-const MINUTE: i64 = 60_000;
 
 /// Compared searches since the estimated start of a drop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -137,7 +135,7 @@ impl Change {
 
     /// First minute of event time since which the cumulative sum is above 0. `None` while it is 0.
     pub fn minute(&self) -> Option<i64> {
-        self.since.map(|since| since.div_euclid(MINUTE))
+        self.since.map(|since| minute_of(since))
     }
 
     /// Estimated start with its interval. `None` while there is no drop.

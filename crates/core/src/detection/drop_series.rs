@@ -17,9 +17,6 @@ use super::threshold::CEILING_MARGIN;
 use super::tolerance::LearnedTolerance;
 use crate::number::real;
 
-/// Number of scores from which the baseline of a query is fixed.
-const MAX_SCORES: u32 = 100;
-
 /// Stakes of the bets on a drop of all searches: 2 to 1/64.
 const STAKES: [f64; BETS] = [2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_625];
 
@@ -57,6 +54,12 @@ pub struct SeriesRules {
 }
 
 impl SeriesRules {
+    /// Number of scores from which the baseline of a query is fixed.
+    pub const BASELINE_SCORES: u32 = 100;
+
+    /// Largest stake of a bet on a drop of all searches.
+    pub const MAX_STAKE: f64 = STAKES[0];
+
     fn ceiling(&self) -> f64 {
         self.threshold + CEILING_MARGIN
     }
@@ -71,7 +74,8 @@ impl SeriesRules {
         days * DAY
     }
 
-    fn least_tolerance(&self, is_warm_up: bool) -> f64 {
+    /// Least tolerated drop.
+    pub fn least_tolerance(&self, is_warm_up: bool) -> f64 {
         match (is_warm_up, self.is_seasonal) {
             (false, _) => self.tolerance,
             (true, false) => self.tolerance.max(self.warm_up_tolerance),
@@ -132,7 +136,7 @@ impl QueryScores {
     }
 
     fn learn(&mut self, score: f64, minute: i32, window: i64) {
-        if self.count < MAX_SCORES {
+        if self.count < SeriesRules::BASELINE_SCORES {
             self.count += 1;
             self.sum += score;
         }

@@ -112,9 +112,7 @@ impl Observation<'_> {
         let (_, score) = self.scores.get(place.ok()?)?;
         Some(units_to_f64(i128::from(score.get()), NANO_DECIMALS))
     }
-}
 
-impl Observation<'_> {
     /// Unjudged results in a column.
     fn unjudged(&self, column: usize) -> Unjudged {
         let found = self.unjudged.iter().find(|(it, _)| *it == column);

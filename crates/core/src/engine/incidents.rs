@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baseline, DropClass, Losses};
+use crate::detection::{Baseline, DropClass, Losses, minute_of};
 use crate::engine::family;
 use crate::engine::registry::{Dimension, Label, OTHER, Registry, Series};
 use crate::engine::remap::IdRemap;
@@ -246,7 +246,7 @@ impl Incidents {
         if !drop.watched.is_user_measure && tracked.gold.is_empty() {
             tracked.gold = gold.into();
         }
-        let begin = drop.beginning.at.div_euclid(60_000);
+        let begin = minute_of(drop.beginning.at);
         tracked.add(member, (drop.series, column_of(drop.watched.index)), || {
             references(begin)
         });
@@ -436,7 +436,7 @@ impl Incidents {
             before,
             ..member.without_sums()
         };
-        let begin = theirs.started.at.div_euclid(60_000);
+        let begin = minute_of(theirs.started.at);
         tracked.add(member, (series, column), || references(begin));
     }
 

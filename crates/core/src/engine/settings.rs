@@ -371,6 +371,12 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
+    /// Slices of the configuration: without those of experiments and of synthetic searches.
+    pub fn shown_slices(&self) -> impl Iterator<Item = &String> {
+        let slices = self.slices.iter();
+        slices.filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
+    }
+
     /// Returns true if the range of a measure over unjudged results is counted and exposed.
     pub fn has_range(&self, measure: usize) -> bool {
         let is_selected = match self.ranges {

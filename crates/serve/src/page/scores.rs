@@ -9,7 +9,6 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, systems};
-use rankgauge_core::engine::settings::{EXPERIMENT, SYNTHETIC};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier;
 use rankgauge_core::number::real;
@@ -22,10 +21,7 @@ const MAX_COLUMNS: usize = 6;
 
 /// Names of the slices that the page shows.
 pub(super) fn slice_names(admin: &AdminApi) -> Vec<&String> {
-    let slices = admin.exposition.names.settings.slices.iter();
-    slices
-        .filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
-        .collect()
+    admin.exposition.names.settings.shown_slices().collect()
 }
 
 /// Systems in the window that the parameters of a screen choose.

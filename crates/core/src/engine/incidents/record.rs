@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::detection::{Beginning, DropClass, Losses, Part, Recovery};
+use crate::detection::{Beginning, DropClass, Losses, Part, Recovery, minute_of};
 use crate::engine::registry::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
 use crate::time::EventTime;
@@ -336,7 +336,7 @@ impl IncidentMeasure {
     }
 
     fn add(&mut self, ts: EventTime, loss: f64, expected: f64) {
-        let minute = ts.0.div_euclid(60_000);
+        let minute = minute_of(ts.0);
         let started = *self.block.get_or_insert(minute);
         let is_full = self.blocks[0].searches >= BLOCK_SEARCHES;
         if is_full && minute.saturating_sub(started) >= BLOCK_MINUTES {
@@ -362,7 +362,7 @@ impl IncidentMeasure {
 impl Incident {
     pub(super) fn new(variant: Box<str>, drop: &Drop<'_>, primary: &str) -> Self {
         Self {
-            id: id_of(&variant, primary, drop.beginning.at.div_euclid(60_000)),
+            id: id_of(&variant, primary, minute_of(drop.beginning.at)),
             variant,
             measures: Vec::new(),
             started: drop.beginning,

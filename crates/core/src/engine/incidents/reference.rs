@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::record::{IncidentQuery, MAX_QUERIES};
-use crate::detection::{Baseline, Losses, minute_of};
+use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
 use crate::engine::registry::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 use crate::time::EventTime;
@@ -164,12 +164,4 @@ impl QueryReferences {
     pub(super) fn bytes(&self) -> usize {
         self.queries.len() * BYTES_PER_QUERY
     }
-}
-
-fn serialize_sorted<S: Serializer>(
-    queries: &FxHashMap<Box<str>, QueryReference>,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    let sorted: BTreeMap<&Box<str>, &QueryReference> = queries.iter().collect();
-    sorted.serialize(serializer)
 }
