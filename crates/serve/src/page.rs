@@ -87,7 +87,7 @@ pub(super) fn response(
 ) -> HttpResponse {
     let status = status::of(admin, wall_now());
     let result = result(request.uri().query());
-    let lines = if ["overview", "incidents"].contains(&screen.tab) {
+    let lines = if status.open_incidents == 0 || ["overview", "incidents"].contains(&screen.tab) {
         html! {}
     } else {
         incident_card::lines(&api::incidents::open_entries(admin))

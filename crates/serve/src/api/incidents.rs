@@ -12,6 +12,7 @@ use super::problem::ApiError;
 use super::{AdminApi, status};
 use crate::history::History;
 use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, IncidentQuery, Level};
+use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::number::real_length;
 use rankgauge_core::time::EventTime;
 
@@ -472,9 +473,8 @@ pub(crate) fn open_entries(api: &AdminApi) -> Vec<IncidentEntry> {
 }
 
 /// Number of open incidents.
-pub(crate) fn open(api: &AdminApi) -> usize {
-    let snapshot = api.exposition.published.merged();
-    let incidents = snapshot.totals.evidence.incidents();
+pub(super) fn open(model: &ReadModel<'_>) -> usize {
+    let incidents = model.snapshot().totals.evidence.incidents();
     incidents.filter(|it| it.ended.is_none()).count()
 }
 
@@ -482,15 +482,16 @@ pub(crate) fn open(api: &AdminApi) -> usize {
 pub(crate) fn list(api: &AdminApi, params: &Parameters) -> Result<Incidents, ApiError> {
     let after = cursor::<u64>(params)?.unwrap_or(0);
     let first = usize::try_from(after).unwrap_or(usize::MAX);
-    let variants: Vec<&str> = params.values("variant").collect();
     let snapshot = api.exposition.published.merged();
     let incidents = snapshot.totals.evidence.incidents();
-    let incidents = incidents.filter(|it| variants.is_empty() || variants.contains(&&*it.variant));
-    let entries = incidents.map(|it| IncidentEntry::of(it, &api.history));
-    let mut numbered: Vec<(u64, IncidentEntry)> = (1..).zip(entries).skip(first).collect();
+    let incidents = incidents.filter(|it| params.matches("variant", &it.variant));
+    let mut numbered: Vec<(u64, &Incident)> = (1..).zip(incidents).skip(first).collect();
     let next_cursor = page(&mut numbered, params.limit(), |(number, _)| *number);
+    let listed = numbered.into_iter();
     Ok(Incidents {
-        incidents: numbered.into_iter().map(|(_, entry)| entry).collect(),
+        incidents: listed
+            .map(|(_, it)| IncidentEntry::of(it, &api.history))
+            .collect(),
         next_cursor,
     })
 }

@@ -344,9 +344,32 @@ fn compared(score: &ColumnScore) -> (Sample, Sample) {
     (before, now)
 }
 
+/// All pairs with their estimates in one measure.
+struct Pairs {
+    stats: MergedQueryStats,
+    measure: String,
+    all: Vec<((QueryIndex, Label), Estimated)>,
+}
+
+impl Pairs {
+    /// Reads the pairs for the measure of a request.
+    fn read(exposition: &Exposition, params: &Parameters) -> Result<Self, ApiError> {
+        let stats = query_stats(exposition)?;
+        let settings = &exposition.names.settings;
+        let measure = measure(params, settings)?;
+        let names = settings.measures.iter().map(ToString::to_string);
+        let position = names.into_iter().position(|name| name == measure);
+        let column = column_of(position.unwrap_or(0));
+        Ok(Self {
+            all: estimated(stats.scores(column)),
+            measure,
+            stats,
+        })
+    }
+}
+
 /// Queries of a request in their order.
 struct Found<'a> {
-    measure: String,
     /// 1 if higher values are better, else -1.
     sign: f64,
     entries: Vec<(SortKey, &'a GoldQuery, Estimated)>,
@@ -354,27 +377,22 @@ struct Found<'a> {
 
 fn find<'a>(
     exposition: &Exposition,
-    stats: &'a MergedQueryStats,
+    pairs: &'a Pairs,
     params: &Parameters,
 ) -> Result<Found<'a>, ApiError> {
-    let settings = &exposition.names.settings;
-    let measure = measure(params, settings)?;
     let order = params.word("order");
-    let sign = match Direction::of(&measure) {
+    let sign = match Direction::of(&pairs.measure) {
         Direction::Down => -1.0,
         Direction::Up | Direction::Neither => 1.0,
     };
     let is_selected = filter(params)?;
     let is_change = [REGRESSED, IMPROVED].contains(&order);
     let is_evidence_required = is_change && params.word("evidence") == REQUIRED;
-    let names = settings.measures.iter().map(ToString::to_string);
-    let position = names.into_iter().position(|name| name == measure);
-    let column = column_of(position.unwrap_or(0));
     let variants = exposition.names.registry.values(Dimension::Variant);
     let mut entries = Vec::new();
-    for ((index, label), of) in estimated(stats.scores(column)) {
+    for ((index, label), of) in pairs.all.iter().copied() {
         let variant = variant_name(&variants, label);
-        let query = stats.gold().query(index);
+        let query = pairs.stats.gold().query(index);
         let count = of.score.cell.count;
         let Some(mean) = of.score.cell.mean() else {
             continue;
@@ -410,11 +428,7 @@ fn find<'a>(
         }
     }
     entries.sort_by(|a, b| a.0.compare(&b.0));
-    Ok(Found {
-        measure,
-        sign,
-        entries,
-    })
+    Ok(Found { sign, entries })
 }
 
 /// Filter of pairs by their query, variant and number of searches.
@@ -448,13 +462,30 @@ fn milliseconds(at: EventTime) -> f64 {
 
 /// Returns a page of the queries of a request.
 pub(crate) fn list(exposition: &Exposition, params: &Parameters) -> Result<Queries, ApiError> {
+    list_of(exposition, &Pairs::read(exposition, params)?, params)
+}
+
+/// Returns a page of the queries of the first of two requests for the same measure; of the second one if
+/// it has no query.
+pub(crate) fn list_first(
+    exposition: &Exposition,
+    [first, second]: [&Parameters; 2],
+) -> Result<Queries, ApiError> {
+    let pairs = Pairs::read(exposition, first)?;
+    let found = list_of(exposition, &pairs, first)?;
+    if found.queries.is_empty() {
+        return list_of(exposition, &pairs, second);
+    }
+    Ok(found)
+}
+
+fn list_of(
+    exposition: &Exposition,
+    pairs: &Pairs,
+    params: &Parameters,
+) -> Result<Queries, ApiError> {
     let after = cursor::<SortKey>(params)?;
-    let stats = query_stats(exposition)?;
-    let Found {
-        measure,
-        sign,
-        mut entries,
-    } = find(exposition, &stats, params)?;
+    let Found { sign, mut entries } = find(exposition, pairs, params)?;
     let found = entries.len();
     let order = params.word("order");
     let is_evident = |of: &Estimated| match of.verdict(sign) {
@@ -471,12 +502,12 @@ pub(crate) fn list(exposition: &Exposition, params: &Parameters) -> Result<Queri
         .map(|(key, query, of)| entry(key, query, &of, sign));
     Ok(Queries {
         direction: if sign < 0.0 { "down" } else { "up" },
-        measure,
+        measure: pairs.measure.clone(),
         order,
-        gold: GoldSetInfo::from(stats.gold()),
+        gold: GoldSetInfo::from(pairs.stats.gold()),
         found,
         with_evidence,
-        not_recorded: stats.dropped_searches(),
+        not_recorded: pairs.stats.dropped_searches(),
         queries: queries.collect(),
         next_cursor,
     })
@@ -536,8 +567,8 @@ const TABLE_COLUMNS: [&str; 20] = [
 
 /// Returns all queries of a request as CSV.
 pub(crate) fn table(exposition: &Exposition, params: &Parameters) -> Result<Vec<u8>, ApiError> {
-    let stats = query_stats(exposition)?;
-    let found = find(exposition, &stats, params)?;
+    let pairs = Pairs::read(exposition, params)?;
+    let found = find(exposition, &pairs, params)?;
     let mut writer = csv::Writer::from_writer(Vec::new());
     let mut written = writer.write_record(TABLE_COLUMNS);
     for (key, query, of) in found.entries {

@@ -10,7 +10,6 @@ use super::status;
 use super::systems::Interval;
 use crate::http::Exposition;
 use crate::live::regressions::Regression;
-use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::read_model::WatchedSeries;
 
 pub(crate) const PARAMETERS: [Parameter; 2] = [Parameter::limit(MAX_LISTED, MAX_LISTED), CURSOR];
@@ -67,14 +66,11 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Regress
             let place = measure.zip(series);
             let watched = place.and_then(|(measure, it)| model.watched_series(measure, it));
             let mut alarms = watched.iter().flat_map(WatchedSeries::alarms);
-            let decided = watched
-                .as_ref()
-                .and_then(|it| it.class)
-                .map(DropClass::name);
-            let regression = Regression {
-                class: regression.class.and(decided.or(regression.class)),
-                ..regression
-            };
+            let decided = watched.as_ref().and_then(|it| it.class);
+            let mut regression = regression;
+            if let (Some(class), Some(decided)) = (&mut regression.class, decided) {
+                *class = decided.name();
+            }
             RegressionEntry {
                 time: status::time(regression.at.as_event_time()),
                 age_seconds: status::age(regression.at, now),

@@ -146,7 +146,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .into(),
         finalised_early: model.finalised_early(),
         active_alarms: regressions::active(exposition),
-        open_incidents: incidents::open(admin),
+        open_incidents: incidents::open(&model),
         last_search_age_seconds: admin.history.since_last_search(&model, now).map(seconds),
         is_open: admin.is_open,
         is_over_series_limit: model.overflow().any(|(_, samples)| samples > 0),

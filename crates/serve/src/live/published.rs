@@ -126,9 +126,7 @@ impl Published {
 
     /// Incidents of all workers except `worker`.
     pub fn incidents_of_others(&self, worker: usize) -> Vec<Incident> {
-        let views = self.views.iter().enumerate();
-        let others = views.filter(|(number, _)| *number != worker);
-        let incidents = others.flat_map(|(_, view)| {
+        let incidents = self.others(worker).flat_map(|view| {
             let snapshot = view.snapshot.load();
             let evidence = &snapshot.totals.evidence;
             evidence.incidents().cloned().collect::<Vec<_>>()
@@ -138,13 +136,14 @@ impl Published {
 
     /// Combined progress of all workers except `worker`.
     pub fn progress_of_others(&self, worker: usize) -> Option<Progress> {
-        let others = self
-            .views
-            .iter()
-            .enumerate()
-            .filter(|(number, _)| *number != worker);
-        others
-            .filter_map(|(_, view)| view.snapshot.load().progress)
+        self.others(worker)
+            .filter_map(|view| view.snapshot.load().progress)
             .reduce(Progress::combine)
+    }
+
+    /// Views of all workers except `worker`.
+    fn others(&self, worker: usize) -> impl Iterator<Item = &Arc<WorkerView>> {
+        let views = self.views.iter().enumerate();
+        views.filter_map(move |(number, view)| (number != worker).then_some(view))
     }
 }

@@ -77,7 +77,8 @@ fn table(systems: &Systems, against: Against, deployed: &[Deployment]) -> Markup
             " shows what arrives." },
         );
     }
-    let columns = columns(systems);
+    let columns = columns(systems).into_iter();
+    let columns: Vec<Column<'_>> = columns.map(|info| (info, scale(systems, info))).collect();
     let (first, rest) = by_interest(systems);
     let rows = |systems_of: &[&System]| {
         html! { @for system in systems_of { (row(systems, against, system, (&columns, deployed))) } }
@@ -85,7 +86,7 @@ fn table(systems: &Systems, against: Against, deployed: &[Deployment]) -> Markup
     let head = html! {
         thead { tr {
             th scope="col" { "System" }
-            @for info in &columns { th scope="col" { (info.measure) } }
+            @for (info, _) in &columns { th scope="col" { (info.measure) } }
             th scope="col" { "p95" }
             th scope="col" { "Cost per 1,000" }
             th scope="col" { "Searches" }
@@ -140,11 +141,14 @@ fn by_interest(systems: &Systems) -> (Vec<&System>, Vec<&System>) {
     all.into_iter().partition(is_first)
 }
 
+/// Measure with the scale of its sparklines.
+type Column<'a> = (&'a MeasureInfo, [f64; 2]);
+
 fn row(
     systems: &Systems,
     against: Against,
     system: &System,
-    (columns, deployed): (&[&MeasureInfo], &[Deployment]),
+    (columns, deployed): (&[Column<'_>], &[Deployment]),
 ) -> Markup {
     let marks = deployments::marks(deployed, &system.variant, &systems.history.at);
     let control = systems.systems.iter().find(|it| it.is_control);
@@ -155,7 +159,7 @@ fn row(
                 a href={ "/systems/" (encoded(&system.variant)) } data-row { (variant_name(&system.variant)) }
                 @if system.is_control { " " span.name { "control" } }
             }
-            @for info in columns { (cell(systems, against, (system, info), &marks)) }
+            @for column in columns { (cell(systems, against, (system, column), &marks)) }
             td data-label="p95" { (latency(system)) (relative(p95(system), control.and_then(p95))) }
             td data-label="Cost per 1,000" { (cost(system, control)) }
             td data-label="Searches" {
@@ -170,7 +174,7 @@ fn row(
 fn cell(
     systems: &Systems,
     against: Against,
-    (system, info): (&System, &MeasureInfo),
+    (system, (info, scale)): (&System, &Column<'_>),
     marks: &[Mark],
 ) -> Markup {
     let Some(of) = system
@@ -184,7 +188,7 @@ fn cell(
     html! {
         td data-label=(info.measure) data-measure=(info.measure) {
             div.value {
-                (chart::sparkline(&title, (&of.history, scale(systems, info)), of.baseline, marks))
+                (chart::sparkline(&title, (&of.history, *scale), of.baseline, marks))
                 span { (mean(of)) }
                 (tier(info, of))
             }
@@ -256,6 +260,7 @@ fn slices(
             count: window.count,
         })
     };
+    let labels = queries::labels(admin);
     let control = systems.control.as_deref();
     let control = control.filter(|_| against == Against::Control);
     let variants: Vec<&str> = systems
@@ -286,7 +291,7 @@ fn slices(
                             th scope="row" { (text(value)) }
                             @for variant in &variants {
                                 @let of_control = control.and_then(|control| mean(value, control));
-                                @let address = queries::of_slice(admin, &measure, variant, (&slice, value));
+                                @let address = queries::of_slice(&labels, &measure, variant, (&slice, value));
                                 (heat(&measure, variant, (mean(value, variant), of_control), address.as_deref()))
                             }
                         } } }

@@ -12,7 +12,7 @@ use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::queries::{
     ANY, BEST, IMPROVED, MIN_COMPARED, NEWEST, PARAMETERS, QUERY, Queries, QueryScore, REGRESSED,
-    SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list,
+    SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list, list_first,
 };
 use crate::api::regressions::Regressions;
 use rankgauge_core::engine::registry::Dimension;
@@ -51,16 +51,13 @@ pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, 
         let pairs = [("order", order), ("limit", SUMMARY)];
         let measure = measure.as_deref().map(|measure| ("measure", measure));
         let variants = variants.iter().map(|variant| ("variant", *variant));
-        let params = Parameters::from_pairs(
+        Parameters::from_pairs(
             &PARAMETERS,
             pairs.into_iter().chain(measure).chain(variants),
-        );
-        list(&admin.exposition, &params)
+        )
     };
-    let mut found = of(REGRESSED)?;
-    if found.queries.is_empty() {
-        found = of(SURELY_WORST)?;
-    }
+    let orders = [&of(REGRESSED), &of(SURELY_WORST)];
+    let found = list_first(&admin.exposition, orders)?;
     let (what, suffix) = if found.order == REGRESSED {
         ("Queries", " that lost")
     } else {
@@ -92,27 +89,23 @@ pub(super) fn primary(admin: &AdminApi) -> Option<String> {
     Some(settings.measures[index].to_string())
 }
 
-/// Address of the queries of a slice value with a system; `None` if the slice is no label of the gold
-/// set, because query statistics know no other.
+/// Address of the queries of a slice value with a system; `None` if the slice is none of the
+/// [labels](labels) of the gold set, because query statistics know no other.
 pub(super) fn of_slice(
-    admin: &AdminApi,
+    labels: &Labels<'_>,
     measure: &str,
     variant: &str,
     (slice, value): (&str, &str),
 ) -> Option<String> {
-    let gold = admin.exposition.control.gold();
-    let mut labels = gold.queries().iter().map(|query| &query.labels);
-    labels
-        .any(|labels| labels.get(slice).is_some_and(|label| label == value))
-        .then(|| {
-            format!(
-                "/queries?order={SURELY_WORST}&variant={}&slice={}&value={}{}",
-                encoded(variant),
-                encoded(slice),
-                encoded(value),
-                super::alarms::measure_of(measure)
-            )
-        })
+    labels.get(slice)?.contains(value).then(|| {
+        format!(
+            "/queries?order={SURELY_WORST}&variant={}&slice={}&value={}{}",
+            encoded(variant),
+            encoded(slice),
+            encoded(value),
+            super::alarms::measure_of(measure)
+        )
+    })
 }
 
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
@@ -226,10 +219,13 @@ fn form(admin: &AdminApi, found: &Queries, params: &Parameters) -> Markup {
     }
 }
 
+/// Values by label.
+pub(super) type Labels<'a> = BTreeMap<&'a str, BTreeSet<String>>;
+
 /// Values of the labels of the gold set that are slices.
-fn labels(admin: &AdminApi) -> BTreeMap<&str, BTreeSet<String>> {
+pub(super) fn labels(admin: &AdminApi) -> Labels<'_> {
     let gold = admin.exposition.control.gold();
-    let mut labels: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    let mut labels = Labels::new();
     for slice in super::scores::slice_names(admin) {
         for query in gold.queries() {
             if let Some(value) = query.labels.get(slice) {

@@ -22,6 +22,7 @@ use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use rankgauge_core::measure::tier::LEGEND;
+use rankgauge_core::text::count_of;
 
 pub(super) const PARAMETERS: [Parameter; 2] = [WINDOW, AGAINST];
 
@@ -134,29 +135,23 @@ fn families(systems: &Systems, against: Against, system: &System, marks: &[Mark]
             @let changed = rows.iter().filter(|(_, of)| is_changed(of)).count();
             @let is_first = rows.iter().any(|(info, _)| info.is_primary);
             details.family open[changed > 0 || is_first] {
-                summary { (family) " " span.name { (count_of(rows.len())) @if changed > 0 { ", " (changed) " changed" } } }
+                summary { (family) " " span.name { (count_of(rows.len() as u64, "measure", "measures")) @if changed > 0 { ", " (changed) " changed" } } }
                 (measures_table(systems, against, (system, rows), (family, marks)))
             }
         }
     }
 }
 
-fn count_of(measures: usize) -> String {
-    if measures == 1 {
-        "1 measure".to_owned()
-    } else {
-        format!("{measures} measures")
-    }
-}
-
 /// Family of a measure.
 fn family_of(info: &MeasureInfo) -> &'static str {
-    let name = info.measure.split(['(', '@']).next().unwrap_or_default();
-    match name {
-        _ if info.is_user_measure => "Users",
-        _ if info.measure.contains('(') && is_component(&info.measure) => "Components",
-        _ if info.direction == "neither" => "Descriptive",
-        _ => "Ranking",
+    if info.is_user_measure {
+        "Users"
+    } else if info.measure.contains('(') && is_component(&info.measure) {
+        "Components"
+    } else if info.direction == "neither" {
+        "Descriptive"
+    } else {
+        "Ranking"
     }
 }
 
@@ -283,6 +278,7 @@ fn slices(
             );
         }
     }
+    let labels = super::queries::labels(admin);
     let values = |slice: &str| {
         let mut values: Vec<&str> = means
             .keys()
@@ -307,7 +303,7 @@ fn slices(
                                 @let measure = info.measure.as_str();
                                 @let mean = means.get(&(slice.as_str(), value, measure, system.variant.as_str()));
                                 @let control = control.and_then(|control| means.get(&(slice.as_str(), value, measure, control)));
-                                @let address = super::queries::of_slice(admin, measure, &system.variant, (slice, value));
+                                @let address = super::queries::of_slice(&labels, measure, &system.variant, (slice, value));
                                 (heat(measure, measure, (mean.copied(), control.copied()), address.as_deref()))
                             }
                         } } }
