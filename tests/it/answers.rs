@@ -11,6 +11,8 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use crate::harness::python;
+
 /// Largest difference that counts as equal.
 const TOLERANCE: f64 = 1e-6;
 
@@ -67,18 +69,7 @@ fn cases() -> Vec<Case> {
 
 /// Values of the packages: of each case, and of all together.
 fn reference_values(cases: &[Case]) -> Vec<Value> {
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .expect("invariant: cargo's temporary directory lies in the target directory")
-        .join("answers");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/answers");
-    let wanted = fs::read(source.join("requirements.txt")).expect("requirements.txt is there");
-    let installed = fs::read(environment.join("requirements.txt")).unwrap_or_default();
-    assert!(
-        installed == wanted,
-        "the packages are not installed in {}: run tests/setup.sh answers",
-        environment.display()
-    );
+    let (environment, source) = python("answers");
     let mut process = Command::new(environment.join("bin/python"))
         .arg(source.join("score.py"))
         .env("PYTHONDONTWRITEBYTECODE", "1")

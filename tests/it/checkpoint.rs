@@ -179,13 +179,14 @@ fn a_newer_format_is_distinguished_from_a_foreign_file() {
         .write(&mut bytes)
         .expect("writing to memory succeeds");
     let digit = b"rankgauge checkpoint ".len();
-    // One more digit before the number.
-    bytes.insert(digit, b'9');
-    let newer = Checkpoint::read(&bytes[..]).expect_err("the format is newer");
-    assert!(
-        matches!(newer, Unreadable::Newer { found } if found > 90),
-        "{newer}"
-    );
+    let end = digit
+        + bytes[digit..]
+            .iter()
+            .take_while(|it| it.is_ascii_digit())
+            .count();
+    bytes.splice(digit..end, *b"99");
+    let newer = Checkpoint::read(&bytes[..]).expect_err("format 99 is newer");
+    assert!(matches!(newer, Unreadable::Newer { found: 99 }), "{newer}");
     let foreign = Checkpoint::read(&b"{\"version\": 1}\n"[..]).expect_err("JSON is none");
     assert!(matches!(foreign, Unreadable::NotOne), "{foreign}");
 }

@@ -22,7 +22,7 @@ pub(crate) mod prometheus;
 pub(crate) mod pty;
 pub(crate) mod sidecar;
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::net::TcpListener;
@@ -279,4 +279,26 @@ impl Drop for Program {
         }
         drop(self.watchdog.wait());
     }
+}
+
+/// Python environment `name` that `tests/setup.sh` installs, and the folder of its programs.
+///
+/// # Panics
+/// If the packages of the folder are not installed.
+pub(crate) fn python(name: &str) -> (PathBuf, PathBuf) {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent();
+    let target =
+        target.expect("invariant: cargo's temporary directory lies in the target directory");
+    let environment = target.join(name);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(name);
+    let wanted = fs::read(source.join("requirements.txt")).expect("requirements.txt is there");
+    let installed = fs::read(environment.join("requirements.txt")).unwrap_or_default();
+    assert!(
+        installed == wanted,
+        "the packages are not installed in {}: run tests/setup.sh {name}",
+        environment.display()
+    );
+    (environment, source)
 }

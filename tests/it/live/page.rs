@@ -117,16 +117,17 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
         (mean("before") - mean("now") - mean("loss")).abs() < 1e-9,
         "{primary}"
     );
-    let samples = samples(sidecar);
-    let (measure, slice, value) = (&primary["measure"], &primary["slice"], &primary["value"]);
-    let exposed = samples.iter().find(|(name, _)| {
-        name.starts_with("rankgauge_incident_loss{")
-            && [("measure", measure), ("slice", slice), ("value", value)]
-                .iter()
-                .all(|(label, text)| name.contains(&format!("{label}={text}")))
-            && name.contains("estimate")
-    });
-    let (_, exposed) = exposed.expect("the loss is exposed");
+    let exposition = sidecar.metrics();
+    let of = |name: &str| primary[name].as_str().expect("a text");
+    let labels = [
+        ("variant", "V5"),
+        ("measure", of("measure")),
+        ("slice", of("slice")),
+        ("value", of("value")),
+        ("bound", "estimate"),
+    ];
+    let exposed = exposition.value("rankgauge_incident_loss", &labels);
+    let exposed = exposed.expect("the loss is exposed");
     assert!((exposed - mean("loss")).abs() < 1e-9, "{exposed}");
     let id = incident["id"].as_str().expect("an id");
     let text = |path: &str| {
@@ -145,17 +146,6 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
         let text = text(&path);
         assert!(text.contains(&now), "{path}: no {now} in {text}");
     }
-}
-
-/// Samples of the metrics listener, by name with labels.
-fn samples(sidecar: &Sidecar) -> Vec<(String, f64)> {
-    let (_, body) = http_get(&format!("http://{}/metrics", sidecar.address())).expect("a scrape");
-    let lines = body.lines().filter(|line| !line.starts_with('#'));
-    let samples = lines.filter_map(|line| {
-        let (name, value) = line.rsplit_once(' ')?;
-        Some((name.to_owned(), value.parse().ok()?))
-    });
-    samples.collect()
 }
 
 /// Validates the responses of all endpoints, and of all pages of lists, against the description of

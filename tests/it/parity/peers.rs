@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 
 use serde::Deserialize;
 
+use crate::harness::python;
+
 /// Values of one measure by query.
 pub(super) type ByQuery = BTreeMap<String, f64>;
 /// Values by measure and query.
@@ -27,18 +29,7 @@ pub(super) struct Judged {
 
 /// Runs the tools on cases: a name, a gold file, a run.
 pub(super) fn judge(cases: &[(&str, PathBuf, PathBuf)]) -> BTreeMap<String, Judged> {
-    let environment = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .parent()
-        .expect("invariant: cargo's temporary directory lies in the target directory")
-        .join("peers");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers");
-    let wanted = std::fs::read(source.join("requirements.txt")).expect("requirements.txt is there");
-    let installed = std::fs::read(environment.join("requirements.txt")).unwrap_or_default();
-    assert!(
-        installed == wanted,
-        "the other tools are not installed in {}: run tests/setup.sh peers",
-        environment.display()
-    );
+    let (environment, source) = python("peers");
     let mut command = Command::new(environment.join("bin/python"));
     command
         .arg(source.join("judge.py"))
