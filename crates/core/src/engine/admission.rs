@@ -16,7 +16,7 @@ use crate::engine::position::Position;
 use crate::engine::preparation::Prepared;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
-use crate::engine::settings::{EXPERIMENT, Observed, SYNTHETIC, TestedQuantity};
+use crate::engine::settings::{EXPERIMENT, Observed, Ranges, SYNTHETIC, TestedQuantity};
 use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
@@ -151,11 +151,14 @@ impl Engine {
         self.totals
             .scores
             .record(search.ts, &segment.series, &prepared.scores);
-        self.totals.scores.record_unjudged(
-            search.ts,
-            segment.exposed(self.settings.rolling),
-            &prepared.unjudged,
-        );
+        // Watched measures are bounded for their tests, also if no range is exposed.
+        if self.settings.ranges != Ranges::None {
+            self.totals.scores.record_unjudged(
+                search.ts,
+                segment.exposed(self.settings.rolling),
+                &prepared.unjudged,
+            );
+        }
         self.totals
             .count_overflow_by(&family::SCORE, segment.overflow);
         if let Some(reason) = prepared.ineligible {
