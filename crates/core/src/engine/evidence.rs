@@ -504,8 +504,8 @@ impl Judged {
                 if is_compared {
                     alarms.extend(detector.drop_alarm(of_series, detection));
                 }
-                if is_tracked && let Some(class) = detector.class(detection) {
-                    incidents.classify(known, class);
+                if is_tracked {
+                    incidents.classify(known, || detector.class(detection));
                 }
             }
             if let Some(compared) = &mut compared {

@@ -162,14 +162,18 @@ impl Incidents {
 
     /// Decides the class of the open incidents whose primary measure and series are these. Only a worse
     /// upper bound is a proof, so a decided class stays.
-    pub(super) fn classify(&mut self, (series, column): (Series, usize), class: DropClass) {
+    pub(super) fn classify(
+        &mut self,
+        (series, column): (Series, usize),
+        class: impl Fn() -> Option<DropClass>,
+    ) {
         for tracked in &mut self.open {
             let mut columns = tracked.columns.iter();
             let is_primary = columns.any(|it| {
                 let mut of = it.series.iter();
                 it.column == column && of.any(|(it, place)| *it == series && *place == 0)
             });
-            if is_primary {
+            if is_primary && let Some(class) = class() {
                 let incident = &mut tracked.incident;
                 incident.class = incident.class.min(class);
             }
