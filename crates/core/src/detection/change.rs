@@ -135,7 +135,7 @@ impl Change {
 
     /// First minute of event time since which the cumulative sum is above 0. `None` while it is 0.
     pub fn minute(&self) -> Option<i64> {
-        self.since.map(|since| minute_of(since))
+        self.since.map(minute_of)
     }
 
     /// Estimated start with its interval. `None` while there is no drop.

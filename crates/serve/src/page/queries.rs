@@ -90,7 +90,7 @@ pub(super) fn primary(admin: &AdminApi) -> Option<String> {
 }
 
 /// Address of the queries of a slice value with a system; `None` if the slice is none of the
-/// [labels](labels) of the gold set, because query statistics know no other.
+/// [labels] of the gold set, because query statistics know no other.
 pub(super) fn of_slice(
     labels: &Labels<'_>,
     measure: &str,
