@@ -6,6 +6,7 @@ mod encodings;
 mod evaluations;
 mod hostile;
 mod mapped;
+mod members;
 mod parser;
 mod refusals;
 mod shared;

@@ -5,19 +5,19 @@ use std::borrow::Cow;
 use serde::de::IntoDeserializer;
 
 use super::plan::{
-    AnswerField, CostField, FeedbackField, FieldSources, HitField, NamedSources, Plan, RowPlan,
-    SearchField, Sources, StageField, TimeUnit, UsageField,
+    AnswerField, CostField, EdgeField, EvaluatorField, FeedbackField, FieldSources, HitField,
+    NamedSources, Plan, RowPlan, SearchField, Sources, StageField, TimeUnit, UsageField,
 };
 use super::scalar::Scalar;
 use super::trie::Found;
 use crate::decode::action::{ActionName, FeedbackValue};
-use crate::decode::native::{self, FeedbackWire};
+use crate::decode::native::{self, EvaluatorWire, FeedbackWire};
 use crate::decode::ubi::{Meaning, derived_id};
 use crate::decode::{Event, json};
 use crate::event::read::{OTHER, TIME_IN_SECONDS, deserialize_time, steps_to_unit};
 use crate::event::{
-    Answer, Attributes, Citation, Cost, Experiment, Hit, HitDetails, Id, Kind, Limits, Reason,
-    Rejection, Score, Search, Stage, Text, Usage, Value,
+    Answer, Attributes, Citation, Cost, Edge, Experiment, Hit, HitDetails, Id, Kind, Limits,
+    Reason, Rejection, Score, Search, Stage, Text, Usage, Value,
 };
 use crate::time::EventTime;
 
@@ -45,13 +45,6 @@ fn out_of_range(sources: &Sources) -> Rejection {
     Rejection::new(
         Reason::BadValue,
         format_args!("{}: the number is out of range", sources.text),
-    )
-}
-
-fn absent(sources: &Sources) -> Rejection {
-    Rejection::new(
-        Reason::MissingField,
-        format_args!("{} is missing", sources.text),
     )
 }
 
@@ -150,12 +143,23 @@ impl<'a> Values<'_, 'a> {
         let Some((sources, value)) = self.get(field) else {
             return Ok(None);
         };
-        let all = match &value {
-            Scalar::List(values) => values.iter().map(convert).collect(),
+        let Scalar::List(values) = &value else {
             // A single value is a list of one.
-            value => convert(value).map(|value| vec![value]),
+            let one = convert(&value).map(|value| vec![value]);
+            return one.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)));
         };
-        all.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)))
+        let mut all = Vec::with_capacity(values.len());
+        for (index, value) in values.iter().enumerate() {
+            all.push(convert(value).ok_or_else(|| {
+                let text = &sources.text;
+                let found = value.kind();
+                Rejection::new(
+                    Reason::WrongType,
+                    format_args!("{text}: {expected} is expected, element {index} is {found}"),
+                )
+            })?);
+        }
+        Ok(Some(all))
     }
 
     fn texts(&self, field: usize) -> Result<Option<Vec<Text<'a>>>, Rejection> {
@@ -169,7 +173,7 @@ impl<'a> Values<'_, 'a> {
     fn required<T>(&self, field: usize, value: Option<T>) -> Result<T, Rejection> {
         value.ok_or_else(|| {
             self.sources(field)
-                .map_or_else(|| json::missing(""), absent)
+                .map_or_else(|| json::missing(""), Sources::missing)
         })
     }
 
@@ -238,13 +242,15 @@ fn time(value: &Scalar<'_>, unit: Option<TimeUnit>) -> Result<EventTime, (Reason
 pub(super) struct HitPlan {
     pub(super) fields: FieldSources,
     pub(super) attributes: NamedSources,
+    pub(super) path: Option<RowPlan>,
     pub(super) position_base: u32,
 }
 
 impl HitPlan {
     /// Result of an element of a list.
-    pub(super) fn hit<'a>(&'a self, slots: &[Scalar<'a>]) -> Result<Hit<'a>, Rejection> {
+    pub(super) fn hit<'a>(&'a self, element: &Found<'a>) -> Result<Hit<'a>, Rejection> {
         use HitField as F;
+        let slots = &*element.slots;
         let it = Values {
             fields: &self.fields,
             slots,
@@ -254,9 +260,14 @@ impl HitPlan {
         hit.rank = it.position(F::Rank as usize, self.position_base)?;
         hit.score = it.number(F::Score as usize)?.map(Score::from);
         let others = self.fields.get(F::Group as usize..).unwrap_or_default();
-        if self.attributes.is_empty() && others.iter().all(Option::is_none) {
+        let has_others = others.iter().any(Option::is_some) || self.path.is_some();
+        if self.attributes.is_empty() && !has_others {
             return Ok(hit);
         }
+        let path = match &self.path {
+            Some(plan) => Some(rows(plan, &element.rows, edge)?).filter(|path| !path.is_empty()),
+            None => None,
+        };
         Ok(hit.with_details(HitDetails {
             group_id: it.id(F::Group as usize)?,
             stages: it.texts(F::Stages as usize)?,
@@ -264,7 +275,7 @@ impl HitPlan {
             text: it.text(F::Text as usize)?,
             hops: it.whole(F::Hops as usize)?,
             depth: it.whole(F::Depth as usize)?,
-            path: None,
+            path,
             attrs: attributes(&self.attributes, slots),
         }))
     }
@@ -315,16 +326,26 @@ impl Plan {
     /// Adds the sources of the field that a check of native events names.
     #[cold]
     fn located(&self, rejection: Rejection) -> Rejection {
-        let mut fields = self.names().iter().zip(&self.fields);
-        let field = fields.find_map(|(name, sources)| {
-            let sources = sources.as_ref()?;
-            let detail = &rejection.detail;
-            let is_named = detail
-                .strip_prefix(name)
-                .is_some_and(|rest| rest.starts_with(':'))
-                || detail.contains(&format!("`{name}`"));
-            is_named.then_some((*name, sources))
-        });
+        let of = |fields: Option<_>, prefix: &'static str, names: &'static [&'static str]| {
+            let fields: &[Option<Sources>] = fields.map_or(&[], |it: &FieldSources| it);
+            names.iter().zip(fields).filter_map(move |(name, sources)| {
+                let sources = sources.as_ref()?;
+                Some((format!("{prefix}{name}"), sources))
+            })
+        };
+        let field = of(Some(&self.fields), "", self.names())
+            .chain(of(self.answer.as_ref(), "answer.", AnswerField::NAMES))
+            .chain(of(
+                self.evaluator.as_ref(),
+                "evaluator.",
+                EvaluatorField::NAMES,
+            ))
+            .find(|(name, _)| {
+                let detail = &rejection.detail;
+                let rest = detail.strip_prefix(name.as_str());
+                rest.is_some_and(|rest| rest.starts_with(':'))
+                    || detail.contains(&format!("`{name}`"))
+            });
         match field {
             Some((name, sources)) => Rejection::new(
                 rejection.reason,
@@ -490,9 +511,41 @@ impl Plan {
             dwell_ms: it.number(F::DwellMs as usize)?,
             amount: it.number(F::Amount as usize)?,
             currency: it.text(F::Currency as usize)?,
-            name: Some(it.text(F::Name as usize)?.unwrap_or(name)),
-            ..FeedbackWire::default()
+            // A custom action has its own name. A judgment without one is about relevance.
+            name: match it.text(F::Name as usize)? {
+                None if action == ActionName::Custom => Some(name),
+                name => name,
+            },
+            target: it.text(F::Target as usize)?,
+            evaluator: self.evaluator(&found.slots)?,
+            comment: it.text(F::Comment as usize)?,
+            client_id: it.id(F::ClientId as usize)?,
+            user_id: it.id(F::UserId as usize)?,
+            trace_id: it.id(F::TraceId as usize)?,
+            application: it.text(F::Application as usize)?,
+            labels: attributes(&self.labels, &found.slots),
+            attrs: attributes(&self.attrs, &found.slots),
         })
+    }
+
+    /// Evaluator of a judgment; `None` if the record states none.
+    fn evaluator<'a>(
+        &'a self,
+        slots: &[Scalar<'a>],
+    ) -> Result<Option<Box<EvaluatorWire<'a>>>, Rejection> {
+        use EvaluatorField as F;
+        let Some(fields) = &self.evaluator else {
+            return Ok(None);
+        };
+        let it = Values { fields, slots };
+        let Some(id) = it.id(F::Id as usize)? else {
+            return Ok(None);
+        };
+        Ok(Some(Box::new(EvaluatorWire {
+            id,
+            version: it.id(F::Version as usize)?,
+            kind: it.text(F::Kind as usize)?,
+        })))
     }
 }
 
@@ -503,13 +556,23 @@ fn rows<'a, T>(
     convert: impl Fn(&Values<'_, 'a>) -> Result<T, Rejection>,
 ) -> Result<Vec<T>, Rejection> {
     let rows = rows.get(plan.list).map(Vec::as_slice).unwrap_or_default();
-    let converted = rows.iter().map(|row| {
-        convert(&Values {
+    let converted = rows.iter().enumerate().map(|(index, row)| {
+        let values = Values {
             fields: &plan.fields,
             slots: &row.slots,
-        })
+        };
+        let placed = |it: Rejection| it.placed_at(&format!("{}/{index}", plan.pointer));
+        convert(&values).map_err(placed)
     });
     converted.collect()
+}
+
+fn edge<'a>(it: &Values<'_, 'a>) -> Result<Edge<'a>, Rejection> {
+    use EdgeField as F;
+    Ok(Edge {
+        from: it.required(F::From as usize, it.id(F::From as usize)?)?,
+        to: it.required(F::To as usize, it.id(F::To as usize)?)?,
+    })
 }
 
 fn stage<'a>(it: &Values<'_, 'a>) -> Result<Stage<'a>, Rejection> {

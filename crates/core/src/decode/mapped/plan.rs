@@ -8,9 +8,9 @@ use super::Problem;
 use super::build::HitPlan;
 use super::scalar::Scalar;
 use super::term::{Term, report};
-use super::trie::{List, Node};
+use super::trie::{Elements, List, Node};
 use crate::decode::ubi::Meaning;
-use crate::event::Kind;
+use crate::event::{Kind, Reason, Rejection};
 
 /// Maximum number of sources of a mapping.
 const MAX_SLOTS: usize = 500;
@@ -77,7 +77,31 @@ fields! {
     Amount = "amount",
     Currency = "currency",
     Name = "name",
+    Target = "target",
+    Comment = "comment",
+    ClientId = "client_id",
+    UserId = "user_id",
+    TraceId = "trace_id",
+    Application = "application",
 }
+
+fields! {
+    /// Field of the evaluator of a judgment.
+    EvaluatorField:
+    Id = "id",
+    Version = "version",
+    Kind = "kind",
+}
+
+fields! {
+    /// Field of an edge of the path to a result.
+    EdgeField:
+    From = "from",
+    To = "to",
+}
+
+/// Fields that hold a list of values.
+const LIST_FIELDS: [&str; 5] = ["routing", "merged_from", "context", "citations", "stages"];
 
 fields! {
     /// Field of a result.
@@ -201,6 +225,15 @@ impl Sources {
         last
     }
 
+    /// Rejection of a record in which none is present.
+    #[cold]
+    pub(super) fn missing(&self) -> Rejection {
+        Rejection::new(
+            Reason::MissingField,
+            format_args!("{} is missing", self.text),
+        )
+    }
+
     fn only_slot(&self) -> Option<usize> {
         match self.sources.as_slice() {
             [Source::Slot(slot)] => Some(*slot),
@@ -269,7 +302,7 @@ impl Each {
             root: event.root.clone(),
             slots: event.slots.clone(),
             lists: event.lists.clone(),
-            hits: None,
+            elements: Elements::Rows,
         });
         Self { record, copies }
     }
@@ -280,6 +313,8 @@ impl Each {
 pub(super) struct RowPlan {
     /// Place of the list in [`Scope::lists`].
     pub(super) list: usize,
+    /// Pointer of the list, for rejections.
+    pub(super) pointer: String,
     /// Sources of the fields.
     pub(super) fields: FieldSources,
 }
@@ -303,6 +338,7 @@ pub(super) struct Plan {
     pub(super) fired: NamedSources,
     pub(super) cost: Option<FieldSources>,
     pub(super) answer: Option<FieldSources>,
+    pub(super) evaluator: Option<FieldSources>,
     pub(super) usage: Option<RowPlan>,
     pub(super) stages: Option<RowPlan>,
     /// Pointers of the list of results.
@@ -427,7 +463,8 @@ impl Compiler<'_> {
         Some(Source::Slot(slot))
     }
 
-    fn sources(&mut self, path: &str, written: &Term) -> Option<Sources> {
+    /// Sources of a field; those of one that is a list can be sections.
+    fn sources(&mut self, path: &str, written: &Term, is_list: bool) -> Option<Sources> {
         let mut sources = Sources::default();
         let elements = written.elements();
         if elements.is_empty() {
@@ -438,21 +475,44 @@ impl Compiler<'_> {
                 Term::List(_) => format!("{path}[{index}]"),
                 _ => path.to_owned(),
             };
-            let text = element.text(&path, self.problems)?;
-            let source = self.source(&path, text)?;
+            let (source, text) = match element {
+                Term::Section(_) if is_list => self.values(&path, element)?,
+                _ => {
+                    let text = element.text(&path, self.problems)?;
+                    (self.source(&path, text)?, text.to_owned())
+                }
+            };
             sources.sources.push(source);
             if !sources.text.is_empty() {
                 sources.text.push_str(" or ");
             }
-            sources.text.push_str(text);
+            sources.text.push_str(&text);
         }
         Some(sources)
+    }
+
+    /// Source of a list that holds one value of each element of a list. Returns it with its text.
+    fn values(&mut self, path: &str, written: &Term) -> Option<(Source, String)> {
+        let (pointers, scope, mut fields) =
+            self.list(path, written, &["id"], &mut |_, _, _, _| false)?;
+        let sources = fields.pop().flatten()?;
+        let text = format!("{} of {}", sources.text, pointers.join(" or "));
+        let slot = self.slot(&text);
+        let list = List {
+            pointer: pointers.join(" or "),
+            root: scope.root,
+            slots: scope.slots,
+            lists: scope.lists,
+            elements: Elements::Values(slot, sources),
+        };
+        self.add_list(path, &pointers, list);
+        Some((Source::Slot(slot), text))
     }
 
     fn named(&mut self, path: &str, written: &Term) -> NamedSources {
         let mut named = Vec::new();
         for (name, written) in written.section(path, self.problems) {
-            let sources = self.sources(&format!("{path}.{name}"), written);
+            let sources = self.sources(&format!("{path}.{name}"), written, false);
             named.extend(sources.map(|sources| (name.clone(), sources)));
         }
         named
@@ -471,7 +531,7 @@ impl Compiler<'_> {
         for (name, written) in written.section(path, self.problems) {
             let path = format!("{path}.{name}");
             if let Some(index) = names.iter().position(|known| known == name) {
-                fields[index] = self.sources(&path, written);
+                fields[index] = self.sources(&path, written, LIST_FIELDS.contains(&&**name));
             } else if !others(self, &path, name, written) {
                 let text = format!("unknown key; known are {}", names.join(", "));
                 self.report(&path, text);
@@ -536,8 +596,11 @@ impl Compiler<'_> {
         let place = self.scope.lists.len();
         self.scope.lists.push(list);
         for pointer in pointers {
-            if let Some(segments) = self.pointer(path, pointer) {
-                self.scope.root.at(&segments).set_list(place);
+            if let Some(segments) = self.pointer(path, pointer)
+                && self.scope.root.at(&segments).set_list(place).is_some()
+            {
+                let text = format!("the list at {pointer} is mapped twice; a list has one use");
+                self.report(path, text);
             }
         }
         place
@@ -545,29 +608,52 @@ impl Compiler<'_> {
 
     fn rows(&mut self, path: &str, written: &Term, names: &[&str]) -> Option<RowPlan> {
         let (pointers, scope, fields) = self.list(path, written, names, &mut |_, _, _, _| false)?;
+        let pointer = pointers.join(" or ");
         let list = List {
-            pointer: pointers.join(" or "),
+            pointer: pointer.clone(),
             root: scope.root,
             slots: scope.slots,
-            lists: Vec::new(),
-            hits: None,
+            lists: scope.lists,
+            elements: Elements::Rows,
         };
         let list = self.add_list(path, &pointers, list);
-        Some(RowPlan { list, fields })
+        Some(RowPlan {
+            list,
+            pointer,
+            fields,
+        })
+    }
+
+    /// Path to a result: a pointer to edges as in native events, or a section.
+    fn path(&mut self, path: &str, written: &Term) -> Option<RowPlan> {
+        let Term::Text(pointer) = written else {
+            let plan = self.rows(path, written, EdgeField::NAMES)?;
+            for (name, sources) in EdgeField::NAMES.iter().zip(&plan.fields) {
+                if sources.is_none() {
+                    self.report(&format!("{path}.{name}"), "is missing");
+                }
+            }
+            return Some(plan);
+        };
+        let keys = [("list", pointer.as_str()), ("from", "/from"), ("to", "/to")];
+        let keys = keys.map(|(name, text)| (name.to_owned(), Term::Text(text.to_owned())));
+        self.rows(path, &Term::Section(keys.to_vec()), EdgeField::NAMES)
     }
 
     /// Adds the list of results. Returns its pointers.
     fn hits(&mut self, path: &str, written: &Term, position_base: u32) -> Option<String> {
         let mut attributes = Vec::new();
+        let mut edges = None;
         let (pointers, scope, fields) = self.list(
             path,
             written,
             HitField::NAMES,
             &mut |it, path, name, written| {
-                if name != "attributes" {
-                    return false;
+                match name {
+                    "attributes" => attributes = it.named(path, written),
+                    "path" => edges = it.path(path, written),
+                    _ => return false,
                 }
-                attributes = it.named(path, written);
                 true
             },
         )?;
@@ -583,10 +669,11 @@ impl Compiler<'_> {
             pointer: text.clone(),
             root: scope.root,
             slots: scope.slots,
-            lists: Vec::new(),
-            hits: Some(HitPlan {
+            lists: scope.lists,
+            elements: Elements::Hits(HitPlan {
                 fields,
                 attributes,
+                path: edges,
                 position_base,
             }),
         };
@@ -609,7 +696,7 @@ impl Compiler<'_> {
         let mut conditions = Vec::new();
         for (source, wanted) in written.section(path, self.problems) {
             let path = format!("{path}.{source}");
-            let Some(sources) = self.sources(&path, &Term::Text(source.clone())) else {
+            let Some(sources) = self.sources(&path, &Term::Text(source.clone()), false) else {
                 continue;
             };
             let mut values = Vec::new();
@@ -639,6 +726,38 @@ impl Compiler<'_> {
     }
 }
 
+/// Keys of the mapping of a kind.
+fn known_keys(kind: Kind) -> &'static [&'static str] {
+    match kind {
+        Kind::Search => &[
+            "when",
+            "each",
+            "fields",
+            "hits",
+            "time",
+            "position_base",
+            "labels",
+            "attrs",
+            "fired",
+            "cost",
+            "answer",
+            "usage",
+            "stages",
+        ],
+        Kind::Feedback => &[
+            "when",
+            "each",
+            "fields",
+            "time",
+            "position_base",
+            "actions",
+            "evaluator",
+            "labels",
+            "attrs",
+        ],
+    }
+}
+
 impl Plan {
     /// Compiles the mapping of one kind; reports its problems, and returns `None` if there are any.
     pub(super) fn compile(
@@ -653,28 +772,7 @@ impl Plan {
             let found = keys.iter().find(|(key, _)| key == name);
             found.map(|(_, term)| (format!("{path}.{name}"), term))
         };
-        let names = match kind {
-            Kind::Search => SearchField::NAMES,
-            Kind::Feedback => FeedbackField::NAMES,
-        };
-        let known: &[&str] = match kind {
-            Kind::Search => &[
-                "when",
-                "each",
-                "fields",
-                "hits",
-                "time",
-                "position_base",
-                "labels",
-                "attrs",
-                "fired",
-                "cost",
-                "answer",
-                "usage",
-                "stages",
-            ],
-            Kind::Feedback => &["when", "each", "fields", "time", "position_base", "actions"],
-        };
+        let known = known_keys(kind);
         for (name, _) in keys {
             if !known.contains(&name.as_str()) {
                 let text = format!("unknown key; known are {}", known.join(", "));
@@ -700,7 +798,7 @@ impl Plan {
         }
         match key("fields") {
             Some((path, term)) => {
-                plan.fields = it.fields(&path, term, names, &mut |_, _, _, _| false);
+                plan.fields = it.fields(&path, term, plan.names(), &mut |_, _, _, _| false);
                 plan.check_required(&mut it, &path);
             }
             None => it.report(path, "has no `fields`"),
@@ -713,8 +811,14 @@ impl Plan {
                     .extend(meaning.map(|meaning| (name.clone(), meaning)));
             }
         }
-        if kind == Kind::Search {
-            plan.read_search(&mut it, path, &key);
+        for (name, target) in [("labels", &mut plan.labels), ("attrs", &mut plan.attrs)] {
+            if let Some((path, term)) = key(name) {
+                *target = it.named(&path, term);
+            }
+        }
+        match kind {
+            Kind::Search => plan.read_search(&mut it, path, &key),
+            Kind::Feedback => plan.read_evaluator(&mut it, &key),
         }
         let each = key("each").and_then(|(path, term)| {
             let pointer = term.text(&path, it.problems)?;
@@ -750,6 +854,7 @@ impl Plan {
             fired: Vec::new(),
             cost: None,
             answer: None,
+            evaluator: None,
             usage: None,
             stages: None,
             hits: None,
@@ -767,14 +872,8 @@ impl Plan {
             Some((path, term)) => self.hits = it.hits(&path, term, self.position_base),
             None => it.report(path, "has no `hits`; name the list of results"),
         }
-        for (name, target) in [
-            ("labels", &mut self.labels),
-            ("attrs", &mut self.attrs),
-            ("fired", &mut self.fired),
-        ] {
-            if let Some((path, term)) = key(name) {
-                *target = it.named(&path, term);
-            }
+        if let Some((path, term)) = key("fired") {
+            self.fired = it.named(&path, term);
         }
         if let Some((path, term)) = key("cost") {
             let cost = it.fields(&path, term, CostField::NAMES, &mut |_, _, _, _| false);
@@ -792,6 +891,25 @@ impl Plan {
         if let Some((path, term)) = key("stages") {
             self.stages = it.rows(&path, term, StageField::NAMES);
         }
+    }
+
+    /// Reads the evaluator of judgments.
+    fn read_evaluator<'t>(
+        &mut self,
+        it: &mut Compiler<'_>,
+        key: &dyn Fn(&str) -> Option<(String, &'t Term)>,
+    ) {
+        let Some((path, term)) = key("evaluator") else {
+            return;
+        };
+        let fields = it.fields(&path, term, EvaluatorField::NAMES, &mut |_, _, _, _| false);
+        for field in [EvaluatorField::Id, EvaluatorField::Kind] {
+            if fields[field as usize].is_none() {
+                let name = EvaluatorField::NAMES[field as usize];
+                it.report(&format!("{path}.{name}"), "is missing");
+            }
+        }
+        self.evaluator = Some(fields);
     }
 
     fn check_required(&self, compiler: &mut Compiler<'_>, path: &str) {

@@ -10,6 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use smallvec::SmallVec;
 
 use super::build::HitPlan;
+use super::plan::Sources;
 use super::scalar::{EMPTY_OBJECT, Scalar};
 use crate::event::{Hit, Limits, Reason, Rejection};
 use crate::time::EventTime;
@@ -49,9 +50,9 @@ impl Node {
         self.slot = Some(slot);
     }
 
-    /// Sets the list whose elements are read.
-    pub(super) fn set_list(&mut self, list: usize) {
-        self.list = Some(list);
+    /// Sets the list whose elements are read. Returns the list that it replaces.
+    pub(super) fn set_list(&mut self, list: usize) -> Option<usize> {
+        self.list.replace(list)
     }
 
     /// Sets the values that select a record.
@@ -83,10 +84,21 @@ pub(super) struct List {
     pub(super) root: Node,
     /// Pointers of the slots of an element.
     pub(super) slots: Vec<String>,
-    /// Lists of an element, if it is an event.
+    /// Lists of an element.
     pub(super) lists: Vec<List>,
-    /// Results of a search; other elements are kept as they were found.
-    pub(super) hits: Option<HitPlan>,
+    /// Use of the elements.
+    pub(super) elements: Elements,
+}
+
+/// Use of the elements of a list.
+#[derive(Clone, Debug)]
+pub(super) enum Elements {
+    /// Results of a search.
+    Hits(HitPlan),
+    /// Objects, which are kept as they were found.
+    Rows,
+    /// One value each: the list of them goes to a slot.
+    Values(usize, Sources),
 }
 
 /// Values that were found in a record, or in an element of a list.
@@ -116,6 +128,9 @@ impl Found<'_> {
     fn clear(&mut self) {
         for slot in &mut self.slots {
             *slot = Scalar::Absent;
+        }
+        for rows in &mut self.rows {
+            rows.clear();
         }
     }
 }
@@ -163,43 +178,105 @@ impl<'a> Walk<'_, 'a> {
         Ok(())
     }
 
+    /// Reads the next element of a list. Returns false after the last one.
+    fn element<'de: 'a, A: SeqAccess<'de>>(
+        &mut self,
+        list: &'a List,
+        index: usize,
+        element: &mut Found<'a>,
+        seq: &mut A,
+    ) -> Result<bool, A::Error> {
+        let next = seq.next_element_seed(Walk {
+            node: &list.root,
+            lists: &list.lists,
+            found: &mut *element,
+            limits: self.limits,
+        });
+        if let Some(stop) = element.stop.take() {
+            self.found.stop = Some(match stop {
+                Stop::Ignored => Stop::Ignored,
+                Stop::Rejected(rejection) => Stop::Rejected(list.placed(index, rejection)),
+            });
+        }
+        Ok(next?.is_some())
+    }
+
     fn elements<'de: 'a, A: SeqAccess<'de>>(
         self,
         list: &'a List,
         index: usize,
+        seq: A,
+    ) -> Result<(), A::Error> {
+        match &list.elements {
+            Elements::Hits(plan) => self.hits(list, plan, seq),
+            Elements::Rows => self.rows(list, index, seq),
+            Elements::Values(slot, sources) => self.values(list, *slot, sources, seq),
+        }
+    }
+
+    fn rows<'de: 'a, A: SeqAccess<'de>>(
+        mut self,
+        list: &'a List,
+        index: usize,
         mut seq: A,
     ) -> Result<(), A::Error> {
-        let found = self.found;
-        let Some(plan) = &list.hits else {
-            let limit = self.limits.results_per_search;
-            loop {
-                let mut element = Found::new(list.slots.len(), list.lists.len());
-                let walk = Walk {
-                    node: &list.root,
-                    lists: &list.lists,
-                    found: &mut element,
-                    limits: self.limits,
-                };
-                let next = seq.next_element_seed(walk);
-                if let Some(stop) = element.stop.take() {
-                    found.stop = Some(stop);
-                }
-                if next?.is_none() {
-                    return Ok(());
-                }
-                let Some(rows) = found.rows.get_mut(index) else {
-                    return Ok(());
-                };
-                if rows.len() >= limit {
-                    return Err(too_many(found, list, limit));
-                }
-                rows.push(element);
+        let limit = self.limits.results_per_search;
+        let mut count = 0;
+        loop {
+            let mut element = Found::new(list.slots.len(), list.lists.len());
+            if !self.element(list, count, &mut element, &mut seq)? {
+                return Ok(());
             }
-        };
+            let Some(rows) = self.found.rows.get_mut(index) else {
+                return Ok(());
+            };
+            if rows.len() >= limit {
+                return Err(too_many(self.found, list, limit));
+            }
+            rows.push(element);
+            count += 1;
+        }
+    }
+
+    fn values<'de: 'a, A: SeqAccess<'de>>(
+        mut self,
+        list: &'a List,
+        slot: usize,
+        sources: &'a Sources,
+        mut seq: A,
+    ) -> Result<(), A::Error> {
+        let mut values = Vec::new();
+        let mut element = Found::new(list.slots.len(), 0);
+        while self.element(list, values.len(), &mut element, &mut seq)? {
+            if values.len() >= MAX_SCALARS {
+                return Err(too_many_values());
+            }
+            match sources.value(&element.slots) {
+                Scalar::Absent => {
+                    let missing = list.placed(values.len(), sources.missing());
+                    self.found.stop = Some(Stop::Rejected(missing));
+                    return Err(A::Error::custom(""));
+                }
+                value => values.push(value),
+            }
+            element.clear();
+        }
+        if let Some(slot) = self.found.slots.get_mut(slot) {
+            *slot = Scalar::List(values);
+        }
+        Ok(())
+    }
+
+    fn hits<'de: 'a, A: SeqAccess<'de>>(
+        mut self,
+        list: &'a List,
+        plan: &'a HitPlan,
+        mut seq: A,
+    ) -> Result<(), A::Error> {
         // Several pointers can name the list: the first one with elements applies.
-        let mut hits = match found.hits.take() {
+        let mut hits = match self.found.hits.take() {
             Some(hits) if !hits.is_empty() => {
-                found.hits = Some(hits);
+                self.found.hits = Some(hits);
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
                 return Ok(());
             }
@@ -207,41 +284,40 @@ impl<'a> Walk<'_, 'a> {
             None => Vec::new(),
         };
         let limit = self.limits.results_per_search;
-        let mut element = Found::new(list.slots.len(), 0);
-        loop {
-            let walk = Walk {
-                node: &list.root,
-                lists: &[],
-                found: &mut element,
-                limits: self.limits,
-            };
-            let next = seq.next_element_seed(walk);
-            if let Some(stop) = element.stop.take() {
-                found.stop = Some(stop);
-            }
-            if next?.is_none() {
-                break;
-            }
+        let mut element = Found::new(list.slots.len(), list.lists.len());
+        while self.element(list, hits.len(), &mut element, &mut seq)? {
             if hits.len() >= limit {
-                return Err(too_many(found, list, limit));
+                return Err(too_many(self.found, list, limit));
             }
             if hits.capacity() == 0 {
                 // A page of results, as the decoder of native events reserves.
                 hits.reserve(12);
             }
-            match plan.hit(&element.slots) {
+            match plan.hit(&element) {
                 Ok(hit) => hits.push(hit),
                 Err(rejection) => {
-                    let place = format!("{}/{}", list.pointer, hits.len());
-                    found.stop = Some(Stop::Rejected(rejection.placed_at(&place)));
+                    let rejection = list.placed(hits.len(), rejection);
+                    self.found.stop = Some(Stop::Rejected(rejection));
                     return Err(A::Error::custom(""));
                 }
             }
             element.clear();
         }
-        found.hits = Some(hits);
+        self.found.hits = Some(hits);
         Ok(())
     }
+}
+
+impl List {
+    /// Rejection of the element at an index.
+    #[cold]
+    fn placed(&self, index: usize, rejection: Rejection) -> Rejection {
+        rejection.placed_at(&format!("{}/{index}", self.pointer))
+    }
+}
+
+fn too_many_values<E: Error>() -> E {
+    E::custom(format_args!("a list of more than {MAX_SCALARS} values"))
 }
 
 fn too_many<E: Error>(found: &mut Found<'_>, list: &List, limit: usize) -> E {
@@ -415,9 +491,7 @@ struct OfList<'f, 'a>(&'f mut Vec<Scalar<'a>>);
 impl<'a> OfList<'_, 'a> {
     fn push<E: Error>(self, value: Scalar<'a>) -> Result<(), E> {
         if self.0.len() >= MAX_SCALARS {
-            return Err(E::custom(format_args!(
-                "a list of more than {MAX_SCALARS} values"
-            )));
+            return Err(too_many_values());
         }
         self.0.push(value);
         Ok(())

@@ -11,13 +11,13 @@ use rankgauge_core::event::{Acceptance, Action, Kind, Limits, Reason, Rejection}
 use rankgauge_core::time::EventTime;
 use serde_json::{Value, json};
 
-const JSON: Form = Form {
+pub(super) const JSON: Form = Form {
     encoding: Encoding::Json,
     framing: Framing::None,
     compression: Compression::None,
 };
 
-const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     record_bytes: 100_000,
     results_per_search: 100,
 };
@@ -35,7 +35,7 @@ fn term(value: &Value) -> Term {
     }
 }
 
-fn formats(form: Form, mapping: &Value) -> Formats {
+pub(super) fn formats(form: Form, mapping: &Value) -> Formats {
     let mapped = Mapped::compile("shop", form, term(mapping)).expect("a valid mapping");
     let mapped = Some(Arc::new(mapped));
     Formats {
@@ -373,7 +373,10 @@ fn problems_of_a_mapping_have_a_path() {
         "search": {
             "tme": "millis", "time": "hours",
             "fields": {"query_id": "meta/id", "ts": ["/ts", "^/ts"], "nothing": "/x"},
-            "hits": {"id": "/id", "rank": "key"},
+            "hits": {"id": "/id", "rank": "key", "path": {"list": "/edges", "from": "/a"}},
+            "labels": {"x": {"list": "/tags"}},
+            "stages": {"list": "/steps", "name": "/a"},
+            "usage": {"list": "/steps", "model": "/b"},
             "when": {"/a": []},
         },
         "clicks": {},
@@ -384,6 +387,9 @@ fn problems_of_a_mapping_have_a_path() {
         .map(|it: &Problem| it.path.as_str())
         .collect();
     for path in [
+        ".search.labels.x",
+        ".search.hits.path.to",
+        ".search.stages",
         ".clicks",
         ".search.tme",
         ".search.time",
