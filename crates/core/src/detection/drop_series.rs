@@ -8,20 +8,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bets::{BETS, largest_bet, log_mean, log_sum, within};
+use super::bets::{BETS, largest_bet, log_sum, within};
 use super::burst::minute_of;
 use super::comparison::{Baseline, LOCAL_WINDOWS};
 use super::local::{LocalBets, LocalTest};
 use super::season::{Expected, Season};
 use super::threshold::CEILING_MARGIN;
-use super::tolerance::LearnedTolerance;
-use crate::number::real;
+use super::tolerance::{HOUR, LearnedTolerance};
+use crate::number::{real, real_length};
 
 /// Stakes of the bets on a drop of all searches: 2 to 1/64.
 const STAKES: [f64; BETS] = [2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_625];
 
-/// Minutes per hour and per day.
-const HOUR: i64 = 60;
+/// Minutes per day.
 const DAY: i64 = 1440;
 
 /// Days of the warm-up after the first comparison.
@@ -64,6 +63,11 @@ impl SeriesRules {
         self.threshold + CEILING_MARGIN
     }
 
+    /// Maximum of M.
+    fn most(&self) -> f64 {
+        self.ceiling().exp().min(Wealth::MOST)
+    }
+
     /// Length of the warm-up in minutes after the first comparison.
     pub fn warm_up(&self) -> i64 {
         let days = if self.is_seasonal {
@@ -87,13 +91,33 @@ impl SeriesRules {
     }
 }
 
-/// ln M by bet after a number of minutes, each of which adds 1 to M.
-fn after(logs: &[f64; BETS], minutes: u64, ceiling: f64) -> [f64; BETS] {
-    if minutes == 0 {
-        return *logs;
+/// M of one bet. Products and sums cost less than logarithms, which only a reader needs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+struct Wealth(f64);
+
+impl Default for Wealth {
+    fn default() -> Self {
+        Self(1.0)
     }
-    let added = real(minutes).ln();
-    logs.map(|log| (log.max(added) + (-(log - added).abs()).exp().ln_1p()).min(ceiling))
+}
+
+impl Wealth {
+    /// Limits, so that no product is 0 or infinite.
+    const LEAST: f64 = 1e-300;
+    const MOST: f64 = 1e300;
+
+    /// Adds 1 for each minute, and multiplies by the factor of a bet.
+    fn bet(&mut self, minutes: f64, factor: f64, most: f64) {
+        self.0 = ((self.0 + minutes).min(most) * factor)
+            .max(Self::LEAST)
+            .min(most);
+    }
+}
+
+/// ln of the mean of M after a number of minutes.
+fn log_mean(wealth: &[Wealth; BETS], minutes: f64, most: f64) -> f64 {
+    let sum: f64 = wealth.iter().map(|it| (it.0 + minutes).min(most)).sum();
+    (sum / real_length(BETS)).ln()
 }
 
 /// Scores of a query in one series, and the local bets on it.
@@ -171,8 +195,10 @@ impl Part {
 /// State of the drop test of one series, without the scores of its queries.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DropSeries {
-    /// ln M by bet, at the last comparison.
-    logs: [f64; BETS],
+    /// M by bet, at the last comparison.
+    wealth: [Wealth; BETS],
+    /// Maximum of M at the last advance of the clock. 0 before the first one.
+    most: f64,
     /// Minutes since the last comparison. They count at the next one.
     passed: u64,
     /// Newest minute of a search.
@@ -267,15 +293,21 @@ impl DropSeries {
     /// late search belongs to the newest minute.
     pub fn advance(&mut self, minute: i64, rules: &SeriesRules) {
         let minute = self.minute.map_or(minute, |newest| newest.max(minute));
+        // Almost every search of a busy series is in the minute of the search before.
+        let is_settled = self.most > 0.0 && self.warm_up_since.is_some_and(|since| since < minute);
+        if self.minute == Some(minute) && is_settled && !self.tolerance.is_due(minute) {
+            return;
+        }
         let passed = minute.saturating_sub(self.minute.unwrap_or(minute));
         self.minute = Some(minute);
         if self.first.is_some() {
             self.passed = self.passed.saturating_add(passed.unsigned_abs());
         }
         let day = minute.div_euclid(DAY);
+        self.most = rules.most();
         let is_quiet = {
-            let (logs, passed, ceiling) = (&self.logs, self.passed, rules.ceiling());
-            move || log_mean(&after(logs, passed, ceiling)) < rules.threshold
+            let (wealth, passed, most) = (&self.wealth, real(self.passed), self.most);
+            move || log_mean(wealth, passed, most) < rules.threshold
         };
         self.tolerance
             .advance(minute.div_euclid(HOUR), day, is_quiet);
@@ -319,11 +351,10 @@ impl DropSeries {
         self.warm_up_since.get_or_insert(minute);
         let tolerance = self.applied.max(expected.tolerance);
         let limit = largest_bet(1.0 - mean + expected.difference + tolerance);
-        let ceiling = rules.ceiling();
-        self.logs = after(&self.logs, std::mem::take(&mut self.passed), ceiling);
-        for (log, stake) in self.logs.iter_mut().zip(STAKES) {
+        let minutes = real(std::mem::take(&mut self.passed));
+        for (wealth, stake) in self.wealth.iter_mut().zip(STAKES) {
             let bet = (stake * trust).min(limit);
-            *log = (*log + (bet * (difference - tolerance)).ln_1p()).min(ceiling);
+            wealth.bet(minutes, 1.0 + bet * (difference - tolerance), self.most);
         }
         (trust > 0.0).then_some(difference)
     }
@@ -379,7 +410,8 @@ impl DropSeries {
     /// Upper bound of the log evidence, without an exponential.
     pub fn highest_log(&self) -> f64 {
         let local = self.local_evidence.unwrap_or(f64::NEG_INFINITY);
-        self.logs.iter().copied().fold(local, f64::max)
+        let most = self.wealth.iter().map(|it| it.0).fold(0.0, f64::max);
+        most.ln().max(local)
     }
 
     /// Returns true if any search was compared.
@@ -407,12 +439,12 @@ impl DropSeries {
             return;
         }
         let warm_up_since = self.warm_up_since.max(other.warm_up_since);
-        let mut logs = self.logs;
+        let mut wealth = self.wealth;
         let mut local_evidence = self.local_evidence;
         let first = match (self.first, other.first) {
             (Some(mine), Some(theirs)) => {
-                for (log, more) in logs.iter_mut().zip(other.logs) {
-                    *log = log_sum(&[*log, more]);
+                for (mine, theirs) in wealth.iter_mut().zip(other.wealth) {
+                    mine.0 += theirs.0;
                 }
                 // A part without local evidence has its global evidence in both places.
                 if local_evidence.is_some() || other.local_evidence.is_some() {
@@ -424,7 +456,7 @@ impl DropSeries {
                 Some(mine.min(theirs))
             }
             (None, Some(_)) => {
-                logs = other.logs;
+                wealth = other.wealth;
                 local_evidence = other.local_evidence;
                 other.first
             }
@@ -433,7 +465,7 @@ impl DropSeries {
         if other.minute > self.minute {
             self.clone_from(other);
         }
-        self.logs = logs;
+        self.wealth = wealth;
         self.local_evidence = local_evidence;
         self.first = first;
         self.warm_up_since = warm_up_since;
@@ -447,7 +479,7 @@ impl DropSeries {
     /// Log evidence of the global part at the last comparison.
     pub fn global_evidence(&self) -> f64 {
         if self.first.is_some() {
-            log_mean(&self.logs)
+            log_mean(&self.wealth, 0.0, f64::INFINITY)
         } else {
             0.0
         }

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::number::real;
 
+/// Minutes per hour.
+pub(super) const HOUR: i64 = 60;
+
 /// Minimum number of comparisons in a block.
 const MIN_COMPARISONS_PER_BLOCK: u32 = 30;
 
@@ -55,6 +58,12 @@ pub(super) struct LearnedTolerance {
 }
 
 impl LearnedTolerance {
+    /// Returns true if the open block may end before a minute of the newest day.
+    pub(super) fn is_due(&self, minute: i64) -> bool {
+        let end = self.block.hour.saturating_add(1).saturating_mul(HOUR);
+        self.block.count >= MIN_COMPARISONS_PER_BLOCK && minute >= end
+    }
+
     /// Closes the block and the day that ended before `hour` and `day`. A block counts only if
     /// `is_quiet` returns true: the series has no alarm.
     pub(super) fn advance(&mut self, hour: i64, day: i64, is_quiet: impl FnOnce() -> bool) {

@@ -14,10 +14,10 @@
 //! independent of order, up to the rounding of floating-point logarithms. Evidence of different gold
 //! sets stays separate.
 
+mod columns;
 mod detector;
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,7 @@ use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::gold::GoldQuery;
 use crate::time::EventTime;
 
+use columns::Columns;
 pub use detector::{Alarm, Detector, RegressedQuery, Test};
 use detector::{ComparedScore, worst_regressions};
 
@@ -80,9 +81,9 @@ pub struct Evidence {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Judged {
     /// Baselines, by variant and score column.
-    baselines: BTreeMap<VariantColumn, QueryBaselines>,
+    baselines: Columns<Label, QueryBaselines>,
     /// Detectors, by series of [`family::SCORE`] and score column.
-    detectors: BTreeMap<SeriesColumn, Detector>,
+    detectors: Columns<Series, Detector>,
     /// Variation of the hours of series whose detectors were reset.
     variations: BTreeMap<SeriesColumn, LearnedVariation>,
 }
@@ -290,14 +291,14 @@ impl Evidence {
 
     /// Baselines of the current gold set, by variant and score column.
     pub fn baselines(&self) -> impl Iterator<Item = (Label, usize, &QueryBaselines)> {
-        let baselines = self.current().flat_map(|judged| &judged.baselines);
-        baselines.map(|((variant, column), it)| (*variant, *column, it))
+        let baselines = self.current().flat_map(|judged| judged.baselines.iter());
+        baselines.map(|((variant, column), it)| (variant, column, it))
     }
 
     /// Detectors of the current gold set, by series of [`family::SCORE`] and score column.
     pub fn detectors(&self) -> impl Iterator<Item = (Series, usize, &Detector)> {
-        let detectors = self.current().flat_map(|judged| &judged.detectors);
-        detectors.map(|((series, column), it)| (*series, *column, it))
+        let detectors = self.current().flat_map(|judged| judged.detectors.iter());
+        detectors.map(|((series, column), it)| (series, column, it))
     }
 
     /// Detector of the current gold set of one series and score column.
@@ -393,7 +394,7 @@ impl Evidence {
 fn variation_of(
     new: SeriesColumn,
     variations: &BTreeMap<SeriesColumn, LearnedVariation>,
-    detectors: &BTreeMap<SeriesColumn, Detector>,
+    detectors: &Columns<Series, Detector>,
     registry: &Registry,
 ) -> Option<LearnedVariation> {
     if let Some(known) = variations.get(&new) {
@@ -452,7 +453,7 @@ impl Judged {
                 continue;
             };
             let rules = detection.series_rules(watched);
-            let baselines = self.baselines.entry((of.variant, column)).or_default();
+            let baselines = self.baselines.get_or_default((of.variant, column));
             let (key, window) = match of.query {
                 Some(query) => (&*query.key, rules.repeat_window),
                 None => (hour_key(minute), 0),
@@ -482,15 +483,14 @@ impl Judged {
             let mut suspected_since: Option<i64> = None;
             for (place, series) in of.series.iter().enumerate() {
                 let known = (*series, column);
-                let detector = match self.detectors.entry(known) {
-                    Entry::Occupied(known) => known.into_mut(),
-                    Entry::Vacant(_) => {
-                        let variation =
-                            variation_of(known, &self.variations, &self.detectors, registry);
-                        let new =
-                            variation.map_or_else(Detector::default, Detector::with_variation);
-                        self.detectors.entry(known).or_insert(new)
-                    }
+                if self.detectors.get(&known).is_none() {
+                    let (variations, detectors) = (&self.variations, &self.detectors);
+                    let variation = variation_of(known, variations, detectors, registry);
+                    let new = || variation.map_or_else(Detector::default, Detector::with_variation);
+                    self.detectors.get_or_insert_with(known, new);
+                }
+                let Some(detector) = self.detectors.get_mut(&known) else {
+                    continue;
                 };
                 let (has_closed, is_compared) =
                     detector.add(&mut score, watched, (&rules, detection), place == 0);
@@ -561,14 +561,14 @@ impl Judged {
         is_variant_reset: impl Fn(Label) -> bool,
         is_series_reset: impl Fn(Series) -> bool,
     ) {
-        self.baselines.retain(|(it, _), _| !is_variant_reset(*it));
+        self.baselines.retain(|it| !is_variant_reset(it));
         let reset = self
             .detectors
             .iter()
             .filter(|((it, _), _)| is_series_reset(*it));
-        let known = reset.filter_map(|(of, it)| Some((*of, it.drop_series().variation()?)));
+        let known = reset.filter_map(|(of, it)| Some((of, it.drop_series().variation()?)));
         self.variations.extend(known);
-        self.detectors.retain(|(it, _), _| !is_series_reset(*it));
+        self.detectors.retain(|it| !is_series_reset(it));
     }
 
     /// Approximate bytes held.
@@ -582,18 +582,18 @@ impl Judged {
     fn summed(&self) -> Self {
         let baselines = self.baselines.iter();
         Self {
-            baselines: baselines.map(|(of, it)| (*of, it.total())).collect(),
+            baselines: baselines.map(|(of, it)| (of, it.total())).collect(),
             detectors: self.detectors.clone(),
             variations: BTreeMap::new(),
         }
     }
 
     fn merge(&mut self, other: &Self) {
-        for (of, theirs) in &other.baselines {
-            self.baselines.entry(*of).or_default().merge(theirs);
+        for (of, theirs) in other.baselines.iter() {
+            self.baselines.get_or_default(of).merge(theirs);
         }
-        for (of, theirs) in &other.detectors {
-            self.detectors.entry(*of).or_default().merge(theirs);
+        for (of, theirs) in other.detectors.iter() {
+            self.detectors.get_or_default(of).merge(theirs);
         }
         for (of, theirs) in &other.variations {
             self.variations.entry(*of).or_insert_with(|| theirs.clone());
@@ -603,10 +603,10 @@ impl Judged {
     fn remap(&self, ids: &IdRemap<'_>) -> Self {
         let mut now = Self::default();
         let column = |column: usize| ids.columns.get(column).copied().flatten();
-        for ((variant, of), baselines) in &self.baselines {
-            if let Some(column) = column(*of) {
-                let variant = ids.label(Dimension::Variant, *variant);
-                let mine = now.baselines.entry((variant, column)).or_default();
+        for ((variant, of), baselines) in self.baselines.iter() {
+            if let Some(column) = column(of) {
+                let variant = ids.label(Dimension::Variant, variant);
+                let mine = now.baselines.get_or_default((variant, column));
                 mine.merge(baselines);
             }
         }
@@ -614,9 +614,9 @@ impl Judged {
             let series = ids.series(family::SCORE.table()?, series)?;
             Some((series, column(of)?))
         };
-        for (of, detector) in &self.detectors {
-            if let Some(of) = known(*of) {
-                now.detectors.entry(of).or_default().merge(detector);
+        for (of, detector) in self.detectors.iter() {
+            if let Some(of) = known(of) {
+                now.detectors.get_or_default(of).merge(detector);
             }
         }
         let variations = self.variations.iter();

@@ -231,17 +231,22 @@ impl Engine {
                 }
             }
             if is_open {
+                let grades = judged.ranking.grades();
+                // Watched measures mostly have the same cutoff.
+                let (mut counted, mut share) = (None, 0.0);
                 for &(index, length) in &self.watched_rankings {
-                    let grades = judged.ranking.grades();
                     let first = grades.get(..length).unwrap_or(grades);
-                    let open = first.iter().filter(|grade| grade.is_none()).count();
+                    if counted.replace(first.len()) != Some(first.len()) {
+                        let open = first.iter().filter(|grade| grade.is_none()).count();
+                        share = real_length(open) / real_length(first.len().max(1));
+                    }
                     let column = column_of(index);
                     let difference = prepared.unjudged.iter().find(|it| it.0 == column);
                     let unjudged = Unjudged {
                         difference: difference.map_or(0.0, |it| {
                             units_to_f64(i128::from(it.1.get()), NANO_DECIMALS)
                         }),
-                        share: real_length(open) / real_length(first.len().max(1)),
+                        share,
                     };
                     if unjudged != Unjudged::default() {
                         prepared.watched_unjudged.push((column, unjudged));

@@ -1,0 +1,98 @@
+//! Values by series or variant and by score column. Each search reads several of them, so they are
+//! found by position.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::registry::{Label, Series};
+
+/// Number of a series or a variant.
+pub(super) trait Number: Copy {
+    fn index(self) -> usize;
+}
+
+impl Number for Series {
+    fn index(self) -> usize {
+        self.index()
+    }
+}
+
+impl Number for Label {
+    fn index(self) -> usize {
+        self.index()
+    }
+}
+
+/// Values by column and number, in this order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Columns<K, T>(Vec<Vec<Option<Box<(K, T)>>>>);
+
+impl<K, T> Default for Columns<K, T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: Number, T> Columns<K, T> {
+    pub(super) fn get(&self, (key, column): &(K, usize)) -> Option<&T> {
+        let of_column = self.0.get(*column)?;
+        let value = of_column.get(key.index())?.as_deref();
+        value.map(|(_, value)| value)
+    }
+
+    pub(super) fn get_mut(&mut self, (key, column): &(K, usize)) -> Option<&mut T> {
+        let of_column = self.0.get_mut(*column)?;
+        let value = of_column.get_mut(key.index())?.as_deref_mut();
+        value.map(|(_, value)| value)
+    }
+
+    pub(super) fn get_or_insert_with(
+        &mut self,
+        (key, column): (K, usize),
+        new: impl FnOnce() -> T,
+    ) -> &mut T {
+        if self.0.len() <= column {
+            self.0.resize_with(column + 1, Vec::new);
+        }
+        let of_column = &mut self.0[column];
+        if of_column.len() <= key.index() {
+            of_column.resize_with(key.index() + 1, || None);
+        }
+        let value = of_column[key.index()].get_or_insert_with(|| Box::new((key, new())));
+        &mut value.1
+    }
+
+    pub(super) fn get_or_default(&mut self, of: (K, usize)) -> &mut T
+    where
+        T: Default,
+    {
+        self.get_or_insert_with(of, T::default)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = ((K, usize), &T)> {
+        let columns = self.0.iter().enumerate();
+        columns.flat_map(|(column, of_column)| {
+            let values = of_column.iter().flatten();
+            values.map(move |it| ((it.0, column), &it.1))
+        })
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &T> {
+        self.iter().map(|(_, value)| value)
+    }
+
+    pub(super) fn retain(&mut self, is_kept: impl Fn(K) -> bool) {
+        for value in self.0.iter_mut().flatten() {
+            value.take_if(|it| !is_kept(it.0));
+        }
+    }
+}
+
+impl<K: Number, T> FromIterator<((K, usize), T)> for Columns<K, T> {
+    fn from_iter<I: IntoIterator<Item = ((K, usize), T)>>(values: I) -> Self {
+        let mut columns = Self::default();
+        for (of, value) in values {
+            columns.get_or_insert_with(of, || value);
+        }
+        columns
+    }
+}
