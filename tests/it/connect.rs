@@ -21,7 +21,7 @@ use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
 
 /// Maximum number of lines of a program.
-const MAX_LINES: usize = 50;
+const MAX_LINES: usize = 60;
 
 /// Time limit of a program on a busy machine.
 const DONE: Duration = Duration::from_mins(2);

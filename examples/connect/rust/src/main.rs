@@ -1,16 +1,31 @@
 //! Search and feedback events from Rust: cargo run -- BROKERS SEARCH_TOPIC FEEDBACK_TOPIC
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rdkafka::ClientConfig;
-use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
+use rdkafka::message::DeliveryResult;
+use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext};
+use rdkafka::{ClientConfig, ClientContext};
 use serde_json::{Value, json};
 
 type Error = Box<dyn std::error::Error>;
 
 const QUERIES: [&str; 3] = ["용도지역 변경", "건폐율", "opening hours"];
 
+/// Counts the events that Kafka did not take.
+#[derive(Default)]
+struct Failed(AtomicUsize);
+
+impl ClientContext for Failed {}
+
+impl ProducerContext for Failed {
+    type DeliveryOpaque = ();
+    fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        self.0.fetch_add(usize::from(result.is_err()), Ordering::Relaxed);
+    }
+}
+
 /// The key joins a search with its feedback: both reach the same partition.
-fn send(producer: &BaseProducer, topic: &str, id: &str, mut event: Value) -> Result<(), Error> {
+fn send(producer: &BaseProducer<Failed>, topic: &str, id: &str, mut event: Value) -> Result<(), Error> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?;
     event["query_id"] = json!(id);
     event["ts"] = json!(u64::try_from(now.as_millis())?);
@@ -22,7 +37,8 @@ fn send(producer: &BaseProducer, topic: &str, id: &str, mut event: Value) -> Res
 fn main() -> Result<(), Error> {
     let args: Vec<String> = std::env::args().collect();
     let mut config = ClientConfig::new();
-    let producer: BaseProducer = config.set("bootstrap.servers", &args[1]).create()?;
+    config.set("bootstrap.servers", &args[1]);
+    let producer: BaseProducer<Failed> = config.create_with_context(Failed::default())?;
     for number in 0..10 {
         let (id, text) = (format!("rust-{}-{number}", std::process::id()), QUERIES[number % 3]);
         // Stands for the search service: five documents.
@@ -36,5 +52,9 @@ fn main() -> Result<(), Error> {
         // The user opens a result of every second search.
         (number % 2 == 0).then(|| send(&producer, &args[3], &id, click)).transpose()?;
     }
-    Ok(producer.flush(Duration::from_secs(30))?)
+    producer.flush(Duration::from_secs(30))?;
+    match producer.context().0.load(Ordering::Relaxed) {
+        0 => Ok(()),
+        failed => Err(format!("{failed} events are not delivered").into()),
+    }
 }
