@@ -65,7 +65,7 @@ impl SeriesRules {
 
     /// Maximum of M.
     fn most(&self) -> f64 {
-        self.ceiling().exp().min(Wealth::MOST)
+        self.ceiling().exp().min(Wealth::MAX)
     }
 
     /// Length of the warm-up in minutes after the first comparison.
@@ -103,13 +103,13 @@ impl Default for Wealth {
 
 impl Wealth {
     /// Limits, so that no product is 0 or infinite.
-    const LEAST: f64 = 1e-300;
-    const MOST: f64 = 1e300;
+    const MIN: f64 = 1e-300;
+    const MAX: f64 = 1e300;
 
     /// Adds 1 for each minute, and multiplies by the factor of a bet.
     fn bet(&mut self, minutes: f64, factor: f64, most: f64) {
         self.0 = ((self.0 + minutes).min(most) * factor)
-            .max(Self::LEAST)
+            .max(Self::MIN)
             .min(most);
     }
 }
