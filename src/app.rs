@@ -349,6 +349,9 @@ async fn sample_history(exposition: Arc<Exposition>, history: Arc<History>) {
         let sampled = tokio::task::spawn_blocking(move || {
             let snapshot = exposition.published.merged();
             history.sample(&snapshot, &exposition.names, wall_now());
+            if let Some(lists) = &exposition.published.list_changes {
+                lists.sample(&exposition.control.deployments);
+            }
         });
         if let Err(problem) = sampled.await {
             warn!(error = %problem, "score history not sampled");

@@ -302,6 +302,7 @@ fn send_traffic(
                 version: version.to_owned(),
                 ts: at.0,
                 note: None,
+                lists: None,
             });
         }
         sink.send(&record)?;

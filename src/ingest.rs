@@ -380,6 +380,9 @@ impl Worker {
                 if let Some(stats) = self.context.query_stats() {
                     stats.deployed(label, at);
                 }
+                if let Some(lists) = self.context.lists() {
+                    lists.deployed(&variant, &version, at);
+                }
             }
         }
     }
@@ -394,6 +397,9 @@ impl Worker {
             ..
         } = &self.context;
         self.recent_sessions.record(&published.sessions, true);
+        if let Some(lists) = self.context.lists() {
+            lists.refill();
+        }
         let others = published.progress_of_others(*number);
         let mut member = self.consumer.member();
         let engine = &mut member.engine;
@@ -557,6 +563,8 @@ fn process<M: Message + Debug>(
     let sessions = &context.published.sessions;
     recent_sessions.record(sessions, false);
     let stats = context.query_stats();
+    let lists = context.lists().filter(|lists| lists.has_room());
+    let settings = &context.config.engine;
     let rejected =
         records::apply(
             &mut member.engine,
@@ -571,6 +579,11 @@ fn process<M: Message + Debug>(
                     }
                     if let (Some(stats), Some(judged)) = (stats, judged) {
                         stats.record(&judged);
+                    }
+                    if let Some(lists) = lists
+                        && settings.judging.eligibility.check(search).is_ok()
+                    {
+                        lists.record(search, &settings.version_labels);
                     }
                 }
                 EventRef::Feedback(feedback) => {

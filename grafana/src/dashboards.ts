@@ -7,6 +7,7 @@ import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { annotations, dashboardLinks, TAG, UID } from './links';
 import { DATASOURCE_INPUT, type Row } from './panels';
+import { allTraffic } from './rows/all-traffic';
 import { components } from './rows/components';
 import { cost } from './rows/cost';
 import { experiments } from './rows/experiments';
@@ -40,6 +41,7 @@ const ROWS = {
   pipeline,
   gold,
   overview,
+  allTraffic,
 };
 
 type RowName = keyof typeof ROWS;
@@ -64,9 +66,9 @@ const SHEETS: Record<string, Sheet> = {
   'search-quality.json': {
     uid: UID.quality,
     title: 'Quality and slices',
-    description: 'Scores against the gold set, regression evidence, micro averages and slices.',
+    description: 'Scores against the gold set, regression evidence, micro averages, slices, and all traffic.',
     variables: ['variant', 'measure', 'cutoff', 'slice', 'window', 'tier'],
-    rows: ['quality', 'regressions', 'micro', 'slices'],
+    rows: ['quality', 'regressions', 'micro', 'slices', 'allTraffic'],
   },
   'users.json': {
     uid: UID.users,

@@ -10,6 +10,7 @@ use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_kafka::Settings;
 use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::live::list_changes::ServedLists;
 use rankgauge_serve::live::query_stats::QueryStats;
 use rankgauge_serve::live::{Control, Published, WorkerView};
 
@@ -40,6 +41,11 @@ impl WorkerContext {
     /// Query statistics of this worker; `None` if the API is disabled.
     pub(super) fn query_stats(&self) -> Option<&Arc<QueryStats>> {
         self.published.query_stats_of(self.number)
+    }
+
+    /// Result lists of this worker; `None` if the API is disabled.
+    pub(super) fn lists(&self) -> Option<&Arc<ServedLists>> {
+        self.published.lists_of(self.number)
     }
 
     /// Creates an engine without counters and partitions.

@@ -10,6 +10,7 @@ pub(crate) mod deployments;
 pub(crate) mod experiments;
 pub(crate) mod gold;
 pub(crate) mod incidents;
+pub(crate) mod list_changes;
 pub(crate) mod log_level;
 pub(crate) mod measures;
 mod pagination;

@@ -20,7 +20,7 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
     Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, incidents,
-    log_level, measures, pipeline, queries, query, regressions, status, systems,
+    list_changes, log_level, measures, pipeline, queries, query, regressions, status, systems,
 };
 use crate::clock::wall_now;
 use crate::openapi;
@@ -227,6 +227,12 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             Ok(deployments::list(&api.exposition.control.deployments))
         })
         .about("Deployments that operators reported."),
+        json("/api/v1/list-changes", "listChanges", |api, params| {
+            list_changes::of(&api.exposition, params)
+        })
+        .about("Change of the lists of frequent queries between versions, without judgements.")
+        .with_parameters(&list_changes::PARAMETERS)
+        .with_errors(&[404]),
         command::<Reload>("/-/reload", "reload", reload)
             .about("Reload of the gold set.")
             .with_errors(&[409, 422]),

@@ -27,7 +27,11 @@ use super::text::{self, Text};
 use crate::clock::{monotonic_now, wall_now};
 use crate::live::{Control, Published, StalledPartition};
 use rankgauge_core::engine::family;
+use rankgauge_core::statistics::{ListChange, QueryMean};
 use rankgauge_core::time::WallTime;
+
+/// Mean in a change of lists, and its lowest value.
+type MeanOf = fn(&ListChange) -> (QueryMean, f64);
 
 /// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
 /// than any wait in a worker's loop.
@@ -75,6 +79,7 @@ impl Exposition {
         collect(&merged, &self.names, now, sink);
         collect_memory(&merged, sink);
         self.collect_deployments(sink);
+        self.collect_list_changes(sink);
     }
 
     /// Writes the reported deployments to `sink`.
@@ -85,6 +90,40 @@ impl Exposition {
             (labels, decimal(deployment.ts, 3))
         });
         write_family(&family::DEPLOYMENT_TIMESTAMP, times, sink);
+    }
+
+    /// Writes the change of the lists of each variant to `sink`.
+    fn collect_list_changes(&self, sink: &mut dyn Sink) {
+        let Some(lists) = &self.published.list_changes else {
+            return;
+        };
+        let latest = lists.latest();
+        let compared: Vec<(&str, ListChange)> = latest
+            .iter()
+            .filter_map(|it| Some((&*it.version.variant, it.change?)))
+            .collect();
+        let means: [(_, MeanOf); 4] = [
+            (family::LIST_CHANGE, |it| (it.churn, -1.0)),
+            (family::LIST_CHANGED, |it| (it.changed, 0.0)),
+            (family::LIST_OVERLAP, |it| (it.overlap, 0.0)),
+            (family::LIST_RBO, |it| (it.rbo, 0.0)),
+        ];
+        for (family, mean) in means {
+            let samples = compared.iter().flat_map(|(variant, change)| {
+                let (of, lowest) = mean(change);
+                let [lower, upper] = of.interval(lowest);
+                let bounds = [("lower", lower), ("mean", of.mean), ("upper", upper)];
+                bounds.map(|(bound, value)| ([*variant, bound], value))
+            });
+            write_family(&family, samples, sink);
+        }
+        let queries = compared.iter().map(|(variant, change)| {
+            (
+                [*variant],
+                u64::try_from(change.queries).unwrap_or(u64::MAX),
+            )
+        });
+        write_family(&family::LIST_QUERIES, queries, sink);
     }
 
     /// Reason for a failed liveness check; `None` if the process is alive.

@@ -5,6 +5,7 @@ mod commands;
 mod control;
 mod dead_letter_counts;
 pub mod deployments;
+pub mod list_changes;
 mod published;
 pub mod query_stats;
 mod registry_view;

@@ -14,6 +14,7 @@ mod format;
 mod gold;
 mod incident_card;
 mod incidents;
+mod list_changes;
 mod overview;
 mod pipeline;
 mod queries;

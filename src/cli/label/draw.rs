@@ -41,7 +41,8 @@ pub(in crate::cli) struct DrawArguments {
     /// Measure: P@k, RBP, or sDCG@k.
     #[arg(long, value_name = "MEASURE", default_value = "P@5")]
     measure: LabelMeasure,
-    /// Variant; may be given twice, and the difference is the second minus the first.
+    /// Variant; may be given twice, and the difference is the second minus the first. `V5@2.4` is one of its
+    /// versions, if searches state them (`deployments.from`).
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
     /// Value that the sample is best at. Default: both with two variants, else level.
@@ -92,6 +93,8 @@ struct Report<'a> {
     rows: usize,
     shared_traffic: Option<f64>,
     effective_queries: Option<f64>,
+    /// Share of the queries that both variants answered whose lists differ.
+    changed_queries: Option<f64>,
     /// Predicted half-width of the interval that is looked at once, after all rows.
     half_width: f64,
     /// Labels for half-widths of 0.05 and 0.02.
@@ -140,6 +143,7 @@ pub(super) fn run(arguments: &DrawArguments) -> Result<(), Failure> {
         rows: drawn.planned,
         shared_traffic: drawn.shared_traffic,
         effective_queries: drawn.effective_queries,
+        changed_queries: drawn.changed_queries,
         half_width: drawn.predicted_half_width(),
         labels_for_005: drawn.labels_needed(0.05),
         labels_for_002: drawn.labels_needed(0.02),
@@ -166,7 +170,12 @@ impl DrawArguments {
 
     fn frame_of_events(&self, config: &Config) -> Result<Frame, Failure> {
         let judge_by = config.engine.judging.judge_by;
-        let mut builder = FrameBuilder::new(self.variant.clone(), &self.measure, judge_by);
+        let mut builder = FrameBuilder::new(
+            self.variant.clone(),
+            &self.measure,
+            judge_by,
+            &config.engine.version_labels,
+        );
         let mut take = |record: Record<'_>| {
             if let Record::Search(search) = record {
                 builder.search(search);
@@ -192,6 +201,13 @@ fn text(report: &Report<'_>, drawn: &Draw, arguments: &DrawArguments) -> String 
             "{:.0} % of the searches are of queries that both variants answered; the difference is \
              about these",
             shared * 100.0
+        ));
+    }
+    if let Some(changed) = report.changed_queries {
+        page.item(&format!(
+            "the lists of {:.0} % of these queries differ in {}; a difference costs labels for them alone",
+            changed * 100.0,
+            report.measure
         ));
     }
     if let Some(queries) = report.effective_queries {

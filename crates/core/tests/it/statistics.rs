@@ -7,7 +7,8 @@
 use proptest::prelude::*;
 use rankgauge_core::number::{real, real_length};
 use rankgauge_core::statistics::{
-    Interval, Paired, Sample, Settings, bca_from_resamples, changes, holm, kappa, means, paired,
+    Interval, ListChange, Lists, Paired, Sample, Settings, bca_from_resamples, changes, holm,
+    kappa, means, overlap, paired, rbo,
 };
 
 /// Tolerance for another implementation of the same formula.
@@ -507,4 +508,111 @@ fn few_observations_shrink_more_and_none_have_no_estimate() {
     // Without any repeated observation, nothing is known about the noise.
     let single = (exact(1, 0.5), exact(1, 0.5));
     assert_eq!(means(&[single, single]), [None, None]);
+}
+
+/// Reference values: `rbo_ext` of the reference implementation of the specification.
+#[test]
+fn rank_biased_overlap_and_list_change_are_those_of_the_reference() {
+    let list = |text: &'static str| text.as_bytes();
+    for (one, other, expected) in [
+        ("abcde", "bacfd", 0.750_555),
+        ("abc", "abdce", 0.879_445),
+        ("abdce", "abc", 0.879_445),
+        ("", "", 1.0),
+        ("a", "", 0.0),
+        ("abc", "abc", 1.0),
+        ("abc", "def", 0.0),
+    ] {
+        let found = rbo(list(one), list(other), 0.9);
+        close(Some(found), expected, PRECISION);
+    }
+    close(
+        Some(overlap(list("abcde"), list("bacfd"), 3)),
+        1.0,
+        PRECISION,
+    );
+    close(Some(overlap(list("abc"), list("abdce"), 5)), 0.6, PRECISION);
+
+    let lists = [
+        (["abcde", "abced"], ["acbxe", "acbex"]),
+        (["abcde", "abcde"], ["abcde", "abced"]),
+        (["abcde", "abcde"], ["acbxe", "acbxe"]),
+    ];
+    let lists = lists.map(|(before, after)| Lists {
+        before: before.map(list),
+        after: after.map(list),
+    });
+    let change = ListChange::of(lists).expect("queries");
+    close(Some(change.churn.mean), 0.120_517_5, PRECISION);
+    close(
+        Some(change.churn.standard_error),
+        0.065_028_174_230_482_6,
+        PRECISION,
+    );
+    assert_eq!(change.queries, 3);
+    close(Some(change.changed.mean), 2.0 / 3.0, PRECISION);
+    assert!(!change.is_reported(), "three queries are too few");
+    assert_eq!(ListChange::of::<u8>([]), None);
+}
+
+/// The table of the specification: an index that is not deterministic reports nothing, a changed ranking
+/// does, and a small change is found with more queries.
+#[test]
+fn noise_of_an_index_is_no_change_of_lists() {
+    let mut random = Random(7);
+    let mut reported = |noise: f64, change: f64, queries: usize| {
+        let mut hits = 0;
+        for _ in 0..20 {
+            let lists: Vec<[Vec<usize>; 4]> = (0..queries)
+                .map(|_| {
+                    let before: Vec<f64> = (0..40).map(|_| random.normal()).collect();
+                    let after: Vec<f64> = before
+                        .iter()
+                        .map(|it| it + change * random.normal())
+                        .collect();
+                    [&before, &before, &after, &after].map(|scores| {
+                        let noisy: Vec<f64> = scores
+                            .iter()
+                            .map(|it| it + noise * random.normal())
+                            .collect();
+                        let mut order: Vec<usize> = (0..40).collect();
+                        order.sort_by(|a, b| noisy[*b].total_cmp(&noisy[*a]));
+                        order.truncate(10);
+                        order
+                    })
+                })
+                .collect();
+            let change = ListChange::of(lists.iter().map(|[a, b, c, d]| Lists {
+                before: [a, b],
+                after: [c, d],
+            }));
+            hits += usize::from(change.expect("queries").is_reported());
+        }
+        hits
+    };
+    for noise in [0.0, 0.05, 0.2] {
+        for queries in [50, 200] {
+            assert!(reported(noise, 0.0, queries) <= 1, "noise {noise}");
+        }
+        assert!(reported(noise, 0.2, 200) >= 19, "noise {noise}");
+    }
+    assert_eq!(reported(0.0, 0.2, 50), 20);
+}
+
+/// A small generator of random numbers.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        f64::from(u32::try_from(self.0 >> 33).expect("31 bits") + 1) / f64::from(1_u32 << 31)
+    }
+
+    fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * self.uniform().ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
+    }
 }

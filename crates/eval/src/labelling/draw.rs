@@ -106,6 +106,9 @@ pub struct Draw {
     pub shared_traffic: Option<f64>,
     /// Effective number of queries.
     pub effective_queries: Option<f64>,
+    /// Share of the queries of both variants whose lists differ.
+    #[serde(default)]
+    pub changed_queries: Option<f64>,
     /// Rows, in the order of the labels.
     pub rows: Vec<DrawnRow>,
 }
@@ -184,6 +187,7 @@ pub fn draw(
         targets,
         shared_traffic: frame.shared_traffic,
         effective_queries: frame.effective_queries,
+        changed_queries: frame.changed_queries,
         rows,
     })
 }

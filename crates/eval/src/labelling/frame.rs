@@ -1,6 +1,7 @@
 //! Frame of a sample: all pairs of query and document that were served, with the coefficient of
 //! their gains in each mean.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -45,6 +46,8 @@ pub struct Frame {
     pub shared_traffic: Option<f64>,
     /// Effective number of queries: 1/Σ w².
     pub effective_queries: Option<f64>,
+    /// Share of the queries of both variants whose lists differ: all rows of a difference are of them.
+    pub changed_queries: Option<f64>,
 }
 
 /// Text that is no frame.
@@ -219,6 +222,7 @@ pub struct FrameBuilder<'a> {
     variants: Vec<String>,
     measure: &'a LabelMeasure,
     judge_by: JudgeBy,
+    version_labels: &'a [String],
     read: FxHashSet<String>,
     found: BTreeMap<String, u64>,
     queries: BTreeMap<String, ServedQuery>,
@@ -226,12 +230,19 @@ pub struct FrameBuilder<'a> {
 }
 
 impl<'a> FrameBuilder<'a> {
-    /// Empty frame of one or two variants.
-    pub fn new(variants: Vec<String>, measure: &'a LabelMeasure, judge_by: JudgeBy) -> Self {
+    /// Empty frame of one or two variants. `V5@2.4` is the version 2.4 of V5, if searches state it in
+    /// one of `version_labels`.
+    pub fn new(
+        variants: Vec<String>,
+        measure: &'a LabelMeasure,
+        judge_by: JudgeBy,
+        version_labels: &'a [String],
+    ) -> Self {
         Self {
             variants,
             measure,
             judge_by,
+            version_labels,
             read: FxHashSet::default(),
             found: BTreeMap::new(),
             queries: BTreeMap::new(),
@@ -245,9 +256,23 @@ impl<'a> FrameBuilder<'a> {
         if search.is_synthetic() || !is_first_page || self.bytes > MEMORY_LIMIT {
             return;
         }
-        *self.found.entry(search.variant().to_owned()).or_default() += 1;
-        let name = search.variant();
-        let Some(variant) = self.variants.iter().position(|known| known == name) else {
+        let (name, version) = (search.variant(), self.version_of(search));
+        let variants = self.variants.iter();
+        let variant = variants.clone().position(|known| known == name);
+        let variant = variant.or_else(|| {
+            let version = version.as_deref()?;
+            let is_of = |known: &String| {
+                let rest = known.strip_prefix(name);
+                rest.and_then(|it| it.strip_prefix('@')) == Some(version)
+            };
+            variants.clone().position(is_of)
+        });
+        let mut found = |name: String| *self.found.entry(name).or_default() += 1;
+        found(name.to_owned());
+        if let Some(version) = &version {
+            found(format!("{name}@{version}"));
+        }
+        let Some(variant) = variant else {
             return;
         };
         let text = search.query.as_deref().unwrap_or_default();
@@ -291,6 +316,13 @@ impl<'a> FrameBuilder<'a> {
         }
     }
 
+    /// Version that a search states.
+    fn version_of<'s>(&self, search: &'s Search<'_>) -> Option<Cow<'s, str>> {
+        let labels = search.labels.as_ref()?;
+        let mut names = self.version_labels.iter();
+        names.find_map(|name| labels.label(name))
+    }
+
     /// Frame of all searches.
     ///
     /// # Errors
@@ -316,11 +348,14 @@ impl<'a> FrameBuilder<'a> {
         let shared: u64 = shared.map(|query| query.searches.iter().sum::<u64>()).sum();
         let mut squares = 0.0;
         let mut rows = Vec::new();
+        let (mut paired_queries, mut changed_queries) = (0_u64, 0_u64);
         for query in self.queries.into_values() {
             let searches: u64 = query.searches.iter().sum();
             squares += (real(searches) / real(all)).powi(2);
             let paired = is_shared(&query) && query.searches.len() == 2;
             let share_of_query = real(searches) / real(shared.max(1));
+            paired_queries += u64::from(paired);
+            let mut is_changed = false;
             for (document, served) in query.documents {
                 let weights = served.weights.iter();
                 let levels = weights
@@ -329,22 +364,23 @@ impl<'a> FrameBuilder<'a> {
                     .map(|(w, total)| w / real(*total));
                 let means = weights.zip(&query.searches);
                 let means: Vec<f64> = means.map(|(w, n)| w / real((*n).max(1))).collect();
+                let difference = if paired { difference(&means) } else { 0.0 };
+                is_changed |= difference != 0.0;
                 rows.push(FrameRow {
                     query: query.text.clone(),
                     document,
                     text: served.text,
                     levels: levels.collect(),
-                    difference: if paired {
-                        share_of_query * difference(&means)
-                    } else {
-                        0.0
-                    },
+                    difference: share_of_query * difference,
                     prediction: None,
                 });
             }
+            changed_queries += u64::from(is_changed);
         }
         Ok(Frame {
             shared_traffic: (self.variants.len() == 2).then(|| real(shared) / real(all)),
+            changed_queries: (paired_queries > 0)
+                .then(|| real(changed_queries) / real(paired_queries)),
             effective_queries: (squares > 0.0).then(|| 1.0 / squares),
             variants: self.variants,
             rows,

@@ -1,7 +1,10 @@
 //! Estimates from labels, against values of the reference implementation.
 
+use rankgauge_core::event::Search;
+use rankgauge_core::ranking::JudgeBy;
 use rankgauge_eval::labelling::draw::{Focus, draw};
 use rankgauge_eval::labelling::frame;
+use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::sheet::{self, Label, Sheet, SheetError};
 use rankgauge_eval::labelling::simulation::{SimulatedCase, SimulationOptions, simulate};
 use rankgauge_eval::labelling::{
@@ -27,6 +30,38 @@ fn assert_near(found: &[f64], expected: &[f64]) {
     for (found, expected) in found.iter().zip(expected) {
         assert!((found - expected).abs() < 1e-9, "{found} {expected}");
     }
+}
+
+#[test]
+fn versions_of_a_variant_are_compared_and_only_changed_lists_cost_labels() {
+    let measure: LabelMeasure = "P@2".parse().expect("a measure");
+    let labels = ["build".to_owned()];
+    let variants = ["V5@1", "V5@2"].map(str::to_owned).to_vec();
+    let mut builder = frame::FrameBuilder::new(variants, &measure, JudgeBy::Id, &labels);
+    let mut number = 0;
+    for version in ["1", "2", "3"] {
+        for (query, changed) in [("tax", "c"), ("lease", "b")] {
+            let last = if version == "2" { changed } else { "b" };
+            number += 1;
+            let text = format!(
+                r#"{{"query_id": "{number}", "ts": 1, "query": "{query}", "variant": "V5",
+                "labels": {{"build": "{version}"}}, "results": [{{"id": "a"}}, {{"id": "{last}"}}]}}"#
+            );
+            let search: Search<'_> = serde_json::from_str(&text).expect("a search");
+            builder.search(&search);
+        }
+    }
+    let frame = builder.finish().expect("a frame");
+    assert_eq!(frame.shared_traffic, Some(1.0));
+    assert_eq!(frame.changed_queries, Some(0.5));
+    let drawn = draw(frame, ("P@2".to_owned(), 1.0), Focus::Difference, 1, 10).expect("a draw");
+    let mut rows: Vec<_> = drawn
+        .rows
+        .iter()
+        .map(|it| (&*it.query, &*it.document))
+        .collect();
+    rows.sort_unstable();
+    assert_eq!(rows, [("tax", "b"), ("tax", "c")]);
 }
 
 #[test]

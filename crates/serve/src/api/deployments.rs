@@ -174,5 +174,6 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         version,
         ts,
         note,
+        lists: None,
     })
 }

@@ -83,6 +83,7 @@ impl Control {
             version: deployed.version.map(String::from).unwrap_or_default(),
             ts: deployed.at.0,
             note: None,
+            lists: None,
         };
         if self.deployments.add_new(&deployment) {
             self.reset_for(&deployment);

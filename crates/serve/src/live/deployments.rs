@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
+use super::list_changes::Summary;
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of kept deployments.
@@ -23,7 +24,7 @@ const SAME_DEPLOYMENT_MS: u64 = 10 * 60_000;
 const FILE: &str = "deployments.json";
 
 /// Deployment of a variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Deployment {
     /// Name of the variant, as it appears in searches.
     pub variant: String,
@@ -34,6 +35,9 @@ pub struct Deployment {
     /// Remark of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Change of the lists of head queries since the version before, as soon as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lists: Option<Summary>,
 }
 
 impl Deployment {
@@ -100,6 +104,22 @@ impl Deployments {
             kept.pop_front();
         }
         kept.push_back(deployment);
+        self.save(kept);
+    }
+
+    /// Notes the change of lists since a deployment.
+    pub(super) fn note_lists(&self, variant: &str, version: &str, summary: Summary) {
+        let mut kept = self.kept();
+        let found = kept
+            .iter_mut()
+            .find(|it| it.variant == variant && it.version == version);
+        if let Some(deployment) = found {
+            deployment.lists = Some(summary);
+            self.save(&kept);
+        }
+    }
+
+    fn save(&self, kept: &VecDeque<Deployment>) {
         let Some(folder) = &self.folder else {
             return;
         };

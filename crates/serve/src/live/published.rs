@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::dead_letter_counts::DeadLetterCounts;
+use super::list_changes::{ListChanges, ServedLists};
 use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
 use super::registry_view::RegistryView;
 use super::regressions::Regressions;
@@ -26,6 +27,8 @@ pub struct Published {
     pub views: Vec<Arc<WorkerView>>,
     /// Query statistics of each worker; `None` if the API is disabled.
     query_stats: Option<Vec<Arc<QueryStats>>>,
+    /// Change of result lists; `None` if the API is disabled.
+    pub list_changes: Option<ListChanges>,
     /// Dead-letter counts of each worker; `None` without a dead-letter topic.
     dead_letter_counts: Option<Vec<Arc<DeadLetterCounts>>>,
     /// View of the schema registry; `None` without one.
@@ -47,7 +50,7 @@ pub struct Published {
     reason = "the parts are independent of each other"
 )]
 pub struct Enabled {
-    /// The API, which reads query statistics.
+    /// The API, which reads query statistics and result lists.
     pub api: bool,
     /// The dead-letter topic.
     pub dead_letters: bool,
@@ -72,6 +75,7 @@ impl Published {
             query_stats: enabled
                 .api
                 .then(|| (0..workers).map(|_| query_stats()).collect()),
+            list_changes: enabled.api.then(|| ListChanges::new(workers)),
             dead_letter_counts: enabled
                 .dead_letters
                 .then(|| (0..workers).map(|_| Arc::default()).collect()),
@@ -107,6 +111,11 @@ impl Published {
     /// Query statistics of one worker; `None` if the API is disabled.
     pub fn query_stats_of(&self, worker: usize) -> Option<&Arc<QueryStats>> {
         self.query_stats.as_ref()?.get(worker)
+    }
+
+    /// Result lists of one worker; `None` if the API is disabled.
+    pub fn lists_of(&self, worker: usize) -> Option<&Arc<ServedLists>> {
+        self.list_changes.as_ref()?.of(worker)
     }
 
     /// Numbers of delivered and failed dead-letter records of all workers; `None` without a

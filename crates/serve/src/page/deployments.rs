@@ -9,6 +9,7 @@ use crate::api::deployments::{Entry, entry};
 use crate::api::status;
 use crate::clock::wall_now;
 use crate::live::deployments::Deployment;
+use rankgauge_core::text::count_of;
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of deployments in the line below the systems.
@@ -21,9 +22,16 @@ const MAX_SINCE: f64 = 86_400.0;
 /// Deployments before the first point have none.
 pub(super) fn marks(deployments: &[Deployment], variant: &str, times: &[EventTime]) -> Vec<Mark> {
     let of_variant = deployments.iter().filter(|it| it.variant == variant);
-    let marks =
-        of_variant.filter_map(|it| mark(it.at(), format!("{} deployed", it.version), times));
+    let marks = of_variant.filter_map(|it| mark(it.at(), mark_text(it), times));
     marks.collect()
+}
+
+/// Text of the mark of a deployment.
+fn mark_text(it: &Deployment) -> String {
+    match &it.lists {
+        Some(lists) if lists.is_change => format!("{} deployed, {}", it.version, lists.text),
+        _ => format!("{} deployed", it.version),
+    }
 }
 
 /// Mark of a moment in a chart whose points have these times; `None` before the first point.
@@ -85,11 +93,15 @@ pub(super) fn list<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Mar
             p.calm { "None was reported. Report each one, so that charts show it and rankings before and after it are compared." }
         } @else {
             div.scroll tabindex="0" role="group" aria-labelledby="deployments" { table.deployments {
-                thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th scope="col" { "Deployed" } } }
+                thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th.words scope="col" { "Result lists" } th scope="col" { "Deployed" } } }
                 tbody { @for it in &entries { tr data-version=(it.deployment.version) {
                     th scope="row" { a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) } }
                     td.words data-label="Version" { (text(&it.deployment.version)) }
                     td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { span.name { "–" } } }
+                    td.words data-label="Result lists" { @match &it.deployment.lists {
+                        Some(lists) => { (lists.text) " " span.name { "(" (count_of(lists.queries, "query", "queries")) ")" } }
+                        None => span.name { "–" }
+                    } }
                     td data-label="Deployed" { span { (moment(&it.time)) @let age = age(&it.deployment); @if age >= 0.0 { " " span.name { "(" (ago(age)) ")" } } } }
                 } } }
             } }

@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests fail by panics")]
 
 mod description;
+mod list_changes;

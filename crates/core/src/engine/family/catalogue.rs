@@ -550,6 +550,37 @@ families! {
         &[exposed("variant"), exposed("version")],
         "Time of a reported deployment (POST /-/deployment), in seconds since 1970; the last 100.",
     );
+    LIST_CHANGE = gauge(
+        "list_change",
+        &[exposed("variant"), exposed("bound")],
+        "Excess churn of the result lists of frequent queries since the version before: agreement of each \
+         version with itself minus that of both (rank-biased overlap), mean with its 95 % interval \
+         (lower, upper). 0: no change beyond the noise of the index. It has no direction.",
+    );
+    LIST_CHANGED = gauge(
+        "list_changed_ratio",
+        &[exposed("variant"), exposed("bound")],
+        "Share of the frequent queries whose list changed since the version before, beyond the noise of \
+         the index: mean with its 95 % interval (lower, upper).",
+    );
+    LIST_OVERLAP = gauge(
+        "list_overlap",
+        &[exposed("variant"), exposed("bound")],
+        "Share of results that the lists of frequent queries have in common with those of the version \
+         before: mean with its 95 % interval (lower, upper).",
+    );
+    LIST_RBO = gauge(
+        "list_rbo",
+        &[exposed("variant"), exposed("bound")],
+        "Rank-biased overlap (persistence 0.9) of the lists of frequent queries with those of the version \
+         before: mean with its 95 % interval (lower, upper).",
+    );
+    LIST_QUERIES = gauge(
+        "list_queries",
+        &[exposed("variant")],
+        "Frequent queries with two lists by the current version and by the version before, over which \
+         list_change, list_changed_ratio, list_overlap and list_rbo are means. Of this replica.",
+    );
     // Pipeline.
     RECORDS = counter(
         "records_total",

@@ -1,0 +1,41 @@
+// All traffic, also queries outside of the gold set.
+
+import * as units from '@grafana/grafana-foundation-sdk/units';
+import { chart, PER_REPLICA, type Row } from '../panels';
+import { family, VARIANTS } from '../promql';
+
+/** The row "All traffic". */
+export function allTraffic(): Row {
+  return {
+    title: 'All traffic',
+    panels: [
+      chart({
+        title: 'Head queries whose list changed since the version before',
+        description:
+          'Share of the frequent queries whose list changed beyond the noise of the index, with its 95 % interval. A ' +
+          `change can be better or worse. ${PER_REPLICA}`,
+        unit: units.PercentUnit,
+        width: 12,
+        min: 0,
+        max: 1,
+        queries: [{ expr: family('list_changed_ratio', VARIANTS), legend: '{{variant}} {{bound}} ({{instance}})' }],
+      }),
+      chart({
+        title: 'Overlap of lists with the version before',
+        description:
+          'Mean share of common results, and rank-biased overlap, of the lists of frequent queries. ' + PER_REPLICA,
+        unit: units.PercentUnit,
+        width: 12,
+        min: 0,
+        max: 1,
+        queries: [
+          {
+            expr: family('list_overlap', VARIANTS, 'bound="mean"'),
+            legend: '{{variant}} overlap ({{instance}})',
+          },
+          { expr: family('list_rbo', VARIANTS, 'bound="mean"'), legend: '{{variant}} RBO ({{instance}})' },
+        ],
+      }),
+    ],
+  };
+}
