@@ -243,12 +243,14 @@ keys! {
     /// Sources of additional labels for slices, beside span_kind, span_name and gen_ai.data_source.id. A
     /// label has the name of its source.
     LABELS: List<Checked<String>> = "otlp.labels", TEXTS, default "";
-    /// Evaluations that are user feedback, by their names: thumbs, or rating MIN..MAX. Used only if
-    /// kafka.feedback_format is otlp_proto or otlp_json. Evaluations with other names are counted and
-    /// ignored, because most of them come from models.
+    /// Evaluations that are feedback, by their names: thumbs or rating MIN..MAX of users, or
+    /// judgment [answer|search] [human|model|rule] [MIN..MAX] of an evaluator, by default of an answer by a
+    /// model from 0 to 1. Used only if kafka.feedback_format is otlp_proto or otlp_json. Evaluations with
+    /// other names are counted and ignored.
     EVALUATIONS: Names<Checked<FeedbackAction>> = "otlp.feedback",
         Names(checked(values::feedback_action)), default "",
-        example "user_feedback: thumbs", example "user_rating: rating 1..5";
+        example "user_feedback: thumbs", example "user_rating: rating 1..5",
+        example "faithfulness: judgment";
 
     /// Worker threads, each with its own consumer. A worker processes tens of thousands of events per
     /// second. Workers beyond the number of partitions are idle.

@@ -99,7 +99,10 @@ pub(super) fn document_source(text: &str) -> Result<DocumentSource, String> {
 /// Meaning of an evaluation of a span.
 pub(super) fn feedback_action(text: &str) -> Result<FeedbackAction, String> {
     let action = FeedbackAction::parse(text);
-    action.ok_or_else(|| "is neither thumbs nor rating MIN..MAX".to_owned())
+    action.ok_or_else(|| {
+        "is neither thumbs, rating MIN..MAX nor judgment [answer|search] [human|model|rule] [MIN..MAX]"
+            .to_owned()
+    })
 }
 
 /// Path of a file or a folder.

@@ -92,11 +92,11 @@ pub fn feedback_proto(
         Rejection::new(Reason::NotProtobuf, detail)
     };
     let mut items = 0;
-    proto::walk_items(record, &mut |_, _| items += 1).map_err(malformed)?;
+    proto::walk_items(record, &mut |_, _, _| items += 1).map_err(malformed)?;
     check_spans(items)?;
     let mut counts = EvaluationCounts::default();
-    proto::walk_items(record, &mut |item, attributes| {
-        feedback::read(item, attributes, mapping, &mut counts, visit);
+    proto::walk_items(record, &mut |item, scope, attributes| {
+        feedback::read((item, scope), attributes, mapping, &mut counts, visit);
     })
     .map_err(malformed)?;
     Ok(counts)
@@ -115,8 +115,8 @@ pub fn feedback_json(
     let items: items::Items<'_> = super::json::parse(record, limits)?;
     check_spans(items.len())?;
     let mut counts = EvaluationCounts::default();
-    items.walk(&mut |item, attributes| {
-        feedback::read(item, attributes, mapping, &mut counts, visit);
+    items.walk(&mut |item, scope, attributes| {
+        feedback::read((item, scope), attributes, mapping, &mut counts, visit);
     });
     Ok(counts)
 }

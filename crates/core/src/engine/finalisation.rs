@@ -142,15 +142,26 @@ impl Engine {
         }
         self.count_clicks(parts, summary, &response);
         self.count_teams(parts, partition, &response);
-        self.count_judgements(parts, summary, &evaluators);
+        let gold = parts.gold.as_ref().map(GoldReference::query);
+        self.count_judgements(segment.variant, gold, summary, &evaluators);
         self.evaluators = evaluators;
     }
 
     /// Records feedback on a whole session.
     fn count_session_feedback(&mut self, feedback: &SessionFeedback, at: EventTime) {
-        let response = feedback.summary.response(0, &[]);
+        let SessionFeedback {
+            summary, segment, ..
+        } = feedback;
+        let evaluators = std::mem::take(&mut self.evaluators);
+        let evaluations = evaluated(summary, &evaluators);
+        let response = UserResponse {
+            evaluations: &evaluations,
+            ..summary.response(0, &[])
+        };
         self.score(&response, UserMeasure::is_opinion);
-        self.record(&feedback.segment, at);
+        self.record(segment, at);
+        self.count_judgements(segment.variant, None, summary, &evaluators);
+        self.evaluators = evaluators;
         self.count_joined(feedback.action, feedback.segment.variant, 1);
     }
 
@@ -317,14 +328,14 @@ impl Engine {
     /// against those of people.
     fn count_judgements(
         &mut self,
-        search: &Parts,
+        variant: Label,
+        query: Option<&GoldQuery>,
         summary: &FeedbackSummary,
         evaluators: &Evaluators,
     ) {
         if summary.judgements.is_empty() && summary.evaluations.is_empty() {
             return;
         }
-        let query = search.gold.as_ref().map(GoldReference::query);
         let level = query.map_or(1.0, |query| query.judgements.level().get());
         let documents = query.map(GoldQuery::documents).unwrap_or_default();
         let documents = documents.iter();
@@ -336,7 +347,7 @@ impl Engine {
             let labels = [
                 judgement_label(in_gold),
                 judgement_label(Some(grade >= level)),
-                search.segment.variant,
+                variant,
             ];
             self.count(&family::PRODUCTION_JUDGEMENTS, labels, 1);
         }
@@ -356,7 +367,7 @@ impl Engine {
         let opinions: Vec<Opinion<'_>> = people.chain(others).collect();
         for opinion in &opinions {
             let expected = opinion.people(&opinions, &grades);
-            self.count_opinion(opinion, expected, level, search.segment.variant);
+            self.count_opinion(opinion, expected, level, variant);
         }
     }
 

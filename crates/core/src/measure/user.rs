@@ -323,10 +323,13 @@ fn reciprocal(position: u32) -> f64 {
 }
 
 impl UserMeasure {
-    /// Returns true if the measure is about explicit feedback rather than behaviour. Such feedback
+    /// Returns true if the measure is about explicit feedback or judgments rather than behaviour. Such feedback
     /// can also apply to a whole session.
     pub fn is_opinion(&self) -> bool {
-        matches!(self, Self::ThumbsUp | Self::Satisfied | Self::Rating)
+        matches!(
+            self,
+            Self::ThumbsUp | Self::Satisfied | Self::Rating | Self::Evaluation { .. }
+        )
     }
 
     /// Returns true if the measure is about conversions, which can have a feedback window of their own.

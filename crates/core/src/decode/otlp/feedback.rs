@@ -1,7 +1,8 @@
 //! Feedback from OpenTelemetry: log events `gen_ai.evaluation.result`, and the annotations of
 //! OpenInference on a span with one link to its target.
 //!
-//! Most evaluations come from models. Only those whose names are configured are users.
+//! Most evaluations come from models. Only those whose names are configured are feedback: of users, or
+//! judgments with their evaluator.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,11 +12,17 @@ use super::mapping::{Mapping, Session};
 use super::span::{Bytes, hex};
 use super::value::{Any, Raw};
 use crate::decode::json::check_id;
-use crate::event::{Action, EvaluationCounts, Feedback, Id, Reason, Rejection};
+use crate::event::{
+    Action, Evaluation, EvaluationCounts, EvaluatorKind, Feedback, Id, JudgmentTarget, Reason,
+    Rejection, Text,
+};
 use crate::time::EventTime;
 
 /// Name of the log event with an evaluation.
 const EVALUATION_RESULT: &str = "gen_ai.evaluation.result";
+
+/// Id of an evaluator whose instrumentation scope has no name.
+const UNNAMED: &str = "unnamed";
 
 /// Action that an evaluation stands for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,21 +36,57 @@ pub enum FeedbackAction {
         /// Highest value.
         max: f64,
     },
+    /// Judgment of an answer or of a search by an evaluator: the instrumentation scope.
+    Judgment {
+        /// Judged object.
+        target: JudgmentTarget,
+        /// Kind of the evaluator, if the evaluation does not state it.
+        kind: EvaluatorKind,
+        /// Lowest value.
+        min: f64,
+        /// Highest value.
+        max: f64,
+    },
 }
 
 // Scales are read from a configuration, which holds finite numbers only.
 impl Eq for FeedbackAction {}
 
 impl FeedbackAction {
-    /// Parses `thumbs` or `rating MIN..MAX`.
+    /// Parses `thumbs`, `rating MIN..MAX` or `judgment [answer|search] [human|model|rule] [MIN..MAX]`; a
+    /// judgment is by default one of an answer by a model, from 0 to 1.
     pub fn parse(text: &str) -> Option<Self> {
-        if text == "thumbs" {
-            return Some(Self::Thumbs);
+        let mut words = text.split_ascii_whitespace();
+        match words.next()? {
+            "thumbs" => words.next().is_none().then_some(Self::Thumbs),
+            "rating" => {
+                let (min, max) = scale(words.next()?)?;
+                words.next().is_none().then_some(Self::Rating { min, max })
+            }
+            "judgment" => {
+                let (mut target, mut kind, mut given) = (None, None, None);
+                for word in words {
+                    let known = match (JudgmentTarget::named(word), EvaluatorKind::named(word)) {
+                        // No span names the result that it judges.
+                        (Some(JudgmentTarget::Result), _) => return None,
+                        (Some(named), _) => target.replace(named).is_some(),
+                        (None, Some(named)) => kind.replace(named).is_some(),
+                        (None, None) => given.replace(scale(word)?).is_some(),
+                    };
+                    if known {
+                        return None;
+                    }
+                }
+                let (min, max) = given.unwrap_or((0.0, 1.0));
+                Some(Self::Judgment {
+                    target: target.unwrap_or(JudgmentTarget::Answer),
+                    kind: kind.unwrap_or(EvaluatorKind::Model),
+                    min,
+                    max,
+                })
+            }
+            _ => None,
         }
-        let (min, max) = text.strip_prefix("rating ")?.trim().split_once("..")?;
-        let number = |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite());
-        let (min, max) = (number(min)?, number(max)?);
-        (min < max).then_some(Self::Rating { min, max })
     }
 
     /// Returns the action with this score and this label.
@@ -63,24 +106,51 @@ impl FeedbackAction {
                 };
                 Ok(Action::Thumbs { up })
             }
-            Self::Rating { min, max } => match score {
-                None => Err(missing("a rating needs a score")),
-                Some(value) if (min..=max).contains(&value) => {
-                    Ok(Action::Rating { value, min, max })
-                }
-                Some(value) => Err(Rejection::new(
-                    Reason::BadValue,
-                    format_args!("score: {value} is not between {min} and {max}"),
-                )),
-            },
+            Self::Rating { min, max } => {
+                let value = score.ok_or_else(|| missing("a rating needs a score"))?;
+                check_scale(value, (min, max))?;
+                Ok(Action::Rating { value, min, max })
+            }
+            Self::Judgment { min, max, .. } => {
+                let of_label = || {
+                    let up = thumb(label?)?;
+                    Some(if up { max } else { min })
+                };
+                let value = score.or_else(of_label);
+                let value = value.ok_or_else(|| {
+                    missing("a judgment needs a score, or a label such as pass and fail")
+                })?;
+                check_scale(value, (min, max))?;
+                Ok(Action::Judgment { grade: value })
+            }
         }
     }
 }
 
+/// Parses `MIN..MAX`.
+fn scale(text: &str) -> Option<(f64, f64)> {
+    let (min, max) = text.split_once("..")?;
+    let number = |text: &str| text.parse::<f64>().ok().filter(|it| it.is_finite());
+    let (min, max) = (number(min)?, number(max)?);
+    (min < max).then_some((min, max))
+}
+
+fn check_scale(value: f64, (min, max): (f64, f64)) -> Result<(), Rejection> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(Rejection::new(
+        Reason::BadValue,
+        format_args!("score: {value} is not between {min} and {max}"),
+    ))
+}
+
 /// Direction of a thumb by its label.
 fn thumb(label: &str) -> Option<bool> {
-    const UP: [&str; 7] = [
+    const UP: [&str; 9] = [
         "up",
+        "pass",
+        "passed",
         "thumbs_up",
         "thumbs-up",
         "positive",
@@ -88,8 +158,10 @@ fn thumb(label: &str) -> Option<bool> {
         "like",
         "true",
     ];
-    const DOWN: [&str; 7] = [
+    const DOWN: [&str; 9] = [
         "down",
+        "fail",
+        "failed",
         "thumbs_down",
         "thumbs-down",
         "negative",
@@ -97,7 +169,7 @@ fn thumb(label: &str) -> Option<bool> {
         "dislike",
         "false",
     ];
-    let is_one_of = |labels: [&str; 7]| labels.iter().any(|it| it.eq_ignore_ascii_case(label));
+    let is_one_of = |labels: [&str; 9]| labels.iter().any(|it| it.eq_ignore_ascii_case(label));
     if is_one_of(UP) {
         Some(true)
     } else {
@@ -125,8 +197,18 @@ pub(super) enum Item<'a> {
     Span { link: Option<Target>, time: u64 },
 }
 
+/// Instrumentation scope of an item.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Scope<'a> {
+    pub(super) name: Bytes<'a>,
+    pub(super) version: Bytes<'a>,
+}
+
 /// Attributes of an item, in their order.
 pub(super) type ItemAttributes<'a> = Vec<(Bytes<'a>, Raw<'a>)>;
+
+/// Receiver of the items of a record, with their scopes and attributes.
+pub(super) type VisitItem<'v, 'a> = dyn FnMut(&Item<'a>, &Scope<'a>, &ItemAttributes<'a>) + 'v;
 
 /// Receiver of the feedback of a record, in its order.
 pub type VisitFeedback<'v> = dyn FnMut(Result<&Feedback<'_>, Rejection>) + 'v;
@@ -142,17 +224,19 @@ enum Level {
 
 /// Evaluation or annotation.
 #[derive(Debug, Default)]
-struct Evaluation<'a> {
+struct Annotation<'a> {
     level: Level,
     name: Option<Cow<'a, str>>,
     score: Option<f64>,
     label: Option<Cow<'a, str>>,
     identifier: Option<Cow<'a, str>>,
+    /// `HUMAN`, `LLM` or `CODE`.
+    annotator: Option<Cow<'a, str>>,
 }
 
 /// Passes the feedback in an item to `visit`, and counts its evaluations.
 pub(super) fn read<'a>(
-    item: &Item<'a>,
+    (item, scope): (&Item<'a>, &Scope<'a>),
     attributes: &ItemAttributes<'a>,
     mapping: &Mapping,
     counts: &mut EvaluationCounts,
@@ -177,7 +261,7 @@ pub(super) fn read<'a>(
         } => (*link, *time, annotations(attributes)),
         Item::Span { link: None, .. } => (Target::default(), 0, Ok(Vec::new())),
     };
-    let evaluations: Vec<Evaluation<'a>> = match evaluations {
+    let evaluations: Vec<Annotation<'a>> = match evaluations {
         Ok(evaluations) => evaluations,
         Err(rejection) => {
             counts.invalid += 1;
@@ -194,7 +278,14 @@ pub(super) fn read<'a>(
             counts.ignored += 1;
             continue;
         };
-        match feedback(&evaluation, *action, target, time, attributes, mapping) {
+        match feedback(
+            &evaluation,
+            (*action, scope),
+            target,
+            time,
+            attributes,
+            mapping,
+        ) {
             Ok(feedback) => {
                 counts.feedback += 1;
                 visit(Ok(&feedback));
@@ -219,7 +310,7 @@ fn get<'a>(attributes: &ItemAttributes<'a>, name: &str) -> Result<Any<'a>, Rejec
 fn of_log<'a>(
     event_name: &Bytes<'a>,
     attributes: &ItemAttributes<'a>,
-) -> Result<Option<Evaluation<'a>>, Rejection> {
+) -> Result<Option<Annotation<'a>>, Rejection> {
     let is_evaluation = if event_name.is_empty() {
         get(attributes, "event.name")?.text().as_deref() == Some(EVALUATION_RESULT)
     } else {
@@ -229,18 +320,19 @@ fn of_log<'a>(
         return Ok(None);
     }
     let member = |name: &str| get(attributes, &format!("gen_ai.evaluation.{name}"));
-    Ok(Some(Evaluation {
+    Ok(Some(Annotation {
         level: Level::Span,
         name: member("name")?.text(),
         score: member("score.value")?.number(),
         label: member("score.label")?.scalar(),
         identifier: member("identifier")?.scalar(),
+        annotator: None,
     }))
 }
 
 /// Reads `[trace.|session.]annotations.N.annotation.FIELD` and `….evaluations.N.evaluation.FIELD`.
-fn annotations<'a>(attributes: &ItemAttributes<'a>) -> Result<Vec<Evaluation<'a>>, Rejection> {
-    let mut found: BTreeMap<(Level, bool, u32), Evaluation<'a>> = BTreeMap::new();
+fn annotations<'a>(attributes: &ItemAttributes<'a>) -> Result<Vec<Annotation<'a>>, Rejection> {
+    let mut found: BTreeMap<(Level, bool, u32), Annotation<'a>> = BTreeMap::new();
     for (key, value) in attributes {
         let Ok(key) = std::str::from_utf8(key) else {
             continue;
@@ -258,6 +350,7 @@ fn annotations<'a>(attributes: &ItemAttributes<'a>) -> Result<Vec<Evaluation<'a>
             "score" => evaluation.score = value.number(),
             "label" => evaluation.label = value.scalar(),
             "identifier" => evaluation.identifier = value.scalar(),
+            "annotator_kind" => evaluation.annotator = value.text(),
             _ => {}
         }
     }
@@ -289,8 +382,8 @@ fn annotation_key(key: &str) -> Option<((Level, bool, u32), &str)> {
 }
 
 fn feedback<'a>(
-    evaluation: &Evaluation<'a>,
-    action: FeedbackAction,
+    evaluation: &Annotation<'a>,
+    (action, scope): (FeedbackAction, &Scope<'a>),
     target: Target,
     time: u64,
     attributes: &ItemAttributes<'a>,
@@ -309,8 +402,16 @@ fn feedback<'a>(
         (Level::Session, Session::SessionId) => get(attributes, "session.id")?.text(),
         (Level::Trace | Level::Session | Level::Span, _) => None,
     };
+    // The answer is that of another span of the trace than the one of the search.
+    let is_of_answer = matches!(
+        action,
+        FeedbackAction::Judgment {
+            target: JudgmentTarget::Answer,
+            ..
+        }
+    ) && mapping.session == Session::Trace;
     let (query_id, session_id) = match (evaluation.level, target.span_id) {
-        (Level::Span, Some(span_id)) => {
+        (Level::Span, Some(span_id)) if !is_of_answer => {
             trace.push('/');
             hex(&span_id, &mut trace);
             (Some(Id(Cow::Owned(trace))), None)
@@ -319,9 +420,10 @@ fn feedback<'a>(
             (None, Some(Id(session.unwrap_or(Cow::Owned(trace)))))
         }
     };
+    let judgment = judged_by(evaluation, action, scope)?;
     let event_id = match &evaluation.identifier {
         Some(identifier) => identifier.clone(),
-        None => Cow::Owned(event_id(target, evaluation, time)),
+        None => Cow::Owned(event_id(target, evaluation, judgment.as_ref(), time)),
     };
     check_id("identifier", &event_id)?;
     if let Some(session) = &session_id {
@@ -336,12 +438,60 @@ fn feedback<'a>(
         object_id: None,
         position: None,
         action: action.action(evaluation.score, label)?,
-        evaluation: None,
+        evaluation: judgment.map(Box::new),
     })
 }
 
-/// Id of an evaluation without an identifier: its target, its name and its time.
-fn event_id(target: Target, evaluation: &Evaluation<'_>, time: u64) -> String {
+/// Evaluator and subject of a judgment; `None` for an action of a user.
+fn judged_by<'a>(
+    evaluation: &Annotation<'a>,
+    action: FeedbackAction,
+    scope: &Scope<'a>,
+) -> Result<Option<Evaluation<'a>>, Rejection> {
+    let FeedbackAction::Judgment {
+        target,
+        kind,
+        min,
+        max,
+    } = action
+    else {
+        return Ok(None);
+    };
+    let text = |bytes: &Bytes<'a>| match bytes {
+        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(bytes).into_owned()),
+    };
+    let id = match text(&scope.name) {
+        name if name.is_empty() => Cow::Borrowed(UNNAMED),
+        name => name,
+    };
+    check_id("scope.name", &id)?;
+    let version = text(&scope.version);
+    if !version.is_empty() {
+        check_id("scope.version", &version)?;
+    }
+    Ok(Some(Evaluation {
+        target,
+        name: Text(evaluation.name.clone().unwrap_or_default()),
+        evaluator: Id(id),
+        version: Id(version),
+        kind: match evaluation.annotator.as_deref() {
+            Some("HUMAN") => EvaluatorKind::Human,
+            Some("LLM") => EvaluatorKind::Model,
+            Some("CODE") => EvaluatorKind::Rule,
+            _ => kind,
+        },
+        scale: Some((min, max)),
+    }))
+}
+
+/// Id of an evaluation without an identifier: its target, its time, its name and its evaluator.
+fn event_id(
+    target: Target,
+    evaluation: &Annotation<'_>,
+    judgment: Option<&Evaluation<'_>>,
+    time: u64,
+) -> String {
     let mut id = String::with_capacity(64);
     hex(&target.trace_id.unwrap_or_default(), &mut id);
     hex(&target.span_id.unwrap_or_default(), &mut id);
@@ -359,5 +509,9 @@ fn event_id(target: Target, evaluation: &Evaluation<'_>, time: u64) -> String {
             .flat_map(|name| name.chars())
             .take(40),
     );
+    if let Some(judgment) = judgment {
+        id.push('/');
+        id.extend(judgment.evaluator.chars().take(40));
+    }
     id
 }

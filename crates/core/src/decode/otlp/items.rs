@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::feedback::{Item, ItemAttributes, Target};
+use super::feedback::{Item, ItemAttributes, Scope, Target, VisitItem};
 use super::json::{Integer, KeyValue, bytes, id_of_text, list, or_default};
 use crate::event::Text;
 
@@ -26,8 +26,27 @@ struct ResourceLogs<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ScopeLogs<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    scope: ScopeWire<'a>,
     #[serde(borrow, default, deserialize_with = "list")]
     log_records: Vec<LogRecord<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+struct ScopeWire<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    name: Text<'a>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    version: Text<'a>,
+}
+
+impl<'a> ScopeWire<'a> {
+    fn scope(&self) -> Scope<'a> {
+        Scope {
+            name: bytes(&self.name),
+            version: bytes(&self.version),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -56,6 +75,8 @@ struct ResourceSpans<'a> {
 
 #[derive(Deserialize)]
 struct ScopeSpans<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    scope: ScopeWire<'a>,
     #[serde(borrow, default, deserialize_with = "list")]
     spans: Vec<Span<'a>>,
 }
@@ -81,42 +102,47 @@ struct Link<'a> {
 }
 
 impl<'a> Items<'a> {
-    fn logs(&self) -> impl Iterator<Item = &LogRecord<'a>> {
-        let scopes = self.resource_logs.iter().flat_map(|it| &it.scope_logs);
-        scopes.flat_map(|scope| &scope.log_records)
+    fn logs(&self) -> impl Iterator<Item = &ScopeLogs<'a>> {
+        self.resource_logs.iter().flat_map(|it| &it.scope_logs)
     }
 
-    fn spans(&self) -> impl Iterator<Item = &Span<'a>> {
-        let scopes = self.resource_spans.iter().flat_map(|it| &it.scope_spans);
-        scopes.flat_map(|scope| &scope.spans)
+    fn spans(&self) -> impl Iterator<Item = &ScopeSpans<'a>> {
+        self.resource_spans.iter().flat_map(|it| &it.scope_spans)
     }
 
     /// Number of log records and spans.
     pub(super) fn len(&self) -> usize {
-        self.logs().count() + self.spans().count()
+        let logs = self.logs().map(|it| it.log_records.len());
+        logs.chain(self.spans().map(|it| it.spans.len())).sum()
     }
 
-    /// Calls `visit` for each log record and span, with its attributes.
-    pub(super) fn walk(&self, visit: &mut dyn FnMut(&Item<'a>, &ItemAttributes<'a>)) {
-        for log in self.logs() {
-            let times = [log.time_unix_nano.0, log.observed_time_unix_nano.0];
-            let item = Item::Log {
-                event_name: bytes(&log.event_name),
-                target: target(&log.trace_id, &log.span_id),
-                time: times.into_iter().find(|time| *time > 0).unwrap_or(0),
-            };
-            visit(&item, &attributes(&log.attributes));
+    /// Calls `visit` for each log record and span, with its scope and its attributes.
+    pub(super) fn walk(&self, visit: &mut VisitItem<'_, 'a>) {
+        for of_scope in self.logs() {
+            let scope = of_scope.scope.scope();
+            for log in &of_scope.log_records {
+                let times = [log.time_unix_nano.0, log.observed_time_unix_nano.0];
+                let item = Item::Log {
+                    event_name: bytes(&log.event_name),
+                    target: target(&log.trace_id, &log.span_id),
+                    time: times.into_iter().find(|time| *time > 0).unwrap_or(0),
+                };
+                visit(&item, &scope, &attributes(&log.attributes));
+            }
         }
-        for span in self.spans() {
-            let link = match &span.links[..] {
-                [link] => Some(target(&link.trace_id, &link.span_id)),
-                _ => None,
-            };
-            let item = Item::Span {
-                link,
-                time: span.end_time_unix_nano.0,
-            };
-            visit(&item, &attributes(&span.attributes));
+        for of_scope in self.spans() {
+            let scope = of_scope.scope.scope();
+            for span in &of_scope.spans {
+                let link = match &span.links[..] {
+                    [link] => Some(target(&link.trace_id, &link.span_id)),
+                    _ => None,
+                };
+                let item = Item::Span {
+                    link,
+                    time: span.end_time_unix_nano.0,
+                };
+                visit(&item, &scope, &attributes(&span.attributes));
+            }
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::super::wire::{Field, Fields, Malformed};
-use super::feedback::{Item, ItemAttributes, Target};
+use super::feedback::{Item, ItemAttributes, Scope, Target, VisitItem};
 use super::mapping::Mapping;
 use super::span::{
     Attributes, EXCEPTION, EXCEPTION_TYPE, ExceptionType, Resource, STATUS_ERROR, Span, id,
@@ -264,13 +264,13 @@ fn status(message: &[u8]) -> Result<Option<u64>, Malformed> {
     Ok(code)
 }
 
-/// Calls `visit` for each log record or span of a feedback topic, with its attributes.
+/// Calls `visit` for each log record or span of a feedback topic, with its scope and its attributes.
 ///
 /// # Errors
 /// The record is malformed.
 pub(super) fn walk_items<'a>(
     record: &'a [u8],
-    visit: &mut dyn FnMut(&Item<'a>, &ItemAttributes<'a>),
+    visit: &mut VisitItem<'_, 'a>,
 ) -> Result<(), Malformed> {
     let mut attributes = ItemAttributes::new();
     let mut fields = Fields::of(record);
@@ -283,17 +283,39 @@ pub(super) fn walk_items<'a>(
             if number != 2 {
                 continue;
             }
-            let mut fields = Fields::of(field.bytes(number)?);
+            let message = field.bytes(number)?;
+            let scope = scope_of(message)?;
+            let mut fields = Fields::of(message);
             while let Some((number, field)) = fields.next()? {
                 if number == 2 {
                     attributes.clear();
                     let item = item(field.bytes(number)?, &mut attributes)?;
-                    visit(&item, &attributes);
+                    visit(&item, &scope, &attributes);
                 }
             }
         }
     }
     Ok(())
+}
+
+/// Reads the scope of a `ScopeLogs` or a `ScopeSpans`, wherever it stands in the message.
+fn scope_of(message: &[u8]) -> Result<Scope<'_>, Malformed> {
+    let mut scope = Scope::default();
+    let mut fields = Fields::of(message);
+    while let Some((number, field)) = fields.next()? {
+        if number != 1 {
+            continue;
+        }
+        let mut fields = Fields::of(field.bytes(number)?);
+        while let Some((number, field)) = fields.next()? {
+            match number {
+                1 => scope.name = Cow::Borrowed(field.bytes(number)?),
+                2 => scope.version = Cow::Borrowed(field.bytes(number)?),
+                _ => {}
+            }
+        }
+    }
+    Ok(scope)
 }
 
 /// Reads a log record or a span. Both have the same place in their records; the types of their

@@ -63,6 +63,14 @@ impl FeedbackSummary {
     /// Creates the summary of one record of session feedback.
     pub(super) fn of_session_feedback(reaction: Reaction) -> Self {
         let mut summary = Self::default();
+        if let Reaction::Evaluation(by, value) = reaction {
+            let document = 0;
+            summary.evaluations.push(Evaluated {
+                by,
+                document,
+                value,
+            });
+        }
         summary.add_explicit(reaction);
         summary
     }

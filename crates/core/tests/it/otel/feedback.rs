@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use prost::Message as _;
 use rankgauge_core::decode::otlp::{self, FeedbackAction, Mapping, Session};
-use rankgauge_core::event::{Action, EvaluationCounts, Feedback, Rejection};
+use rankgauge_core::event::{
+    Action, EvaluationCounts, EvaluatorKind, Feedback, JudgmentTarget, Rejection,
+};
 use serde_json::{Value, json};
 
 use super::ACCEPTANCE;
@@ -246,6 +248,103 @@ fn cut_records_give_no_feedback() {
 }
 
 #[test]
+fn evaluations_of_models_are_judgments_of_their_scope() {
+    let judgment = |text: &str| FeedbackAction::parse(text).expect("a judgment");
+    let mapping = Mapping {
+        feedback: BTreeMap::from([
+            ("faithfulness".to_owned(), judgment("judgment")),
+            ("clarity".to_owned(), judgment("judgment search rule 1..5")),
+        ]),
+        ..Mapping::default()
+    };
+    let log_of = |name: &str, member: &str, value: Value| {
+        let member = format!("gen_ai.evaluation.score.{member}");
+        log(&[("gen_ai.evaluation.name", json!(name)), (&*member, value)])
+    };
+    let scope = json!({"name": "my.judge", "version": "2"});
+    let records = [
+        log_of("faithfulness", "value", json!(0.25)),
+        log_of("faithfulness", "label", json!("pass")),
+        log_of("clarity", "value", json!(4)),
+        log_of("clarity", "value", json!(0)),
+    ];
+    let record =
+        json!({"resourceLogs": [{"scopeLogs": [{"scope": scope, "logRecords": records}]}]});
+    let annotation = annotating(
+        &[
+            ("annotations.0.annotation.name", json!("faithfulness")),
+            ("annotations.0.annotation.score", json!(0.75)),
+            ("annotations.0.annotation.annotator_kind", json!("HUMAN")),
+        ],
+        1,
+    );
+    let mut found = Vec::new();
+    for record in [&record, &annotation] {
+        both(record, &mapping);
+        let visit = &mut |event: Result<&Feedback<'_>, Rejection>| {
+            found.push(event.map(|event| {
+                let judgment = event.evaluation.clone().expect("a judgment");
+                let Action::Judgment { grade } = event.action else {
+                    panic!("{:?}", event.action);
+                };
+                let by = format!(
+                    "{} {} {}",
+                    &*judgment.name, &*judgment.evaluator, &*judgment.version
+                );
+                let of_search = event.query_id.is_some();
+                (
+                    by,
+                    judgment.kind,
+                    judgment.target,
+                    judgment.rescaled(grade),
+                    of_search,
+                )
+            }));
+        };
+        let text = record.to_string();
+        otlp::feedback_json(text.as_bytes(), &ACCEPTANCE.limits, &mapping, visit).expect("JSON");
+    }
+    let by = |name: &str| format!("{name} my.judge 2");
+    let answer = JudgmentTarget::Answer;
+    assert_eq!(
+        found[0],
+        Ok((
+            by("faithfulness"),
+            EvaluatorKind::Model,
+            answer,
+            0.25,
+            false
+        ))
+    );
+    assert_eq!(
+        found[1],
+        Ok((by("faithfulness"), EvaluatorKind::Model, answer, 1.0, false))
+    );
+    let clarity = (
+        by("clarity"),
+        EvaluatorKind::Rule,
+        JudgmentTarget::Search,
+        0.75,
+        true,
+    );
+    assert_eq!(found[2], Ok(clarity));
+    let beyond = found[3].as_ref().expect_err("a score beyond the scale");
+    assert!(
+        beyond.to_string().contains("0 is not between 1 and 5"),
+        "{beyond}"
+    );
+    let human = (
+        "faithfulness unnamed ".to_owned(),
+        EvaluatorKind::Human,
+        answer,
+        0.75,
+        false,
+    );
+    assert_eq!(found[4], Ok(human));
+    assert_eq!(found.len(), 5);
+}
+
+#[test]
 fn scales_of_ratings_are_checked() {
     assert_eq!(
         FeedbackAction::parse("thumbs"),
@@ -262,7 +361,11 @@ fn scales_of_ratings_are_checked() {
         "rating 5..1",
         "rating 1..inf",
         "rating a..b",
+        "rating 1..5 6..7",
         "stars",
+        "judgment result",
+        "judgment answer search",
+        "judgment 1..0",
     ] {
         assert_eq!(FeedbackAction::parse(text), None, "{text}");
     }

@@ -167,6 +167,8 @@ pub(super) struct ResourceLogs {
 
 #[derive(Clone, PartialEq, prost::Message)]
 pub(super) struct ScopeLogs {
+    #[prost(message, optional, tag = "1")]
+    pub(super) scope: Option<Scope>,
     #[prost(message, repeated, tag = "2")]
     pub(super) log_records: Vec<LogRecord>,
 }
@@ -240,6 +242,13 @@ impl Logs {
             ..LogRecord::default()
         };
         let scope = |value: &Value| ScopeLogs {
+            scope: value["scope"]["name"].as_str().map(|name| Scope {
+                name: name.to_owned(),
+                version: value["scope"]["version"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            }),
             log_records: list(&value["logRecords"]).iter().map(log).collect(),
         };
         let resource = |value: &Value| ResourceLogs {
