@@ -33,7 +33,7 @@ pub struct Line {
     /// Partition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<i32>,
-    /// Offset, or number of the line.
+    /// Offset, or number of the line or record.
     pub offset: i64,
     /// Event time, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,13 +119,12 @@ pub struct RecordPlace<'a> {
     pub source: &'a str,
     /// Partition.
     pub partition: Option<i32>,
-    /// Offset, or number of the line.
+    /// Offset, or number of the line or record.
     pub offset: i64,
 }
 
 /// Describes records in the order in which they are read.
 pub struct Describer<'a> {
-    formats: &'a Formats,
     settings: &'a Settings,
     gold: &'a GoldSet,
     judge: Judge,
@@ -137,9 +136,8 @@ pub struct Describer<'a> {
 
 impl<'a> Describer<'a> {
     /// Creates a describer.
-    pub fn new(formats: &'a Formats, settings: &'a Settings, gold: &'a GoldSet) -> Self {
+    pub fn new(settings: &'a Settings, gold: &'a GoldSet) -> Self {
         Self {
-            formats,
             settings,
             gold,
             judge: Judge::new(settings.judging.clone()),
@@ -149,17 +147,17 @@ impl<'a> Describer<'a> {
         }
     }
 
-    /// Describes a record, and passes a line for each of its events to `emit`: a record of spans can
+    /// Describes a record of a topic or file with `formats`, and passes a line for each of its events to `emit`: a record of spans can
     /// have several, or none. `now` decides whether a time is too far ahead.
     pub fn describe(
         &mut self,
+        formats: &Formats,
         kind: Kind,
         place: RecordPlace<'_>,
         record: Encoded<'_>,
         now: WallTime,
         emit: &mut dyn FnMut(&Line),
     ) {
-        let formats = self.formats;
         let payload = record.payload;
         let acceptance = Acceptance {
             limits: self.settings.record_limits,

@@ -1,5 +1,6 @@
 //! `rankgauge evaluate`: judgement of run files against a gold set.
 
+mod encoded;
 mod feedback;
 mod judging;
 

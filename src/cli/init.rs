@@ -11,7 +11,7 @@ use super::output::print;
 use super::settings::SettingsArguments;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::init::{self, Proposal, SampleRecord};
-use rankgauge_core::decode::Envelope;
+use rankgauge_core::decode::{Envelope, Formats};
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::settings::NO_TOPIC;
 use rankgauge_kafka::{Error, reader};
@@ -103,8 +103,10 @@ fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
     let sources = if !arguments.from.is_empty() {
         let files: [(Kind, &[PathBuf]); 2] =
             [(Kind::Search, &arguments.from), (Kind::Feedback, &[])];
-        source::from_files(files, RECORD_BYTES, &mut |record| sample.add(record))
-            .map_err(|error| Failure::Usage(error.into()))?;
+        source::from_files(files, &Formats::NATIVE, RECORD_BYTES, &mut |record| {
+            sample.add(record)
+        })
+        .map_err(|error| Failure::Usage(error.into()))?;
         let names = arguments.from.iter().map(|path| path.display().to_string());
         names.collect::<Vec<_>>()
     } else if arguments.from_topic.is_empty() {

@@ -3,11 +3,43 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use anyhow::anyhow;
+
 use super::failure::Failure;
 use crate::config::Config;
 use crate::ingest::history::{Record, Wire, from_files, from_kafka};
-use crate::ingest::source::SourceError;
+use crate::ingest::source::{self, SourceError};
+use crate::registry::Blocking;
+use rankgauge_core::event::Kind;
 use rankgauge_kafka::Error;
+
+/// Requests the schemas of the records in files, if the formats need a registry.
+///
+/// # Errors
+/// A file cannot be read, or the registry does not answer.
+pub(super) fn receive_schemas(config: &Config, files: &[(Kind, &[PathBuf])]) -> anyhow::Result<()> {
+    if config.formats.cache().is_none() {
+        return Ok(());
+    }
+    let limits = &config.engine.record_limits;
+    let mut schemas = Blocking::new(config.registry.as_ref())?;
+    for (kind, paths) in files {
+        source::from_files(
+            [(*kind, paths), (Kind::Feedback, &[])],
+            &config.formats,
+            limits.record_bytes,
+            &mut |record| {
+                let formats = record.formats.unwrap_or(&config.formats);
+                schemas.receive(formats, *kind, record.payload, limits);
+                schemas.problem().is_none()
+            },
+        )?;
+    }
+    match schemas.problem() {
+        Some(problem) => Err(anyhow!("the schema registry does not answer: {problem}")),
+        None => Ok(()),
+    }
+}
 
 /// Passes all feedback, then all searches, to `take`: those of the `last` time from the topics, else those
 /// of the files.
@@ -25,9 +57,12 @@ pub(super) fn read_events(
         formats: &config.formats,
         limits: &config.engine.record_limits,
     };
-    let read = match last {
-        Some(last) => from_kafka(&config.kafka, last, wire, take),
-        None => from_files(searches, feedback, wire, take),
+    let read = if let Some(last) = last {
+        from_kafka(&config.kafka, last, wire, take)
+    } else {
+        let files = [(Kind::Search, searches), (Kind::Feedback, feedback)];
+        receive_schemas(config, &files).map_err(Failure::Usage)?;
+        from_files(searches, feedback, wire, take)
     };
     read.map_err(|error| match error {
         SourceError::File { .. } | SourceError::Kafka(Error::Configuration(_)) => {

@@ -10,12 +10,14 @@ use serde::Serialize;
 use super::failure::Failure;
 use super::logging;
 use super::output::print_data;
+use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
+use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::collect::{Names, collect};
@@ -28,7 +30,8 @@ use tracing::warn;
 pub(super) struct Replay {
     #[command(flatten)]
     settings: SettingsArguments,
-    /// Files of search events, one JSON object per line; each file is one partition.
+    /// Files of search events; each file is one partition. A file has one JSON object per line, or is an Avro
+    /// container, or has values in Avro or Protobuf, each after its length.
     #[arg(long, value_name = "FILE", num_args = 1.., required = true)]
     search: Vec<PathBuf>,
     /// Files of feedback events; the first belongs to the first search file, and so on. None, if one topic
@@ -101,8 +104,12 @@ impl Replay {
         let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
         let gold = Arc::new(gold::load(&config.gold.paths, &config.gold.options)?);
         engine.apply(Input::Gold(Arc::clone(&gold)));
-        let formats = config.formats.of_lines();
-        let records = replay(&mut engine, &formats, &self.search, &self.feedback)?;
+        let files: [(Kind, &[PathBuf]); 2] = [
+            (Kind::Search, &self.search),
+            (Kind::Feedback, &self.feedback),
+        ];
+        receive_schemas(config, &files)?;
+        let records = replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
         if self.drain {
             engine.drain();
         }

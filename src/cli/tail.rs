@@ -109,13 +109,8 @@ pub(super) fn run(arguments: &Tail) -> Result<(), Failure> {
 
 fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Result<()> {
     let is_from_files = !(arguments.search.is_empty() && arguments.feedback.is_empty());
-    let formats = if is_from_files {
-        config.formats.of_lines()
-    } else {
-        config.formats.clone()
-    };
     let mut schemas = Blocking::new(config.registry.as_ref())?;
-    let mut describer = Describer::new(&formats, &config.engine, gold);
+    let mut describer = Describer::new(&config.engine, gold);
     let mut left = arguments.count.unwrap_or(u64::MAX);
     let mut failed = None;
     let mut out = stdout();
@@ -139,13 +134,21 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
             }
             left = left.saturating_sub(1);
         };
+        let formats = record.formats.unwrap_or(&config.formats);
         schemas.receive(
-            &formats,
+            formats,
             record.kind,
             record.payload,
             &config.engine.record_limits,
         );
-        describer.describe(record.kind, place, (&record).into(), wall_now(), &mut print);
+        describer.describe(
+            formats,
+            record.kind,
+            place,
+            (&record).into(),
+            wall_now(),
+            &mut print,
+        );
         left > 0 && failed.is_none()
     };
     if is_from_files {
@@ -154,7 +157,7 @@ fn print(arguments: &Tail, config: &Config, gold: &gold::GoldSet) -> anyhow::Res
             (Kind::Search, &arguments.search),
             (Kind::Feedback, &arguments.feedback),
         ];
-        source::from_files(files, limit, &mut take)?;
+        source::from_files(files, &config.formats, limit, &mut take)?;
     } else {
         let is_stopped = stop_flag().context("cannot wait for signals")?;
         let from = match arguments.from {

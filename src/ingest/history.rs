@@ -44,7 +44,7 @@ pub enum Record<'a> {
     },
 }
 
-/// Passes every line of `feedback`, then every line of `searches`, to `take`.
+/// Passes every record of `feedback`, then every record of `searches`, to `take`.
 ///
 /// # Errors
 /// If a file cannot be read.
@@ -54,11 +54,6 @@ pub fn from_files(
     wire: Wire<'_>,
     take: &mut dyn FnMut(Record<'_>),
 ) -> Result<(), SourceError> {
-    let formats = wire.formats.of_lines();
-    let wire = Wire {
-        formats: &formats,
-        ..wire
-    };
     let limit = wire.limits.record_bytes;
     for wanted in passes(wire.formats) {
         let files = match wanted {
@@ -66,7 +61,7 @@ pub fn from_files(
             Some(_) => [(Kind::Search, searches), (Kind::Feedback, feedback)],
             None => [(Kind::Feedback, feedback), (Kind::Search, searches)],
         };
-        source::from_files(files, limit, &mut |record| {
+        source::from_files(files, wire.formats, limit, &mut |record| {
             decode(record, wire, wanted, take);
             true
         })?;
@@ -123,7 +118,8 @@ fn decode(
             take(event);
         }
     };
-    let kind = wire.formats.probable_kind(record.kind, record.payload);
+    let formats = record.formats.unwrap_or(wire.formats);
+    let kind = formats.probable_kind(record.kind, record.payload);
     let reject = |take: &mut dyn FnMut(Record<'_>), why: Rejection| {
         let place = record.to_string();
         debug!(place, error = why.to_string(), "record rejected");
@@ -133,7 +129,7 @@ fn decode(
         limits: *wire.limits,
         has_gold_texts: false,
     };
-    let decoded = wire.formats.events(
+    let decoded = formats.events(
         record.kind,
         &record,
         &acceptance,

@@ -1,16 +1,17 @@
 //! Replay of events from files through the engine, without Kafka.
 //!
-//! A file of searches and a file of feedback are one partition of the two topics. A line is a
-//! record, and its number is the offset. All files are read in the order of event time, which is
+//! A file of searches and a file of feedback are one partition of the two topics. A line, or a value of a
+//! binary encoding, is a record, and its number is the offset. All files are read in the order of event time, which is
 //! the order that a live consumer without lag receives. A replay of the consumed records therefore
 //! gives the same counters.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use rankgauge_core::compression;
+use rankgauge_core::decode::file::RecordFile;
 use rankgauge_core::decode::{EventRef, Formats};
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::position::{Join, Topics};
@@ -47,22 +48,19 @@ pub struct Records {
 pub type LineReader = BufReader<Box<dyn Read + Send>>;
 
 /// Records of one file.
-struct Lines {
+struct Source {
     kind: Kind,
     partition: i32,
     path: PathBuf,
-    reader: LineReader,
-    /// Maximum number of bytes read from a line. The rest of a longer line is skipped, and its
-    /// record is rejected as too large.
-    limit: usize,
+    file: RecordFile,
     offset: i64,
-    line: Vec<u8>,
-    /// Maximum event time of the records up to `line`. An invalid record does not change it.
+    record: Vec<u8>,
+    /// Maximum event time of the records up to `record`. An invalid record does not change it.
     time: i64,
     done: bool,
 }
 
-impl Lines {
+impl Source {
     fn open(
         kind: Kind,
         partition: i32,
@@ -70,45 +68,42 @@ impl Lines {
         engine: &Engine,
         formats: &Formats,
     ) -> Result<Self, ReplayError> {
-        let reader = open_lines(path).map_err(|source| ReplayError::Read {
+        let limit = engine.acceptance().limits.record_bytes;
+        let file = open_records(path, kind, formats, limit);
+        let file = file.map_err(|source| ReplayError::Read {
             path: path.into(),
             source,
         })?;
-        let mut lines = Self {
+        let mut source = Self {
             kind,
             partition,
             path: path.into(),
-            reader,
-            limit: engine.acceptance().limits.record_bytes + 1,
+            file,
             offset: -1,
-            line: Vec::new(),
+            record: Vec::new(),
             time: i64::MIN,
             done: false,
         };
-        lines.advance(engine, formats)?;
-        Ok(lines)
+        source.advance(engine)?;
+        Ok(source)
     }
 
-    /// Reads the next line that is not empty.
-    fn advance(&mut self, engine: &Engine, formats: &Formats) -> Result<(), ReplayError> {
-        loop {
-            self.line.clear();
-            let read = read_line(&mut self.reader, &mut self.line, self.limit);
-            match read.map_err(|source| ReplayError::Read {
-                path: self.path.clone(),
-                source,
-            })? {
-                false => self.done = true,
-                true if self.line.is_empty() => continue,
-                true => {
-                    self.offset += 1;
-                    if let Some(time) = newest_time(self.kind, &self.line, engine, formats) {
-                        self.time = self.time.max(time.0);
-                    }
-                }
-            }
+    /// Reads the next record.
+    fn advance(&mut self, engine: &Engine) -> Result<(), ReplayError> {
+        let read = self.file.next(&mut self.record);
+        let read = read.map_err(|source| ReplayError::Read {
+            path: self.path.clone(),
+            source,
+        })?;
+        if read.is_none() {
+            self.done = true;
             return Ok(());
         }
+        self.offset += 1;
+        if let Some(time) = newest_time(self.kind, &self.record, engine, self.file.formats()) {
+            self.time = self.time.max(time.0);
+        }
+        Ok(())
     }
 }
 
@@ -130,7 +125,7 @@ fn newest_time(
     decoded.ok().and(newest)
 }
 
-/// Opens a file of records, one per line, after its byte order mark if it has one.
+/// Opens a file of lines, after its byte order mark if it has one.
 ///
 /// # Errors
 /// If the file cannot be read.
@@ -142,47 +137,33 @@ pub fn open_lines(path: &Path) -> io::Result<LineReader> {
     Ok(reader)
 }
 
-/// Reads up to a line feed and keeps at most `limit` bytes. Returns false at the end of the file.
-pub(super) fn read_line(
-    reader: &mut impl BufRead,
-    line: &mut Vec<u8>,
+/// Opens the records of a topic of `kind` in a file.
+///
+/// # Errors
+/// If the file cannot be read, or has a form that the format of the topic does not have.
+pub fn open_records(
+    path: &Path,
+    kind: Kind,
+    formats: &Formats,
     limit: usize,
-) -> io::Result<bool> {
-    let mut any = false;
-    loop {
-        let buffer = match reader.fill_buf() {
-            Ok(buffer) => buffer,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        if buffer.is_empty() {
-            return Ok(any);
-        }
-        any = true;
-        let end = buffer.iter().position(|byte| *byte == b'\n');
-        let part = &buffer[..end.unwrap_or(buffer.len())];
-        let keep = part.len().min(limit.saturating_sub(line.len()));
-        line.extend_from_slice(&part[..keep]);
-        let used = end.map_or(buffer.len(), |end| end + 1);
-        reader.consume(used);
-        if end.is_some() {
-            return Ok(true);
-        }
-    }
+) -> io::Result<RecordFile> {
+    let reader = BufReader::new(compression::decompressed(File::open(path)?)?);
+    RecordFile::open(reader, kind, formats, limit)
 }
 
 /// Topic partitions that end before the last event of all by the time-out, or have none.
-fn ended_before_all(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
+fn ended_before_all(sources: &[Source], idle_timeout: Millis) -> Vec<(i32, Kind)> {
     let newest = sources.iter().map(|it| it.time).max();
-    let is_early =
-        |it: &&Lines| newest.is_some_and(|newest| newest.saturating_sub(it.time) >= idle_timeout.0);
+    let is_early = |it: &&Source| {
+        newest.is_some_and(|newest| newest.saturating_sub(it.time) >= idle_timeout.0)
+    };
     let early = sources.iter().filter(is_early);
     early.map(|it| (it.partition, it.kind)).collect()
 }
 
 /// Topics of partitions that a live consumer treats as idle at the end: their last event is older than the
 /// last one of the other topic by the time-out, or they have none.
-fn ended_early(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
+fn ended_early(sources: &[Source], idle_timeout: Millis) -> Vec<(i32, Kind)> {
     let newest = |partition, kind| {
         let mut sources = sources.iter();
         let found = sources.find(|it| it.partition == partition && it.kind == kind);
@@ -203,13 +184,13 @@ fn ended_early(sources: &[Lines], idle_timeout: Millis) -> Vec<(i32, Kind)> {
     ended.collect()
 }
 
-/// Replays `searches` and `feedback`, whose lines have the given `formats`, through `engine`. The
+/// Replays `searches` and `feedback`, whose records have the given `formats`, through `engine`. The
 /// files at the same index are one partition, unless all partitions are joined with each other. The wall time
 /// of the engine does not advance: only the watermark does. A topic that ends `engine.idle_timeout` before the
 /// other one is idle, as in live operation.
 ///
 /// # Errors
-/// If a file cannot be read. Invalid lines are counted, as in live operation.
+/// If a file cannot be read. Invalid records are counted, as in live operation.
 pub fn replay(
     engine: &mut Engine,
     formats: &Formats,
@@ -220,7 +201,7 @@ pub fn replay(
     let mut sources = Vec::new();
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
         for (partition, path) in (0..).zip(paths) {
-            sources.push(Lines::open(kind, partition, path, engine, formats)?);
+            sources.push(Source::open(kind, partition, path, engine, formats)?);
         }
     }
     if engine.topics().join == Join::All {
@@ -243,13 +224,14 @@ pub fn replay(
             partition: source.partition,
             offset: source.offset,
         };
-        let record = (source.kind, at, &*source.line);
-        // Rejected lines are counted, and reported with the final state.
+        let record = (source.kind, at, &*source.record);
+        let formats = source.file.formats();
+        // Rejected records are counted, and reported with the final state.
         let rejected = records::apply(engine, formats, [record], |_, _, _| ());
         for (_, rejected) in &rejected {
             tracing::debug!(
                 path = %source.path.display(),
-                line = source.offset + 1,
+                record = source.offset + 1,
                 error = rejected.rejection.to_string(),
                 "record rejected"
             );
@@ -259,7 +241,7 @@ pub fn replay(
         } else {
             counts.accepted += 1;
         }
-        source.advance(engine, formats)?;
+        source.advance(engine)?;
     }
     let idle_timeout = engine.idle_timeout();
     let ended: Vec<(i32, Kind)> = match engine.topics() {

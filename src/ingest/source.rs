@@ -1,4 +1,4 @@
-//! Raw records for commands: lines of files, or records of the topics without a consumer group.
+//! Raw records for commands: of files, or of the topics without a consumer group.
 //!
 //! The module must not know the content of the records.
 
@@ -6,13 +6,13 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::replay::{open_lines, read_line};
-use rankgauge_core::decode::{Encoded, Envelope};
+use super::replay::open_records;
+use rankgauge_core::decode::{Encoded, Envelope, Formats};
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::reader::{From, Reader};
 
-/// Record of a topic, or line of a file.
+/// Record of a topic or of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct RawRecord<'a> {
     /// Kind of the topic or file.
@@ -21,12 +21,14 @@ pub struct RawRecord<'a> {
     pub source: &'a str,
     /// Partition; `None` for a file.
     pub partition: Option<i32>,
-    /// Offset, or number of the line.
+    /// Offset, or number of the line or record.
     pub offset: i64,
     /// Payload.
     pub payload: &'a [u8],
-    /// Parts around the payload; `None` for a line.
+    /// Parts around the payload; `None` in a file.
     pub envelope: Option<&'a dyn Envelope>,
+    /// Formats of the records of a file; `None` for those of the topics.
+    pub formats: Option<&'a Formats>,
 }
 
 impl<'a> std::convert::From<&RawRecord<'a>> for Encoded<'a> {
@@ -62,18 +64,20 @@ pub enum SourceError {
     Kafka(#[from] rankgauge_kafka::Error),
 }
 
-/// Passes the lines of files to `take`, in the order of `files`, until it returns false.
+/// Passes the records of files to `take`, in the order of `files`, until it returns false. `formats` are those
+/// of the topics.
 ///
 /// # Errors
 /// If a file cannot be read.
 pub fn from_files(
     files: [(Kind, &[PathBuf]); 2],
+    formats: &Formats,
     record_bytes: usize,
     take: Take<'_>,
 ) -> Result<(), SourceError> {
     for (kind, paths) in files {
         for path in paths {
-            let read = lines(kind, path, record_bytes, take);
+            let read = records(kind, path, formats, record_bytes, take);
             let wants_more = read.map_err(|source| SourceError::File {
                 path: path.clone(),
                 source,
@@ -86,18 +90,18 @@ pub fn from_files(
     Ok(())
 }
 
-fn lines(kind: Kind, path: &Path, record_bytes: usize, take: Take<'_>) -> io::Result<bool> {
-    let mut reader = open_lines(path)?;
+fn records(
+    kind: Kind,
+    path: &Path,
+    formats: &Formats,
+    record_bytes: usize,
+    take: Take<'_>,
+) -> io::Result<bool> {
+    let mut file = open_records(path, kind, formats, record_bytes)?;
     let name = path.display().to_string();
-    let mut line = Vec::new();
-    let mut number = 0;
-    while {
-        line.clear();
-        // The excess of a line over the limit is skipped.
-        read_line(&mut reader, &mut line, record_bytes + 1)?
-    } {
-        number += 1;
-        if line.trim_ascii().is_empty() {
+    let mut payload = Vec::new();
+    while let Some(number) = file.next(&mut payload)? {
+        if file.is_lines() && payload.trim_ascii().is_empty() {
             continue;
         }
         let record = RawRecord {
@@ -105,8 +109,9 @@ fn lines(kind: Kind, path: &Path, record_bytes: usize, take: Take<'_>) -> io::Re
             source: &name,
             partition: None,
             offset: number,
-            payload: &line,
+            payload: &payload,
             envelope: None,
+            formats: Some(file.formats()),
         };
         if !take(record) {
             return Ok(false);
@@ -145,6 +150,7 @@ pub fn from_kafka(
             offset: record.offset,
             payload: record.payload,
             envelope: Some(record.envelope),
+            formats: None,
         })
     };
     reader.connect()?;

@@ -28,6 +28,8 @@ use crate::probe::tls;
 #[allow(clippy::panic, reason = "a writer for tests")]
 mod avro_writer;
 
+mod files;
+
 /// Time limit of a sidecar to read its topics.
 const LIMIT: Duration = Duration::from_mins(1);
 

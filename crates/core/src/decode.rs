@@ -5,6 +5,7 @@
 mod action;
 mod avro;
 mod binary;
+pub mod file;
 pub mod framing;
 mod json;
 pub mod mapped;
@@ -192,6 +193,16 @@ impl Formats {
                 .mapped
                 .clone()
                 .map(|mapped| mapped.map(|it| Arc::new(it.of_lines()))),
+            ..self.clone()
+        }
+    }
+
+    /// The same with the schema of a file for the records in Avro.
+    #[must_use]
+    fn of_schema(&self, schema: &Arc<schema::Schema>) -> Self {
+        let of_schema = |mapped: Arc<Mapped>| Arc::new(mapped.of_schema(schema));
+        Self {
+            mapped: self.mapped.clone().map(|mapped| mapped.map(of_schema)),
             ..self.clone()
         }
     }

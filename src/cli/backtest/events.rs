@@ -2,7 +2,6 @@
 //! baseline of their query.
 
 use std::collections::HashMap;
-use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -13,9 +12,10 @@ use super::arguments::TestArguments;
 use super::record::{self, Place, PlacedRecord, Record};
 use crate::cli::evaluate::check_component;
 use crate::cli::failure::Failure;
+use crate::cli::recorded::receive_schemas;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
-use crate::ingest::replay::open_lines;
+use crate::ingest::replay::open_records;
 use rankgauge_core::decode::EventRef;
 use rankgauge_core::event::{Acceptance, Kind, Rejection, Search};
 use rankgauge_core::gold::{self, GoldSet, QueryIndex};
@@ -162,32 +162,36 @@ impl EventArguments {
         let unreadable = |problem: std::io::Error| {
             Failure::Usage(anyhow!("{}: cannot be read: {problem}", path.display()))
         };
-        let formats = config.formats.of_lines();
-        let lines = open_lines(path).map_err(unreadable)?;
+        let limits = config.engine.record_limits;
+        receive_schemas(config, &[(Kind::Search, &[path.to_owned()])]).map_err(Failure::Usage)?;
+        let file = open_records(path, Kind::Search, &config.formats, limits.record_bytes);
+        let mut file = file.map_err(unreadable)?;
         let name = Rc::from(path.display().to_string());
-        for (number, line) in (1..).zip(lines.split(b'\n')) {
-            let line = line.map_err(unreadable)?;
-            let place = Place::new(&name, number);
-            if line.trim_ascii().is_empty() {
+        let mut record = Vec::new();
+        while let Some(number) = file.next(&mut record).map_err(unreadable)? {
+            let place = Place::new(&name, u64::try_from(number).unwrap_or_default());
+            if record.trim_ascii().is_empty() {
                 continue;
             }
             let invalid = |rejection: Rejection| {
                 place.wrong(&format!("not a search event: {}", rejection.detail))
             };
             let acceptance = Acceptance {
-                limits: config.engine.record_limits,
+                limits,
                 has_gold_texts: gold.has_texts(),
             };
             let mut outcome = Ok(());
             let kind = Kind::Search;
-            let decoded = formats.events(kind, &line, &acceptance, &mut |event| match event {
-                Ok(EventRef::Search(search)) if outcome.is_ok() => {
-                    let score = self.score(search, &place, measure, gold, judge);
-                    outcome = score.map(|score| scored.extend(score));
-                }
-                Ok(_) => {}
-                Err(rejection) => outcome = Err(invalid(rejection)),
-            });
+            let decoded =
+                file.formats()
+                    .events(kind, &record, &acceptance, &mut |event| match event {
+                        Ok(EventRef::Search(search)) if outcome.is_ok() => {
+                            let score = self.score(search, &place, measure, gold, judge);
+                            outcome = score.map(|score| scored.extend(score));
+                        }
+                        Ok(_) => {}
+                        Err(rejection) => outcome = Err(invalid(rejection)),
+                    });
             decoded.map_err(invalid)?;
             outcome?;
         }

@@ -91,13 +91,8 @@ pub(super) fn behaviour(
             feedback.retain(|feedback| feedback != path);
             searches.append(&mut feedback);
         }
-        replay(
-            &mut engine,
-            &config.formats.of_lines(),
-            &searches,
-            &feedback,
-        )
-        .map_err(|error| Failure::Usage(error.into()))?;
+        replay(&mut engine, &config.formats, &searches, &feedback)
+            .map_err(|error| Failure::Usage(error.into()))?;
         engine.drain();
         let snapshot = engine.snapshot();
         let model = ReadModel::new(&snapshot, &settings, &registry);

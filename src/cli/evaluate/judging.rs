@@ -22,7 +22,7 @@ use rankgauge_eval::gate::OperationBound;
 use rankgauge_eval::operations::Operations;
 use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
 use rankgauge_eval::report;
-use rankgauge_eval::run::{Columns, Order, ReadOptions, RunReader, name_of};
+use rankgauge_eval::run::{Columns, Order, ReadOptions, name_of};
 use rankgauge_eval::sweep::Sweep;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
@@ -261,7 +261,7 @@ impl JudgingArguments {
                 sweep: request.sweep,
                 labels: request.labels,
             };
-            let run = RunReader::open(path, &reading).map_err(|error| usage(error.into()))?;
+            let run = super::encoded::open(path, &config, &reading)?;
             let judged = judge(&gold, name, run, &options, &contents);
             let judged = judged.map_err(|error| usage(error.into()))?;
             if let Some(warning) = &judged.warning {

@@ -6,5 +6,5 @@ mod canonical;
 mod read;
 mod schema;
 
-pub(super) use read::{check, read};
+pub(super) use read::{check, length, read};
 pub(super) use schema::Schema;

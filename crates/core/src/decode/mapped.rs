@@ -13,6 +13,7 @@ mod trie;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use serde::de::DeserializeSeed as _;
 
@@ -179,7 +180,7 @@ impl Mapped {
     }
 
     /// Cache of the schema registry; `None` without one.
-    pub fn cache(&self) -> Option<&std::sync::Arc<schema::SchemaCache>> {
+    pub fn cache(&self) -> Option<&Arc<schema::SchemaCache>> {
         self.schemas.cache()
     }
 
@@ -205,6 +206,32 @@ impl Mapped {
             form: Form::OF_LINES,
             ..self.clone()
         }
+    }
+
+    /// The same with the schema of the records in an Avro container.
+    #[must_use]
+    pub(super) fn of_schema(&self, schema: &Arc<schema::Schema>) -> Self {
+        Self {
+            form: Form {
+                encoding: Encoding::Avro,
+                ..Form::OF_LINES
+            },
+            schemas: Schemas {
+                source: schema::Source::File(Arc::clone(schema)),
+                message: None,
+            },
+            ..self.clone()
+        }
+    }
+
+    /// Returns true if the records can be lines of a file.
+    pub(super) fn is_of_lines(&self) -> bool {
+        self.form == Form::OF_LINES
+    }
+
+    /// Returns true if the records are in Avro.
+    pub(super) fn is_avro(&self) -> bool {
+        self.form.encoding == Encoding::Avro
     }
 
     fn plan(&self, kind: Kind) -> Option<&Plan> {

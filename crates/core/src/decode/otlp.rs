@@ -20,7 +20,8 @@ use crate::event::{
     Acceptance, EvaluationCounts, Limits, Reason, Rejection, Search, SpanCounts, SpanOutcome,
 };
 
-pub use feedback::{FeedbackAction, VisitFeedback};
+pub use feedback::FeedbackAction;
+use feedback::VisitFeedback;
 pub use mapping::{DocumentSource, Mapping, Session, Source, SpanKind};
 use search::{Classified, Context, classify};
 use span::{Attributes, Resource, Span};

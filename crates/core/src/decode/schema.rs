@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::binary::Broken;
 use super::{avro, protobuf};
 use crate::event::{Reason, Rejection};
 
@@ -51,6 +52,17 @@ impl Schema {
     pub fn protobuf(main: &[u8], imports: &[&[u8]]) -> Result<Self, String> {
         let schema = protobuf::Schema::of_files(main, imports)?;
         Ok(Self(Kind::Protobuf(schema)))
+    }
+
+    /// Number of bytes of the value at the beginning of `bytes`.
+    ///
+    /// # Errors
+    /// The bytes do not begin with a value of the schema, or it is not of Avro.
+    pub(super) fn value_bytes(&self, bytes: &[u8]) -> Result<usize, Broken> {
+        match &self.0 {
+            Kind::Avro(schema) => avro::length(schema, bytes),
+            Kind::Protobuf(_) => Err(Broken::new("a value without a length")),
+        }
     }
 
     /// Checks that records without the name of their message can have this one.

@@ -4,6 +4,7 @@
 mod avro_writer;
 mod encodings;
 mod evaluations;
+mod files;
 mod hostile;
 mod mapped;
 mod members;

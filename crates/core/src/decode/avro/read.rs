@@ -62,6 +62,20 @@ pub(in crate::decode) fn check(schema: &Schema, bytes: &[u8]) -> Result<(), Brok
     read(schema, bytes, Skipped)
 }
 
+/// Number of bytes of the value at the beginning of `bytes`.
+///
+/// # Errors
+/// The bytes do not begin with a value of the schema.
+pub(in crate::decode) fn length(schema: &Schema, bytes: &[u8]) -> Result<usize, Broken> {
+    let mut reader = Reader {
+        bytes: Fields::of(bytes),
+        work: Work::of(bytes.len()),
+        types: &schema.types,
+    };
+    reader.skip(schema.root, 0)?;
+    Ok(bytes.len() - reader.bytes.rest().len())
+}
+
 struct Reader<'a> {
     bytes: Fields<'a>,
     work: Work,

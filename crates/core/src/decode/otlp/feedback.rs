@@ -211,7 +211,7 @@ pub(super) type ItemAttributes<'a> = Vec<(Bytes<'a>, Raw<'a>)>;
 pub(super) type VisitItem<'v, 'a> = dyn FnMut(&Item<'a>, &Scope<'a>, &ItemAttributes<'a>) + 'v;
 
 /// Receiver of the feedback of a record, in its order.
-pub type VisitFeedback<'v> = dyn FnMut(Result<&Feedback<'_>, Rejection>) + 'v;
+pub(super) type VisitFeedback<'v> = dyn FnMut(Result<&Feedback<'_>, Rejection>) + 'v;
 
 /// Level that an evaluation is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -22,7 +22,7 @@ pub(super) const LIMITS: Limits = Limits {
     results_per_search: 100,
 };
 
-fn term(value: &Value) -> Term {
+pub(super) fn term(value: &Value) -> Term {
     match value {
         Value::Null => Term::Nothing,
         Value::Array(values) => Term::List(values.iter().map(term).collect()),
