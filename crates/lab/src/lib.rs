@@ -1,5 +1,5 @@
-//! Synthetic traffic: a Korean law library with gold queries, searches by five system versions and
-//! user feedback on them, and an embedded broker that receives the events.
+//! Synthetic traffic: a web shop and a Korean law library with gold queries, searches by several systems
+//! and user feedback on them, and an embedded broker that receives the events.
 //!
 //! The demo shows it; tests and benchmarks generate their events with it. Equal seeds give equal
 //! events. The generator shares no code with the engine, so an engine that agrees with it agrees
@@ -20,10 +20,12 @@
 //! assert!(searches.count() > 10);
 //! ```
 
+mod answers;
 #[cfg(feature = "broker")]
 pub mod broker;
 pub mod corpus;
 mod document;
+mod fault;
 mod gold_file;
 mod graph;
 mod origin;
@@ -31,6 +33,7 @@ mod origin;
 pub mod produce;
 mod quality;
 mod serving;
+pub mod shop;
 pub mod simulation;
 pub mod traffic;
 mod users;

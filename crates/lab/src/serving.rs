@@ -88,6 +88,45 @@ pub(super) struct Served<'a> {
     pub(super) error_type: Option<&'static str>,
 }
 
+impl<'a> Served<'a> {
+    /// The search fails: it has an error and no results.
+    pub(super) fn fail(&mut self) {
+        self.hits.clear();
+        self.grades.clear();
+        self.context.clear();
+        self.merged_from.clear();
+        self.error_type = Some(ERRORS[1]);
+    }
+
+    /// Replaces every third result by documents without a judgement for the query. Users like them as
+    /// much as those that they replace.
+    pub(super) fn replace_by_unjudged(
+        &mut self,
+        corpus: &'a Corpus,
+        query_kind: QueryKind<'_>,
+        number: u64,
+    ) {
+        let QueryKind::Gold(query) = query_kind else {
+            return;
+        };
+        let judged = || query.relevant.iter().chain(&query.irrelevant);
+        let is_new = |document: &usize| judged().all(|it| it.document != *document);
+        let first =
+            usize::try_from(number).unwrap_or(0).wrapping_mul(31) % corpus.documents.len().max(1);
+        let all = (0..corpus.documents.len()).cycle().skip(first);
+        let mut others = all.take(corpus.documents.len()).filter(is_new);
+        for (place, (hit, graded)) in self.hits.iter_mut().zip(&mut self.grades).enumerate() {
+            if place % 3 != 2 {
+                continue;
+            }
+            let Some(document) = others.next() else { break };
+            graded.0 = document;
+            hit.id = &corpus.documents[document].id;
+            hit.group_id = &corpus.documents[document].group;
+        }
+    }
+}
+
 /// Serves one search. A `regressed` version ranks like V2: results from expansion and agents are
 /// wrong.
 pub(super) fn serve<'a>(

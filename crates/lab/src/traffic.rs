@@ -1,8 +1,8 @@
-//! Endless, deterministic stream of searches and feedback over a [`Corpus`].
+//! Endless, deterministic stream of searches and feedback over a [`Corpus`] or a [`Shop`].
 //!
-//! Five system versions serve the same users. The quality of each search follows the evaluation
-//! plan, by the corpus's gold set, and users react to the results. The stream has event time only:
-//! its consumer decides the speed. The module is independent of Kafka.
+//! Several systems serve the same users. In the law library, the quality of each search follows the
+//! evaluation plan. Users react to the results. The stream has event time only: its consumer decides
+//! the speed. The module is independent of Kafka.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -12,11 +12,14 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+use super::answers;
 use super::corpus::{Corpus, GoldQuery};
+pub use super::fault::Fault;
 use super::quality::{Quality, Variant};
 use super::serving::{QueryKind, Served, serve, total_hits};
+use super::shop::{self, Shop};
 use super::users::{ActionKind, SimulatedAction, simulate_user};
-use super::wire::{Experiment, Feedback, Search, SearchLabels, Stamp, Value};
+use super::wire::{Answer, Experiment, Feedback, Search, SearchLabels, Stamp, Value, written};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 
@@ -33,6 +36,9 @@ const INTERLEAVED: f64 = 0.05;
 const NEW_IS_BETTER: f64 = 0.65;
 const TEAMS: [&str; 2] = ["new", "old"];
 const CLIENTS: u64 = 5_000;
+/// Share of the searches of a bot while it is active, and the number of its session.
+const BOT_SHARE: f64 = 0.3;
+const BOT: u64 = u64::MAX;
 const CHANNELS: [&str; 3] = ["web", "mobile", "api"];
 
 /// Settings of the traffic. The same settings over the same corpus give the same bytes.
@@ -44,11 +50,14 @@ pub struct TrafficSettings {
     pub start: EventTime,
     /// Mean number of searches per second of event time; 1 if it is not a positive number.
     pub searches_per_second: f64,
-    /// Time after the start from which V5 ranks about like V2 (results of graph expansion and
-    /// agents are irrelevant) and takes 40 % longer. `None`: never.
+    /// Fault between `regress_after` and `repair_after`.
+    pub fault: Fault,
+    /// Time after the start at which the fault begins. `None`: never.
     pub regress_after: Option<Millis>,
-    /// Time after the start from which V5 is as before the regression. `None`: never.
+    /// Time after the start at which the fault ends. `None`: never.
     pub repair_after: Option<Millis>,
+    /// True if models answer searches of the law library. Its other events are the same without.
+    pub answers: bool,
     /// Share of searches, 0 to 1, for queries that are not in the gold set.
     pub unjudged_share: f64,
     /// Share of records, 0 to 1, that are delivered twice.
@@ -66,8 +75,10 @@ impl Default for TrafficSettings {
             seed: 1,
             start: EventTime(1_763_337_600_000),
             searches_per_second: 50.0,
+            fault: Fault::Ranking,
             regress_after: None,
             repair_after: None,
+            answers: false,
             unjudged_share: 0.08,
             duplicate_share: 0.0,
             disorder: Millis(0),
@@ -93,9 +104,8 @@ pub struct Record {
 /// per second.
 #[derive(Debug)]
 pub struct Traffic {
-    corpus: Arc<Corpus>,
+    library: Library,
     settings: TrafficSettings,
-    quality: Quality,
     rng: ChaCha8Rng,
     /// Part of every id. It keeps the ids of two runs over the same cluster apart.
     run: String,
@@ -117,7 +127,32 @@ pub struct Traffic {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Session {
     number: u64,
-    variant: Variant,
+    /// Index of the system that serves it.
+    variant: usize,
+}
+
+/// Documents and systems that serve them.
+#[derive(Clone, Debug)]
+enum Library {
+    Law(Arc<Corpus>, Arc<Quality>),
+    Shop(Arc<Shop>),
+}
+
+impl Library {
+    /// Number of systems. Faults are those of the last one.
+    fn variants(&self) -> usize {
+        match self {
+            Self::Law(..) => Variant::ALL.len(),
+            Self::Shop(_) => shop::SYSTEMS.len(),
+        }
+    }
+
+    fn document_id(&self, document: usize) -> Option<&str> {
+        match self {
+            Self::Law(corpus, _) => corpus.documents.get(document).map(|it| it.id.as_str()),
+            Self::Shop(shop) => shop.document_id(document),
+        }
+    }
 }
 
 /// Session that will reformulate its query; the earliest is the greatest.
@@ -157,6 +192,16 @@ struct Pending {
 impl Traffic {
     /// Stream over `corpus`. Finding the odds of the versions takes some tens of milliseconds.
     pub fn new(corpus: Arc<Corpus>, settings: TrafficSettings) -> Self {
+        let quality = Arc::new(Quality::fit(&corpus));
+        Self::over(Library::Law(corpus, quality), settings)
+    }
+
+    /// Stream over a shop.
+    pub fn of_shop(shop: Arc<Shop>, settings: TrafficSettings) -> Self {
+        Self::over(Library::Shop(shop), settings)
+    }
+
+    fn over(library: Library, settings: TrafficSettings) -> Self {
         let rate = settings.searches_per_second;
         let settings = TrafficSettings {
             searches_per_second: if rate > 0.0 { rate } else { 1.0 },
@@ -164,8 +209,7 @@ impl Traffic {
         };
         let sessions = whole(settings.searches_per_second * SESSION_SECONDS).clamp(8, 100_000);
         Self {
-            quality: Quality::fit(&corpus),
-            corpus,
+            library,
             settings,
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
             run: format!("{:x}-{:x}", settings.seed, settings.start.0),
@@ -191,31 +235,116 @@ impl Traffic {
         let ts = self.now();
         let number = self.searches;
         self.searches += 1;
-        let session = self.session();
+        let fault = self.fault(ts);
+        let is_bot = fault == Some(Fault::Bots) && self.rng.random::<f64>() < BOT_SHARE;
+        let session = if is_bot { self.bot() } else { self.session() };
+        // Only an outage affects every system.
+        let is_affected = session.variant + 1 == self.library.variants();
+        let fault = fault.filter(|it| is_affected || *it == Fault::Outage);
+        let (payload, grades) = match self.library.clone() {
+            Library::Law(corpus, quality) => {
+                self.law_search((ts, number, session), (&corpus, &quality), fault, is_bot)
+            }
+            Library::Shop(shop) => {
+                let context = shop::Context {
+                    query_id: &self.query_id(number),
+                    session_id: &self.session_id(session.number),
+                    client_id: &format!("c-{}", session.number % CLIENTS),
+                    ts,
+                    system: session.variant,
+                    fault,
+                    is_bot,
+                    unjudged_share: self.settings.unjudged_share,
+                };
+                shop.search(&context, &mut self.rng)
+            }
+        };
+        let key = self.session_id(session.number);
+        let record = Record {
+            kind: Kind::Search,
+            ts,
+            key,
+            payload,
+        };
+        self.deliver(ts, Event::Search(record));
+        self.act(ts, number, session, &grades, is_bot);
+
+        // Searches are independent of each other: the gaps are exponential.
+        let gap = -(1.0 - self.rng.random::<f64>()).ln();
+        self.clock_ms += gap * 1_000.0 / self.settings.searches_per_second;
+    }
+
+    /// Fault at a time.
+    fn fault(&self, ts: EventTime) -> Option<Fault> {
         let passed = ts.since(self.settings.start);
         let is_past = |after: Option<Millis>| after.is_some_and(|after| passed >= after);
-        let regressed = session.variant == Variant::V5
-            && is_past(self.settings.regress_after)
-            && !is_past(self.settings.repair_after);
+        let is_active =
+            is_past(self.settings.regress_after) && !is_past(self.settings.repair_after);
+        is_active.then_some(self.settings.fault)
+    }
 
-        let corpus = Arc::clone(&self.corpus);
-        let (query_kind, query, query_key) = self.question(&corpus);
+    /// One search of the law library: its event, and the document and grade of each result.
+    fn law_search(
+        &mut self,
+        (ts, number, session): (EventTime, u64, Session),
+        (corpus, quality): (&Corpus, &Quality),
+        fault: Option<Fault>,
+        is_bot: bool,
+    ) -> (Vec<u8>, Vec<(usize, u8)>) {
+        let variant = Variant::ALL[session.variant];
+        let regressed = fault == Some(Fault::Ranking);
+        let (query_kind, query, query_key) = if is_bot {
+            hardest(corpus)
+        } else {
+            self.question(corpus)
+        };
         let mut served = serve(
-            &corpus,
-            &self.quality,
-            (session.variant, regressed),
+            corpus,
+            quality,
+            (variant, regressed),
             query_kind,
             &mut self.rng,
         );
+        match fault {
+            Some(Fault::Outage) => served.fail(),
+            Some(Fault::Unjudged) => served.replace_by_unjudged(corpus, query_kind, number),
+            _ => {}
+        }
         if self.rng.random::<f64>() < INTERLEAVED {
             self.interleave(&mut served);
         }
-        let record = self.search_record(number, ts, session, (query, query_key), &served);
-        self.deliver(ts, Event::Search(record));
+        let answer = match query_kind {
+            QueryKind::Gold(query) if self.settings.answers && !served.context.is_empty() => {
+                let is_wrong = fault == Some(Fault::Citations);
+                let mut rng = ChaCha8Rng::seed_from_u64(self.settings.seed ^ number);
+                Some(answers::of_law(corpus, query, &served, is_wrong, &mut rng))
+            }
+            _ => None,
+        };
+        let payload = self.search_record(
+            (ts, number, session),
+            (query, query_key),
+            &served,
+            answer.as_ref(),
+        );
+        (payload, served.grades)
+    }
 
+    /// User actions on a search.
+    fn act(
+        &mut self,
+        ts: EventTime,
+        number: u64,
+        session: Session,
+        grades: &[(usize, u8)],
+        is_bot: bool,
+    ) {
+        if is_bot {
+            return;
+        }
         let mut actions = std::mem::take(&mut self.actions);
-        let grades = served.grades.iter().map(|&(_, grade)| grade);
-        if let Some(after_ms) = simulate_user(&grades, &mut self.rng, &mut actions) {
+        let of_users = grades.iter().map(|&(_, grade)| grade);
+        if let Some(after_ms) = simulate_user(&of_users, &mut self.rng, &mut actions) {
             let at = ts.plus(Millis(after_ms));
             self.reformulations.push(ScheduledReformulation {
                 at: Reverse(at),
@@ -224,10 +353,7 @@ impl Traffic {
         }
         for simulated in actions.drain(..) {
             let ts = ts.plus(Millis(simulated.after_ms));
-            let document = simulated
-                .action
-                .place()
-                .and_then(|place| served.grades.get(place));
+            let document = simulated.action.place().and_then(|place| grades.get(place));
             let pending = Pending {
                 number: self.feedback,
                 search: number,
@@ -240,10 +366,14 @@ impl Traffic {
             self.deliver(ts, Event::Feedback(pending));
         }
         self.actions = actions;
+    }
 
-        // Searches are independent of each other: the gaps are exponential.
-        let gap = -(1.0 - self.rng.random::<f64>()).ln();
-        self.clock_ms += gap * 1_000.0 / self.settings.searches_per_second;
+    /// Session of the bot: it clicks nothing and never ends.
+    fn bot(&self) -> Session {
+        Session {
+            number: BOT,
+            variant: self.library.variants() - 1,
+        }
     }
 
     /// Assigns the results to two teams, in pairs.
@@ -278,7 +408,7 @@ impl Traffic {
         }
         let session = Session {
             number: self.all_sessions,
-            variant: Variant::ALL[self.rng.random_range(0..Variant::ALL.len())],
+            variant: self.rng.random_range(0..self.library.variants()),
         };
         self.all_sessions += 1;
         if self.sessions.len() < self.max_sessions {
@@ -320,12 +450,11 @@ impl Traffic {
 
     fn search_record(
         &mut self,
-        number: u64,
-        ts: EventTime,
-        session: Session,
+        (ts, number, session): (EventTime, u64, Session),
         (query, query_key): (Option<&str>, Option<&str>),
         served: &Served<'_>,
-    ) -> Record {
+        answer: Option<&Answer<'_>>,
+    ) -> Vec<u8> {
         let query_id = self.query_id(number);
         let key = self.session_id(session.number);
         let event = Search {
@@ -339,7 +468,7 @@ impl Traffic {
             trace_id: &format!("{:032x}", self.rng.random::<u128>()),
             experiment: Experiment {
                 id: "law-search-ablation",
-                variant: session.variant.name(),
+                variant: Variant::ALL[session.variant].name(),
             },
             results: &served.hits,
             total_hits: total_hits(served.hits.len(), &mut self.rng),
@@ -352,17 +481,12 @@ impl Traffic {
             merged_from: &served.merged_from,
             context: &served.context,
             error_type: served.error_type,
+            answer,
             labels: SearchLabels {
                 channel: CHANNELS[self.rng.random_range(0..CHANNELS.len())],
             },
         };
-        let payload = written(&event, 4_096);
-        Record {
-            kind: Kind::Search,
-            ts,
-            key,
-            payload,
-        }
+        written(&event, 4_096)
     }
 
     fn feedback_record(&self, pending: Pending) -> Record {
@@ -370,14 +494,14 @@ impl Traffic {
         let key = self.session_id(pending.session);
         let document = pending
             .document
-            .and_then(|document| self.corpus.documents.get(document));
+            .and_then(|document| self.library.document_id(document));
         let mut event = Feedback {
             event_id: &format!("e-{}-{}", self.run, pending.number),
             ts: Stamp::varied(pending.ts, pending.number),
             kind: pending.action.name(),
             query_id: Some(&query_id),
             session_id: &key,
-            object_id: document.map(|document| document.id.as_str()),
+            object_id: document,
             position: pending.action.place().map(|place| place + 1),
             dwell_ms: None,
             value: None,
@@ -535,12 +659,14 @@ impl PartialEq for Delivery {
 
 impl Eq for Delivery {}
 
-/// Serialises an event as JSON.
-fn written(event: &impl serde::Serialize, capacity: usize) -> Vec<u8> {
-    let mut payload = Vec::with_capacity(capacity);
-    serde_json::to_writer(&mut payload, event)
-        .expect("invariant: events have string keys only, and memory takes every write");
-    payload
+/// Query with the fewest relevant documents among the hard ones, by its key.
+fn hardest(corpus: &Corpus) -> (QueryKind<'_>, Option<&str>, Option<&str>) {
+    let queries = corpus.queries.iter();
+    let hard = queries.max_by_key(|it| (it.difficulty.index(), Reverse(it.relevant.len())));
+    match hard {
+        Some(query) => (QueryKind::Gold(query), None, Some(&query.key)),
+        None => (QueryKind::Unjudged, Some("bot"), None),
+    }
 }
 
 /// Integer part of a number, saturated at the limits of the type.

@@ -42,7 +42,18 @@ pub(super) struct Search<'a> {
     pub(super) context: &'a [&'a str],
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer: Option<&'a Answer<'a>>,
     pub(super) labels: SearchLabels,
+}
+
+/// Answer of a model with the documents that it cites.
+#[derive(Serialize)]
+pub(super) struct Answer<'a> {
+    pub(super) text: String,
+    pub(super) citations: Vec<&'a str>,
+    pub(super) refused: bool,
+    pub(super) model: &'static str,
 }
 
 /// Arm that served a search.
@@ -220,4 +231,12 @@ impl Serialize for Stamp {
             Self::Utc(_) => serializer.collect_str(&timestamp),
         }
     }
+}
+
+/// Serialises an event as JSON.
+pub(super) fn written(event: &impl serde::Serialize, capacity: usize) -> Vec<u8> {
+    let mut payload = Vec::with_capacity(capacity);
+    serde_json::to_writer(&mut payload, event)
+        .expect("invariant: events have string keys only, and memory takes every write");
+    payload
 }

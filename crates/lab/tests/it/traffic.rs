@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis};
 use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{Record, Traffic, TrafficSettings};
+use rankgauge_lab::traffic::{Fault, Record, Traffic, TrafficSettings};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization;
 
@@ -681,6 +681,8 @@ fn extreme_settings_still_give_a_stream() {
                 seed: u64::MAX,
                 start: EventTime(start),
                 searches_per_second: rate,
+                fault: Fault::Ranking,
+                answers: true,
                 regress_after: Some(Millis(i64::MIN)),
                 repair_after: Some(Millis(i64::MAX)),
                 unjudged_share: f64::NAN,
@@ -696,4 +698,24 @@ fn extreme_settings_still_give_a_stream() {
     let found: Vec<Value> =
         searches(Traffic::new(empty, TrafficSettings::default()), 100).collect();
     assert!(found.iter().all(|search| gold.find(search).is_none()));
+}
+
+/// FNV-1a hash of the payloads of the first records with a drop of V5 and its repair.
+fn hash_of_the_law_library() -> u64 {
+    let corpus = Arc::new(Corpus::generate(1, QUERIES));
+    let settings = TrafficSettings {
+        regress_after: Some(Millis(20_000)),
+        repair_after: Some(Millis(60_000)),
+        ..TrafficSettings::default()
+    };
+    let records = Traffic::new(corpus, settings).take(8_000);
+    let bytes = records.flat_map(|record| record.payload);
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    })
+}
+
+#[test]
+fn events_of_the_law_library_are_the_same_as_ever() {
+    assert_eq!(hash_of_the_law_library(), 2_752_258_966_657_265_239);
 }
