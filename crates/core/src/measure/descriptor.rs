@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::arguments::Arguments;
-use super::catalogue::Measure;
+use super::catalogue::{Measure, find};
 use super::direction::Direction;
 use super::grammar::MeasureError;
 
@@ -130,6 +130,23 @@ pub enum Subject {
     Answer,
     /// Behaviour of the users. The score exists when the feedback window has passed.
     Users,
+}
+
+impl Subject {
+    /// Returns the subject of a measure by its name; `None` if the measure is unknown.
+    pub fn of(measure: &str) -> Option<Self> {
+        let name = measure.split(['(', '@']).next().unwrap_or(measure);
+        find(name).map(|named| named.descriptor.subject)
+    }
+
+    /// Name: `ranking`, `answer`, `users`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ranking => "ranking",
+            Self::Answer => "answer",
+            Self::Users => "users",
+        }
+    }
 }
 
 /// Origin of the definition of a measure.

@@ -13,6 +13,7 @@ use super::{AdminApi, status};
 use crate::history::History;
 use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, IncidentQuery, Level};
 use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::measure::Subject;
 use rankgauge_core::number::real_length;
 use rankgauge_core::time::EventTime;
 
@@ -93,6 +94,9 @@ pub(crate) struct IncidentEntry {
     pub(crate) ended_by: Option<&'static str>,
     /// Version whose deployment preceded the recovery.
     pub(crate) ended_after: Option<String>,
+    /// What got worse. The `ranking` is healthy if it is `answer` or `users`.
+    #[schemars(extend("enum" = ["ranking", "answer", "users"]))]
+    pub(crate) subject: &'static str,
     /// Class of the drop.
     #[schemars(extend("enum" = ["worse", "more_unjudged", "undecided"]))]
     pub(crate) class: &'static str,
@@ -264,6 +268,7 @@ impl IncidentEntry {
                 .ended
                 .as_ref()
                 .and_then(|it| it.after.as_deref().map(str::to_owned)),
+            subject: it.subject().name(),
             class: it.class.name(),
             part: it.part.name(),
             queries: lost.map(QueryEntry::of).collect(),
@@ -285,13 +290,14 @@ impl IncidentEntry {
         };
         _ = writeln!(
             text,
-            "- Incident {}, {}, {ended}\n- Began {} ({} to {}), alarm {}\n- Class: {}; part of the queries: {}",
+            "- Incident {}, {}, {ended}\n- Began {} ({} to {}), alarm {}\n- What: {}; class: {}; part of the queries: {}",
             self.id,
             self.severity,
             self.started_at,
             self.started_at_lower,
             self.started_at_upper,
             self.alarmed_at,
+            self.subject,
             self.class,
             self.part,
         );
@@ -374,13 +380,22 @@ fn cell(level: Option<LevelEntry>) -> String {
     )
 }
 
-/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
-fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
+/// Subject of the sentence about an incident: the variant, or what of it.
+fn what_of(it: &Incident) -> String {
     let variant = if it.variant.is_empty() {
         "Searches without a variant"
     } else {
         &*it.variant
     };
+    match it.subject() {
+        Subject::Answer => format!("Answers of {variant}"),
+        Subject::Ranking | Subject::Users => variant.to_owned(),
+    }
+}
+
+/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
+fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
+    let variant = what_of(it);
     let Some(primary) = measures.first() else {
         return format!("{variant} got worse");
     };

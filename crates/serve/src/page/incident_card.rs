@@ -54,6 +54,7 @@ fn card(admin: &AdminApi, it: &IncidentEntry, systems: &Systems) -> Markup {
 
 fn verb(it: &IncidentEntry) -> &'static str {
     match it.class {
+        _ if it.subject == "answer" => "answers worse; no drop of its ranking",
         "more_unjudged" => "shows more results that are not judged",
         _ => "got worse",
     }

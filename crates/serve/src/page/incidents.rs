@@ -69,6 +69,14 @@ pub(super) fn cause(class: &str) -> &'static str {
     }
 }
 
+/// Cause of an incident, by its subject and class.
+fn cause_of(it: &IncidentEntry) -> &'static str {
+    match it.subject {
+        "answer" => "worse answers; no measure of the ranking has dropped",
+        _ => cause(it.class),
+    }
+}
+
 fn level(it: Option<LevelEntry>) -> Markup {
     html! {
         @match it {
@@ -85,7 +93,7 @@ fn content(it: &IncidentEntry) -> Markup {
             " " span.name { "(between " (moment(&it.started_at_lower)) " and " (moment(&it.started_at_upper)) ")" }
             @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
         }
-        p { (if it.part == "some" { "Some queries" } else { "All queries" }) ": " (cause(it.class)) }
+        p { (if it.part == "some" { "Some queries" } else { "All queries" }) ": " (cause_of(it)) }
         div.scroll tabindex="0" role="group" aria-label="Measures" { table {
             thead { tr { th scope="col" { "Measure" } th scope="col" { "Before" } th scope="col" { "At the alarm" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
             tbody { @for of in &it.measures { tr {

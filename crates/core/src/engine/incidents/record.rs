@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 use crate::detection::{Beginning, DropClass, Losses, Part, Recovery, minute_of};
 use crate::engine::registry::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
+use crate::measure::Subject;
 use crate::time::EventTime;
 
 /// Maximum number of queries in a record.
@@ -390,6 +391,21 @@ impl Incident {
         } else {
             Severity::Warning
         }
+    }
+
+    /// What got worse: the ranking, if one of its measures fell, else the answers, else the behaviour of
+    /// users.
+    pub fn subject(&self) -> Subject {
+        let subjects = self
+            .measures
+            .iter()
+            .filter_map(|it| Subject::of(&it.measure));
+        let has = |subject| subjects.clone().any(|it| it == subject);
+        let of_answers = [Subject::Ranking, Subject::Answer];
+        of_answers
+            .into_iter()
+            .find(|it| has(*it))
+            .unwrap_or(Subject::Users)
     }
 
     /// Queries that lost most now, by the lower bound of the loss. A query has at least three
