@@ -27,7 +27,7 @@ use rankgauge_serve::clock::wall_now;
 
 pub use finding::{Finding, Severity};
 use records::Sample;
-use sample::TopicSample;
+use sample::{SampledRecord, Share, TopicSample};
 
 /// Limits of the check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +73,8 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
             continue;
         };
         let topic = kafka.topic(kind);
-        match sample::read(&reader, kind, count, limits.records, since) {
+        let share = Share::of(limits.records, count);
+        match sample::read(&reader, kind, share, since) {
             Ok(sample) => {
                 if sample.is_cut {
                     findings.push(Finding::warning(
@@ -93,7 +94,23 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
     }
     let wall = wall_now();
     findings.extend(receive_schemas(config, &by_kind));
-    let sample = Sample::decode(config, gold, &by_kind, wall);
+    let mut sample = Sample::decode(config, gold, &by_kind, wall);
+    if let (Some(since), Some(count)) = (
+        sample.unjoined_since(),
+        partitions[Kind::Feedback.index()].filter(|_| kafka.kinds().len() > 1),
+    ) {
+        // After a backfill, the times of Kafka say nothing about those of the events.
+        let share = Share::of(limits.records, count);
+        let time_of = |record: &SampledRecord| records::time_of(config, Kind::Feedback, record);
+        match sample::read_since_event_time(&reader, Kind::Feedback, share, since, time_of) {
+            Ok(later) if !later.records.is_empty() => {
+                by_kind[Kind::Feedback.index()] = Some(later);
+                sample = Sample::decode(config, gold, &by_kind, wall);
+            }
+            Ok(_) => {}
+            Err(error) => findings.push(failed("permissions", &error)),
+        }
+    }
     findings.extend(records::check(config, &by_kind, &sample));
     findings.extend(keys::check(config, partitions, &sample));
     findings.extend(clock::check(config, &by_kind, &sample, wall));

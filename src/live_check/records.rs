@@ -1,6 +1,6 @@
 //! Decoding of a sample, and the share of its records that are invalid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::finding::{Finding, percent};
 use super::sample::{SampledRecord, TopicSample};
@@ -124,6 +124,24 @@ impl Sample {
         decoded
     }
 
+    /// Earliest time of the searches, if the sample has feedback and none of it belongs to one of them.
+    pub(super) fn unjoined_since(&self) -> Option<EventTime> {
+        let ids: HashSet<&str> = self.searches.iter().map(|it| &*it.query_id).collect();
+        let sessions: HashSet<&str> = self
+            .searches
+            .iter()
+            .filter_map(|it| it.session_id.as_deref())
+            .collect();
+        let is_joined = |it: &SampledFeedback| match (&it.query_id, &it.session_id) {
+            (Some(id), _) => ids.contains(&**id),
+            (None, Some(session)) => sessions.contains(&**session),
+            (None, None) => false,
+        };
+        let is_apart = !self.feedback.is_empty() && !self.feedback.iter().any(is_joined);
+        let earliest = self.searches.iter().map(|it| it.ts).min();
+        earliest.filter(|_| is_apart)
+    }
+
     /// Notes the time of an event, or its rejection.
     fn note(
         &mut self,
@@ -146,6 +164,25 @@ impl Sample {
             }),
         }
     }
+}
+
+/// Earliest event time of a record; `None` if it has no valid event.
+pub(super) fn time_of(config: &Config, kind: Kind, record: &SampledRecord) -> Option<EventTime> {
+    let acceptance = Acceptance {
+        limits: config.engine.record_limits,
+        has_gold_texts: false,
+    };
+    let mut earliest: Option<EventTime> = None;
+    let read = config
+        .formats
+        .events(kind, record, &acceptance, &mut |event| {
+            let ts = event.ok().map(|event| match event {
+                EventRef::Search(event) => event.ts,
+                EventRef::Feedback(event) => event.ts,
+            });
+            earliest = earliest.into_iter().chain(ts).min();
+        });
+    read.ok().and(earliest)
 }
 
 fn place(record: &SampledRecord) -> Place {

@@ -221,6 +221,35 @@ fn feedback_in_another_partition_is_found_with_its_cause() {
     );
 }
 
+/// A backfill writes all searches, then all feedback: the times of Kafka do not say which belong together.
+#[test]
+fn feedback_of_a_backfill_is_sampled_by_its_event_time() {
+    let plant = Plant::new();
+    let start = wall_now().0 - 86_400_000;
+    let (mut searches, mut clicks) = (Vec::new(), Vec::new());
+    for number in 0..2_000 {
+        let id = format!("id-{number}");
+        let ts = start + number * 20_000;
+        let partition = Some(i32::from(number % 2 == 1));
+        let search =
+            json!({"query_id": id, "ts": ts, "query": "용도지역", "results": [{"id": "a"}]});
+        let click = json!({"event_id": format!("click-{number}"), "ts": ts + 500, "type": "click",
+            "query_id": id, "position": 1});
+        searches.push((id.clone(), search.to_string(), partition));
+        clicks.push((id, click.to_string(), partition));
+    }
+    broker().produce(&plant.search, searches);
+    broker().produce(&plant.feedback, clicks);
+    let (text, code) = check(&plant.settings, &["--sample", "100"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains(
+            "ok      keys: 100 sampled feedback events lie in the partition of their search"
+        ),
+        "{text}"
+    );
+}
+
 #[test]
 fn clocks_that_differ_are_found() {
     let plant = Plant::new();
