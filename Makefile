@@ -165,7 +165,7 @@ pictures: ## Take the pictures of the live page that the documentation shows
 	cargo build --release
 	tests/browser/pictures.sh
 
-pictures-terminal: ## Draw docs/pictures/terminal.svg, the demo's terminal with the alarm on V5
+pictures-terminal: ## Draw docs/pictures/terminal.svg, the demo's terminal with the alarm on one system
 	@tests/setup.sh build
 	UPDATE=1 cargo test --test it -- terminal::picture
 

@@ -10,6 +10,7 @@
 mod display;
 pub mod history;
 pub mod screen;
+pub mod setting;
 mod table;
 pub mod terminal;
 pub mod view;
@@ -42,8 +43,10 @@ use history::PlannedDrop;
 use rankgauge_lab::broker::{EmbeddedBroker, MAX_UNREAD_RECORDS};
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::produce::KafkaSink;
+use rankgauge_lab::shop::Shop;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
 use screen::Context;
+use setting::{Library, Scenario};
 use terminal::Messages;
 use view::View;
 
@@ -57,9 +60,17 @@ const HISTORY: Millis = Millis(120_000);
 const QUERIES: usize = 200;
 
 /// Configuration files of the demo, in the order of their layers.
-const PROFILE: [(&str, &str); 2] = [
+const LAW_PROFILE: &[(&str, &str)] = &[
     ("law-search.yaml", include_str!("../config/law-search.yaml")),
     ("demo.yaml", include_str!("../config/demo.yaml")),
+];
+const SHOP_PROFILE: &[(&str, &str)] = &[
+    (
+        "shop-search.yaml",
+        include_str!("../config/shop-search.yaml"),
+    ),
+    ("demo.yaml", include_str!("../config/demo.yaml")),
+    ("demo-shop.yaml", include_str!("../config/demo-shop.yaml")),
 ];
 
 /// Address of the admin listener in the profile. A second demo on the same machine takes a free port.
@@ -71,15 +82,19 @@ pub const OWN_KEYS: [&str; 2] = ["kafka.brokers", "gold.paths"];
 /// Options of the demo.
 #[derive(Clone, Debug)]
 pub struct DemoOptions {
+    /// Documents and systems.
+    pub library: Library,
+    /// Course of the demo.
+    pub scenario: Scenario,
     /// Seed of the random generator.
     pub seed: u64,
     /// Searches per second.
     pub rate: u32,
     /// Running time; unlimited if absent.
     pub duration: Option<Duration>,
-    /// Time after which V5 regresses, if ever.
+    /// Time after which the change of the scenario begins, if ever.
     pub regress_after: Option<Duration>,
-    /// Time after the drop at which a deployment repairs V5, if ever.
+    /// Time after the beginning at which it ends, if not that of the scenario.
     pub repair_after: Option<Duration>,
     /// Time after the drop at which a deployment repairs nothing, if ever.
     pub false_repair_after: Option<Duration>,
@@ -95,16 +110,40 @@ pub struct DemoOptions {
     pub set: Vec<(String, String)>,
 }
 
+impl DemoOptions {
+    /// Options of a scenario without a change: the first seed, 100 searches a second, no end.
+    pub fn new(library: Library, scenario: Scenario) -> Self {
+        Self {
+            library,
+            scenario,
+            seed: 1,
+            rate: 100,
+            duration: None,
+            regress_after: None,
+            repair_after: None,
+            false_repair_after: None,
+            json: false,
+            listen: None,
+            admin_listen: None,
+            config: Vec::new(),
+            set: Vec::new(),
+        }
+    }
+}
+
 /// Runs the demo until its time is over or it is interrupted.
 ///
 /// # Errors
 /// If the broker or the sidecar cannot be started, or if the gold set cannot be written.
 pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     let folder = Folder::new()?;
-    let corpus = Arc::new(Corpus::generate(options.seed, QUERIES));
-    let gold = folder.write("gold.json", &corpus.gold_json())?;
-    let profile = PROFILE.map(|(name, text)| folder.write(name, text));
-    let profile: Vec<PathBuf> = profile.into_iter().collect::<anyhow::Result<_>>()?;
+    let start = pane_start(wall_now().as_event_time()).minus(HISTORY);
+    let (traffic, gold, deployments) = played(options, start);
+    let gold = folder.write("gold.json", &gold)?;
+    let profile = files(options.library)
+        .iter()
+        .map(|(name, text)| folder.write(name, text));
+    let profile: Vec<PathBuf> = profile.collect::<anyhow::Result<_>>()?;
     let broker = EmbeddedBroker::start()?;
     let config = configuration(
         options,
@@ -135,23 +174,25 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         targets,
         queries: query_texts(&exposition),
         messages: Vec::new(),
+        library: options.library,
+        expectation: planned_change(options)
+            .map(|_| options.scenario.expectation(options.library.changing())),
     };
     let progress = Arc::new(TrafficProgress::default());
-    let (settings, deployments) = story(options);
     let sender = {
         let (progress, exposition, duration) = (
             Arc::clone(&progress),
             Arc::clone(&exposition),
             options.duration,
         );
-        let traffic = Traffic::new(corpus, settings);
+        let changing = options.library.changing();
         std::thread::Builder::new()
             .name("traffic".into())
             .spawn(move || {
                 let result = send_traffic(
                     &kafka,
                     traffic,
-                    (settings, deployments),
+                    (start, changing, deployments),
                     duration,
                     &progress,
                     &exposition,
@@ -165,7 +206,7 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
         let stop = stop_signal()?;
         let watching = watch(
             options,
-            settings.start,
+            start,
             publish_interval,
             &exposition,
             &progress,
@@ -194,23 +235,68 @@ pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
     sent
 }
 
-/// Traffic with the drop and its repair, and the deployments of V5 that the options ask for, by time.
-fn story(options: &DemoOptions) -> (TrafficSettings, Vec<(EventTime, &'static str)>) {
-    let dropped = options
-        .regress_after
-        .map(|after| Millis(Millis::from(after).0 + HISTORY.0));
-    let after_drop = |span: Option<Duration>| Some(Millis(dropped?.0 + Millis::from(span?).0));
+/// Configuration files of a library, in the order of their layers: their names and texts.
+pub fn files(library: Library) -> &'static [(&'static str, &'static str)] {
+    match library {
+        Library::Shop => SHOP_PROFILE,
+        Library::Law => LAW_PROFILE,
+    }
+}
+
+/// Traffic from `start` on, its gold set, and the deployments of the changing system by their times. The
+/// first two minutes are the history.
+pub fn played(
+    options: &DemoOptions,
+    start: EventTime,
+) -> (Traffic, String, Vec<(EventTime, &'static str)>) {
+    let (settings, deployments) = story(options, start);
+    let (traffic, gold) = match options.library {
+        Library::Shop => {
+            let shop = Arc::new(Shop::generate(options.seed));
+            let gold = shop.gold_json();
+            (Traffic::of_shop(shop, settings), gold)
+        }
+        Library::Law => {
+            let corpus = Arc::new(Corpus::generate(options.seed, QUERIES));
+            let gold = corpus.gold_json();
+            (Traffic::new(corpus, settings), gold)
+        }
+    };
+    (traffic, gold, deployments)
+}
+
+/// Time after the history at which the change of the scenario begins, if ever.
+fn planned_change(options: &DemoOptions) -> Option<Millis> {
+    match options.scenario {
+        Scenario::Experiment => options.regress_after.map(|_| Millis(-HISTORY.0)),
+        _ => options.regress_after.map(Millis::from),
+    }
+}
+
+/// Traffic with the change of the scenario and its end, and the deployments that the options ask for, by
+/// time.
+fn story(
+    options: &DemoOptions,
+    start: EventTime,
+) -> (TrafficSettings, Vec<(EventTime, &'static str)>) {
+    let began = planned_change(options).map(|after| Millis(after.0 + HISTORY.0));
+    let after_beginning = |span: Option<Duration>| Some(Millis(began?.0 + Millis::from(span?).0));
+    let lasts = options.scenario.lasts(options.library);
     let settings = TrafficSettings {
         seed: options.seed,
-        start: pane_start(wall_now().as_event_time()).minus(HISTORY),
+        start,
         searches_per_second: f64::from(options.rate),
-        regress_after: dropped,
-        repair_after: after_drop(options.repair_after),
+        fault: options.scenario.fault(),
+        regress_after: began,
+        repair_after: after_beginning(options.repair_after.or(lasts)),
+        answers: true,
         ..TrafficSettings::default()
     };
+    let [unchanged, repaired] = options.library.versions();
+    let by_deployment = options.scenario.ends_by_deployment();
     let deployments = [
-        (after_drop(options.false_repair_after), "5.1"),
-        (settings.repair_after, "5.2"),
+        (after_beginning(options.false_repair_after), unchanged),
+        (settings.repair_after.filter(|_| by_deployment), repaired),
     ];
     let planned = deployments.into_iter();
     let planned =
@@ -263,7 +349,7 @@ fn received(exposition: &Exposition) -> u64 {
 fn send_traffic(
     kafka: &rankgauge_kafka::Settings,
     traffic: Traffic,
-    (settings, deployments): (TrafficSettings, Vec<(EventTime, &str)>),
+    (begin, variant, deployments): (EventTime, &str, Vec<(EventTime, &str)>),
     duration: Option<Duration>,
     progress: &TrafficProgress,
     exposition: &Exposition,
@@ -271,11 +357,7 @@ fn send_traffic(
     let mut sink = KafkaSink::connect(kafka)?;
     let start = Instant::now();
     progress.started.get_or_init(wall_now);
-    let end = duration.map(|duration| {
-        settings
-            .start
-            .plus(Millis(HISTORY.0 + Millis::from(duration).0))
-    });
+    let end = duration.map(|duration| begin.plus(Millis(HISTORY.0 + Millis::from(duration).0)));
     let stopped = || progress.stop.load(Ordering::Acquire);
     let mut known_received = 0;
     let mut deployments = deployments.into_iter().peekable();
@@ -285,7 +367,7 @@ fn send_traffic(
             break;
         }
         // History is sent immediately; after it, event time follows the clock.
-        let due = u64::try_from(ts.since(settings.start).0 - HISTORY.0).unwrap_or(0);
+        let due = u64::try_from(ts.since(begin).0 - HISTORY.0).unwrap_or(0);
         while !stopped() && start.elapsed() < Duration::from_millis(due) {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -298,7 +380,7 @@ fn send_traffic(
         }
         while let Some((at, version)) = deployments.next_if(|(at, _)| *at <= ts) {
             exposition.control.deploy(Deployment {
-                variant: "V5".to_owned(),
+                variant: variant.to_owned(),
                 version: version.to_owned(),
                 ts: at.0,
                 note: None,
@@ -336,7 +418,7 @@ async fn watch(
     progress: &TrafficProgress,
     display: &mut Display,
 ) -> anyhow::Result<()> {
-    let after = options.regress_after.map(Millis::from);
+    let after = planned_change(options).filter(|_| options.scenario != Scenario::Experiment);
     let mut over = options.duration.is_some_and(|duration| duration.is_zero());
     while !over {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -345,6 +427,8 @@ async fn watch(
         let planned = started.zip(after).map(|(WallTime(at), after)| PlannedDrop {
             wall: WallTime(at + after.0),
             event: start.plus(HISTORY).plus(after),
+            scenario: options.scenario,
+            system: options.library.changing(),
         });
         display.update(&current(exposition), planned)?;
     }

@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::setting::Scenario;
 use super::view::{ScoreTotal, Times, View};
+use rankgauge_core::measure::Subject;
 use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::live::regressions::Regression;
@@ -21,9 +23,6 @@ const WINDOW: Millis = Millis(60_000);
 
 /// Maximum number of kept samples. At two views a second, it is never reached.
 const MAX_SAMPLES: usize = 2_000;
-
-/// Variant that gets worse in the demo.
-pub(super) const REGRESSING: &str = "V5";
 
 /// Totals of all variants at one moment.
 #[derive(Clone, Debug)]
@@ -73,8 +72,15 @@ impl Found {
         } else {
             queries.join(", ")
         };
+        let change = match self.regression.class {
+            Some("more_unjudged") => format!("{variant} shows more results that are not judged"),
+            _ if Subject::of(&self.regression.measure) == Some(Subject::Answer) => {
+                format!("answers of {variant} got worse")
+            }
+            _ => format!("{variant} regressed"),
+        };
         format!(
-            "{variant} regressed: found after {searches} searches, {seconds} seconds; most affected queries {queries}"
+            "{change}: found after {searches} searches, {seconds} seconds; most affected queries {queries}"
         )
     }
 }
@@ -84,10 +90,12 @@ impl Found {
 pub enum Story {
     /// No drop is planned.
     Unplanned,
-    /// The drop happens after this time.
-    Planned(Millis),
-    /// The drop happened, and no alarm was raised yet.
+    /// The change happens after this time.
+    Planned(PlannedDrop, Millis),
+    /// The change happened, and no alarm was raised yet.
     Undetected {
+        /// The change.
+        planned: PlannedDrop,
         /// Time since the drop.
         since: Millis,
         /// Number of searches of the variant since the drop.
@@ -105,6 +113,10 @@ pub struct PlannedDrop {
     /// Event time of the first search that is worse. While the sidecar catches up, it is counted later
     /// than at the wall time.
     pub event: EventTime,
+    /// Scenario of the demo.
+    pub scenario: Scenario,
+    /// System that changes.
+    pub system: &'static str,
 }
 
 /// Results of the last minutes.
@@ -168,7 +180,7 @@ impl History {
         };
         let drop_at = planned.wall;
         let mut drops = view.drops.iter();
-        let first = drops.find(|it| it.variant == REGRESSING && it.at >= drop_at);
+        let first = drops.find(|it| it.variant == planned.system && it.at >= drop_at);
         self.found = first.map(|regression| Found {
             regression: regression.clone(),
             searches: self.searches_since_drop(regression.at),
@@ -186,10 +198,19 @@ impl History {
         }
         let since = last.times.wall.since(planned.wall);
         if since.0 < 0 {
-            return Story::Planned(Millis(-since.0));
+            return Story::Planned(planned, Millis(-since.0));
         }
         let searches = self.searches_since_drop(last.times.wall);
-        Story::Undetected { since, searches }
+        Story::Undetected {
+            planned,
+            since,
+            searches,
+        }
+    }
+
+    /// System that changes.
+    fn system(&self) -> &'static str {
+        self.planned.map_or("", |it| it.system)
     }
 
     /// Number of searches of the regressing variant from the drop to `end`.
@@ -209,13 +230,13 @@ impl History {
 
     /// Number of searches of the regressing variant at a time.
     fn searches_at(&self, WallTime(time): WallTime) -> f64 {
-        let value = |sample: &Sample| sample.searches(REGRESSING);
+        let value = |sample: &Sample| sample.searches(self.system());
         self.interpolated(time, |sample| sample.times.wall.0, value)
     }
 
     /// Number of searches of the regressing variant up to an event time.
     fn searches_at_event(&self, EventTime(time): EventTime) -> f64 {
-        let value = |sample: &Sample| sample.searches(REGRESSING);
+        let value = |sample: &Sample| sample.searches(self.system());
         self.interpolated(time, |sample| sample.times.newest.0, value)
     }
 

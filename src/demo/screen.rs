@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::history::{History, Story};
+use super::setting::Library;
 use super::table;
 use super::view::{Variant, View};
 use rankgauge_core::event::Kind;
@@ -91,6 +92,10 @@ pub struct Context {
     pub targets: Vec<Target>,
     /// Texts of the gold queries by their keys.
     pub queries: BTreeMap<String, String>,
+    /// Documents and systems.
+    pub library: Library,
+    /// What the scenario is expected to show, if anything changes.
+    pub expectation: Option<String>,
     /// Last warnings of the log.
     pub messages: Vec<String>,
 }
@@ -116,7 +121,10 @@ pub fn frame(
     views: u32,
 ) -> Vec<Line> {
     let (width, rows) = (usize::from(size.columns), usize::from(size.rows));
-    let title = "rankgauge demo: Korean law search by five system versions; the last minute";
+    let title = format!(
+        "rankgauge demo: {}; the last minute",
+        context.library.title()
+    );
     let mut head = vec![Line::of(title, Tone::Strong), Line::default()];
     head.extend(quality(view, history, context, width));
     head.push(Line::of(legend(history), Tone::Faint));
@@ -128,7 +136,7 @@ pub fn frame(
     story.push(Line::default());
     head.append(&mut story);
     let left = rows.saturating_sub(head.len() + foot.len());
-    head.extend(further_tables(view, width, left, views));
+    head.extend(further_tables(view, context.library, (width, left), views));
     head.extend(foot);
     head.truncate(rows);
     head.into_iter().map(|line| line.fit(width)).collect()
@@ -347,7 +355,7 @@ fn legend(history: &History) -> &'static str {
         Story::Undetected { .. } | Story::Found(_) => {
             "● excellent ◐ good ○ acceptable ✗ below  ▲▼ change against the mean before the drop"
         }
-        Story::Unplanned | Story::Planned(_) => {
+        Story::Unplanned | Story::Planned(..) => {
             "● excellent ◐ good ○ acceptable ✗ below  ▲▼ change against the mean before this minute"
         }
     }
@@ -361,13 +369,10 @@ fn story(view: &View, history: &History, context: &Context, width: usize) -> Vec
     match &story {
         Story::Unplanned => {
             if view.drops.is_empty() {
-                lines.push(Line::of(
-                    "No drop is planned, and no alarm was raised.",
-                    Tone::Plain,
-                ));
+                lines.push(Line::of("No alarm was raised.", Tone::Plain));
             }
         }
-        Story::Planned(_) | Story::Undetected { .. } => {
+        Story::Planned(..) | Story::Undetected { .. } => {
             lines.push(Line::of(table::course(&story), Tone::Strong));
         }
         Story::Found(found) => {
@@ -398,6 +403,12 @@ fn story(view: &View, history: &History, context: &Context, width: usize) -> Vec
             others.push(format!("{} {}", drop.variant, drop.measure));
         }
     }
+    for incident in &view.incidents {
+        lines.push(Line::of(table::incident_line(incident), Tone::Plain));
+    }
+    if let Some(expectation) = &context.expectation {
+        lines.push(Line::of(format!("expected: {expectation}"), Tone::Faint));
+    }
     if !others.is_empty() {
         let text = format!("further alarms: {}", others.join(", "));
         lines.push(Line::of(text, Tone::Plain));
@@ -407,8 +418,14 @@ fn story(view: &View, history: &History, context: &Context, width: usize) -> Vec
 
 /// Tables of components and users, beside each other, below each other or alternating, as the space
 /// permits.
-fn further_tables(view: &View, width: usize, rows: usize, views: u32) -> Vec<Line> {
-    let tables = [table::components(view), table::feedback(view)].map(|table| table.to_string());
+fn further_tables(
+    view: &View,
+    library: Library,
+    (width, rows): (usize, usize),
+    views: u32,
+) -> Vec<Line> {
+    let tables =
+        [table::components(view, library), table::feedback(view)].map(|table| table.to_string());
     let [components, users] = &tables;
     let height = components.lines().count() + 1;
     let plain = |text: &str| -> Vec<Line> {

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::history::{History, REGRESSING, Story};
+use super::history::{History, Story};
 use super::screen::Context;
-use super::view::{Variant, View};
+use super::setting::Library;
+use super::view::{IncidentLine, Variant, View};
 use rankgauge_core::event::Kind;
 use rankgauge_eval::text_layout::{Column, TextTable};
 use rankgauge_serve::live::regressions::Regression;
@@ -12,19 +13,6 @@ use rankgauge_serve::live::regressions::Regression;
 /// Measures of the table, as configured by the law-search profile. With the other columns, they fit
 /// a terminal of 80 characters.
 const COLUMNS: [&str; 5] = ["P@5", "R@10", "nDCG@10", "RR", "CTR"];
-
-/// Columns of the second table with their measures in the profile: discovery by expansion (RNE) and
-/// agents (A2A) alone and the precision of their results, accuracy of the A2A trigger, recall of
-/// decrees and rules, and routing to the correct domain.
-const COMPONENT_COLUMNS: [(&str, &str); 7] = [
-    ("RNE new", "Discovery(rne)"),
-    ("RNE P", "ComponentP(rne)"),
-    ("A2A new", "Discovery(a2a,when=fired)"),
-    ("A2A P", "ComponentP(a2a,when=fired)"),
-    ("A2A trig.", "Trigger(a2a)"),
-    ("cross-law", "FacetR(law_type!=법률)"),
-    ("routed", "Routing@1"),
-];
 
 /// Columns of the third table: user feedback on the searches whose feedback window has passed. The
 /// column before them is the number of these searches.
@@ -50,10 +38,11 @@ pub(super) fn text(view: &View, history: &History, context: &Context) -> String 
 fn write(text: &mut String, view: &View, history: &History, context: &Context) -> std::fmt::Result {
     writeln!(
         text,
-        "rankgauge demo: Korean law search by five system versions; the last minute\n"
+        "rankgauge demo: {}; the last minute\n",
+        context.library.title()
     )?;
     write!(text, "{}", quality(view))?;
-    write!(text, "{}", components(view))?;
+    write!(text, "{}", components(view, context.library))?;
     write!(text, "{}", feedback(view))?;
     writeln!(text)?;
     for kind in Kind::ALL {
@@ -66,6 +55,12 @@ fn write(text: &mut String, view: &View, history: &History, context: &Context) -
     let story = history.story();
     if !course(&story).is_empty() {
         writeln!(text, "{}", course(&story))?;
+    }
+    for incident in &view.incidents {
+        writeln!(text, "{}", incident_line(incident))?;
+    }
+    if let Some(expectation) = &context.expectation {
+        writeln!(text, "expected  {expectation}")?;
     }
     if let Some(page) = &context.page {
         writeln!(text, "open      {page}")?;
@@ -94,15 +89,24 @@ pub(super) fn summary(view: &View, history: &History, context: &Context) -> Stri
 pub(super) fn course(story: &Story) -> String {
     match story {
         Story::Unplanned => String::new(),
-        Story::Planned(left) => {
+        Story::Planned(planned, left) => {
             let seconds = (left.0 + 999) / 1_000;
-            format!("{REGRESSING} gets worse in {seconds} s: watch its nDCG@10 and its p95.")
+            let [before, _, watch] = planned.scenario.change(planned.system);
+            format!("{before} in {seconds} s: {watch}.")
         }
-        Story::Undetected { since, searches } => {
-            let seconds = since.0 / 1_000;
-            format!(
-                "{REGRESSING} got worse {seconds} s ago ({searches} searches of {REGRESSING}); no alarm yet."
-            )
+        Story::Undetected {
+            planned,
+            since,
+            searches,
+        } => {
+            let (seconds, system) = (since.0 / 1_000, planned.system);
+            let [_, after, _] = planned.scenario.change(system);
+            let alarm = if planned.scenario.expects_alarm() {
+                "no alarm yet"
+            } else {
+                "no alarm, as expected"
+            };
+            format!("{after} {seconds} s ago ({searches} searches of {system}); {alarm}.")
         }
         Story::Found(found) => found.sentence(),
     }
@@ -136,6 +140,26 @@ fn drop_line(drop: &Regression) -> String {
     )
 }
 
+/// An incident in one line.
+pub(super) fn incident_line(it: &IncidentLine) -> String {
+    let IncidentLine {
+        variant, measure, ..
+    } = it;
+    let what = match it.subject {
+        "answer" => "incident of answers",
+        _ => "incident",
+    };
+    let state = match (it.ended_by, &it.ended_after) {
+        (None, _) => "open".to_owned(),
+        (Some(by), None) => format!("ended: {by}"),
+        (Some(by), Some(version)) => format!("ended: {by} after {version}"),
+    };
+    format!(
+        "{variant:<7}{what}: {measure}, {}, {}; {state}",
+        it.class, it.severity
+    )
+}
+
 /// Table of search quality, latency and cost.
 fn quality(view: &View) -> TextTable {
     let mut columns = vec![Column::left(0, 7), Column::right(1, 8), Column::right(1, 5)];
@@ -160,16 +184,17 @@ fn quality(view: &View) -> TextTable {
 }
 
 /// Table of component contributions.
-pub(super) fn components(view: &View) -> TextTable {
+pub(super) fn components(view: &View, library: Library) -> TextTable {
+    let shown = library.components();
     let mut columns = vec![Column::left(0, 7)];
-    columns.extend(COMPONENT_COLUMNS.map(|_| Column::right(1, 9)));
+    columns.extend(shown.iter().map(|_| Column::right(1, 9)));
     let mut table = TextTable::new(columns);
     table.row(
         [""].into_iter()
-            .chain(COMPONENT_COLUMNS.map(|(title, _)| title)),
+            .chain(shown.iter().map(|(title, _)| *title)),
     );
     for (name, variant) in &view.variants {
-        let means = COMPONENT_COLUMNS.map(|(_, measure)| mean(variant, measure));
+        let means = shown.iter().map(|(_, measure)| mean(variant, measure));
         table.row([name.clone()].into_iter().chain(means));
     }
     table

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
+use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -37,6 +38,8 @@ pub struct View {
     pub(super) lag: u64,
     /// Results by variant.
     pub(super) variants: BTreeMap<String, Variant>,
+    /// Incidents, the open ones first.
+    pub(super) incidents: Vec<IncidentLine>,
     /// Drops of scores that were reported, oldest first. Their time depends on the speed of the
     /// workers; they are not serialised because a summary is the same for the same seed.
     #[serde(skip)]
@@ -44,6 +47,37 @@ pub struct View {
     /// Times of the snapshot.
     #[serde(skip)]
     pub(super) times: Option<Times>,
+}
+
+/// Incident without its times, which depend on the speed of the workers.
+#[derive(Debug, Serialize)]
+pub(super) struct IncidentLine {
+    pub(super) variant: String,
+    /// Primary measure.
+    pub(super) measure: String,
+    pub(super) subject: &'static str,
+    pub(super) class: &'static str,
+    pub(super) severity: &'static str,
+    pub(super) ended_by: Option<&'static str>,
+    pub(super) ended_after: Option<String>,
+}
+
+impl IncidentLine {
+    fn of(it: &Incident) -> Self {
+        let ended = it.ended.as_ref();
+        Self {
+            variant: it.variant.to_string(),
+            measure: it
+                .measures
+                .first()
+                .map_or_else(String::new, |primary| primary.measure.to_string()),
+            subject: it.subject().name(),
+            class: it.class.name(),
+            severity: it.severity().name(),
+            ended_by: ended.map(|ended| ended.by.name()),
+            ended_after: ended.and_then(|ended| ended.after.as_deref().map(str::to_owned)),
+        }
+    }
 }
 
 /// Times of a snapshot.
@@ -107,6 +141,12 @@ impl View {
                 .collect(),
             lag: lags.flatten().sum(),
             variants: variants(&model),
+            incidents: snapshot
+                .totals
+                .evidence
+                .incidents()
+                .map(IncidentLine::of)
+                .collect(),
             drops: regressions
                 .iter()
                 .rev()

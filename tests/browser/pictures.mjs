@@ -1,4 +1,4 @@
-// Waits until the demo has found the regression of V5, and takes the pictures of the documentation.
+// Waits until the demo has found the regression of rerank, and takes the pictures of the documentation.
 // Usage: node pictures.mjs URL FOLDER
 import { chromium } from "playwright-core";
 
@@ -9,8 +9,8 @@ const json = async (path) => (await fetch(base + path)).json();
 let alarm;
 while (!alarm) {
   const { regressions } = await json("/api/v1/regressions");
-  alarm = regressions.find((it) => it.variant === "V5" && it.test === "drop" && it.slice === "all" && it.is_active);
-  if (Date.now() - start > LIMIT) throw new Error("the demo found no regression of V5");
+  alarm = regressions.find((it) => it.variant === "rerank" && it.test === "drop" && it.slice === "all" && it.is_active);
+  if (Date.now() - start > LIMIT) throw new Error("the demo found no regression of rerank");
   await new Promise((resolve) => setTimeout(resolve, 500));
 }
 // The sparklines show the drop as a whole.
@@ -23,8 +23,7 @@ const browser = await chromium.launch({
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 await page.goto(`${base}/`);
 await page.screenshot({ path: `${folder}/page.png` });
-await page.locator(".alarm .cause").filter({ hasText: "V5" }).first().click();
-await page.locator("table.queries a[data-row]").first().click();
+await page.locator(".incident .lost a[data-row]").first().click();
 await page.waitForURL(/\/queries\/.+/);
 await page.screenshot({ path: `${folder}/query.png` });
 process.exit(0);

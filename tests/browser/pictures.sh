@@ -1,5 +1,5 @@
 #!/bin/sh
-# Takes the pictures of the live page in docs/pictures: the demo after the regression of V5.
+# Takes the pictures of the live page in docs/pictures: the demo after the regression of one system.
 set -eu
 cd "$(dirname "$0")/../.."
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)

@@ -117,7 +117,7 @@ def main():
         try:
             for job, port in ports.items():
                 regression = ["--no-regression"] if JOBS[job] else ["--regress-after", "20s"]
-                command = [BINARY, "demo", "--rate", "300", "--seed", "7", "--for", f"{TIME_LIMIT}s", "--format", "json",
+                command = [BINARY, "demo", "--library", "law", "--rate", "300", "--seed", "7", "--for", f"{TIME_LIMIT}s", "--format", "json",
                            "--listen", f"127.0.0.1:{port}", *regression]
                 with open(folder / f"{job}.log", "w") as log:
                     processes.append(subprocess.Popen(command, stdout=log, stderr=log))

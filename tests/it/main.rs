@@ -50,6 +50,7 @@ mod release;
 mod report_browser;
 mod rules;
 mod runs_judged;
+mod scenarios;
 mod seeds;
 mod session_partitions;
 mod tail;

@@ -23,7 +23,8 @@ const PORTS: [&str; 4] = [
 const LIMIT: Duration = Duration::from_mins(1);
 
 fn arguments(further: &[&'static str]) -> Vec<&'static str> {
-    [&["demo", "--rate", "40"], further, &PORTS].concat()
+    let law = ["demo", "--library", "law", "--rate", "40"];
+    [&law, further, &PORTS].concat()
 }
 
 fn start(further: &[&'static str], size: Size, colour: bool) -> Terminal {

@@ -380,7 +380,13 @@ fn shipped_files_are_valid_by_the_schema_and_broken_ones_are_not() {
         let problems = validator.iter_errors(&value).map(|it| it.to_string());
         problems.collect::<Vec<_>>()
     };
-    for name in ["rankgauge.yaml", "law-search.yaml", "demo.yaml"] {
+    for name in [
+        "rankgauge.yaml",
+        "law-search.yaml",
+        "shop-search.yaml",
+        "demo.yaml",
+        "demo-shop.yaml",
+    ] {
         let text = fs::read_to_string(shipped(name)).expect("a file");
         assert_eq!(problems(&text), Vec::<String>::new(), "{name}");
     }

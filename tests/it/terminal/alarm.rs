@@ -4,12 +4,15 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rankgauge::config::{self, Config};
 use rankgauge::demo::history::{History, PlannedDrop, Story};
 use rankgauge::demo::screen::{Context, Size, frame};
+use rankgauge::demo::setting::{Library, Scenario};
 use rankgauge::demo::terminal::Canvas;
 use rankgauge::demo::view::View;
+use rankgauge::demo::{self, DemoOptions};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::detection::Part;
 use rankgauge_core::engine::evidence::Alarm;
@@ -19,8 +22,7 @@ use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::gold;
 use rankgauge_core::records;
 use rankgauge_core::time::{Millis, WallTime};
-use rankgauge_lab::corpus::Corpus;
-use rankgauge_lab::traffic::{Traffic, TrafficSettings};
+use rankgauge_lab::traffic::TrafficSettings;
 use rankgauge_serve::collect::Names;
 use rankgauge_serve::live::regressions::Regression;
 
@@ -34,11 +36,11 @@ const AFTER: i64 = 150_000;
 
 const HEADLINE: &str = "nDCG@10";
 
-fn demo() -> Config {
-    let files = ["law-search.yaml", "demo.yaml"].map(|name| {
-        let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config");
-        folder.join(name)
-    });
+/// Configuration of a library of the demo.
+fn configuration(library: Library) -> Config {
+    let names = demo::files(library).iter().map(|(name, _)| *name);
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config");
+    let files: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
 }
 
@@ -63,9 +65,8 @@ fn regression(alarm: Alarm, names: &Names, at: WallTime) -> Regression {
 }
 
 /// Processes the traffic of the demo until the drop is found, with two views a second.
-pub(super) fn found() -> (View, History, Context) {
-    let config = demo();
-    let corpus = Arc::new(Corpus::generate(1, 200));
+pub(super) fn found(library: Library) -> (View, History, Context) {
+    let config = configuration(library);
     let settings = Arc::new(config.engine);
     let registry = Arc::new(Engine::registry(&settings));
     let names = Names {
@@ -73,17 +74,15 @@ pub(super) fn found() -> (View, History, Context) {
         registry: Arc::clone(&registry),
         topics: vec!["search.log".into(), "feedback.log".into()],
     };
-    let traffic = TrafficSettings {
-        seed: 1,
-        searches_per_second: 100.0,
-        regress_after: Some(BEFORE),
-        ..TrafficSettings::default()
+    let options = DemoOptions {
+        regress_after: Some(Duration::from_mins(1)),
+        ..DemoOptions::new(library, Scenario::Drop)
     };
-    let start = traffic.start;
+    let start = TrafficSettings::default().start;
+    let (traffic, gold, _) = demo::played(&options, start);
     let drop_at = start.plus(BEFORE);
     let mut engine = Engine::new(settings, registry, WallTime(start.0));
-    let json = corpus.gold_json();
-    let gold = gold::parse("gold.json", json.as_bytes(), &gold::Options::default());
+    let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
     let gold = Arc::new(gold.expect("a gold set"));
     engine.apply(Input::Gold(Arc::clone(&gold)));
     let context = Context {
@@ -97,13 +96,17 @@ pub(super) fn found() -> (View, History, Context) {
             .filter_map(|query| Some((query.key.clone(), query.text.clone()?)))
             .collect::<BTreeMap<_, _>>(),
         messages: Vec::new(),
+        library,
+        expectation: Some(Scenario::Drop.expectation(library.changing())),
     };
     let mut history = History::new(Some(PlannedDrop {
         wall: WallTime(drop_at.0),
         event: drop_at,
+        scenario: Scenario::Drop,
+        system: library.changing(),
     }));
     let (mut offsets, mut regressions, mut tick) = ([0; 2], Vec::new(), 0);
-    for record in Traffic::new(corpus, traffic) {
+    for record in traffic {
         let kind = record.kind;
         let (partition, offset) = (0, offsets[kind.index()]);
         offsets[kind.index()] += 1;
@@ -135,7 +138,7 @@ pub(super) fn found() -> (View, History, Context) {
 
 #[test]
 fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
-    let (view, history, context) = found();
+    let (view, history, context) = found(Library::Law);
     let Story::Found(found) = history.story() else {
         panic!("found");
     };

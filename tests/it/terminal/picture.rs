@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 
 use rankgauge::demo::screen::{Size, frame};
+use rankgauge::demo::setting::Library;
 use rankgauge::demo::terminal::Canvas;
 
 use super::alarm::found;
@@ -47,7 +48,7 @@ fn svg(screen: &vt100::Screen) -> String {
     );
     let mut text = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
-         aria-label=\"Terminal of rankgauge demo with the alarm on V5\">\n\
+         aria-label=\"Terminal of rankgauge demo with the alarm on one of three systems\">\n\
          <rect width=\"{width}\" height=\"{height}\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n\
          <g font-family=\"ui-monospace, 'DejaVu Sans Mono', 'Noto Sans Mono CJK KR', 'Noto Sans Mono', monospace\" \
          font-size=\"14\">\n\
@@ -101,7 +102,7 @@ fn svg(screen: &vt100::Screen) -> String {
 
 #[test]
 fn picture_shows_the_alarm_and_is_written_on_request() {
-    let (view, history, context) = found();
+    let (view, history, context) = found(Library::Shop);
     let mut bytes = Vec::new();
     let lines = frame(&view, &history, &context, SIZE, 0);
     Canvas::new(&mut bytes, true)
@@ -119,11 +120,11 @@ fn picture_shows_the_alarm_and_is_written_on_request() {
     // The numbers follow detection and traffic; the lines are those of the screen.
     for picture in [&fresh, &committed] {
         assert!(
-            picture.contains("▼ V5 regressed: found after "),
+            picture.contains("▼ rerank regressed: found after "),
             "{picture}"
         );
         assert!(picture.contains("most affected queries Q"), "{picture}");
-        assert!(picture.contains(">V4<"), "{picture}");
+        assert!(picture.contains(">hybrid<"), "{picture}");
         assert!(!picture.contains('\u{1b}'), "{picture}");
     }
 }
