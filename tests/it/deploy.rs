@@ -587,3 +587,81 @@ fn chart_has_the_version_of_this_crate() {
         "{chart}"
     );
 }
+
+/// Documents of a YAML file of the Strimzi example.
+fn strimzi(name: &str) -> Vec<Value> {
+    let text = read(&format!("deploy/strimzi/{name}"));
+    let documents = text
+        .split("\n---\n")
+        .map(|document| to_json(&marked_yaml::parse_yaml(0, document).expect("YAML")));
+    documents.collect()
+}
+
+#[test]
+fn users_of_strimzi_have_the_permissions_that_the_configuration_needs() {
+    let topics = strimzi("topics.yaml");
+    let partitions = |name: &str| {
+        let mut found = topics.iter().filter(|it| it["metadata"]["name"] == name);
+        found.next().map(|it| it["spec"]["partitions"].clone())
+    };
+    for (user, values) in [
+        ("user-mtls.yaml", "values-mtls.yaml"),
+        ("user-scram.yaml", "values-scram.yaml"),
+    ] {
+        let (user, values) = (&strimzi(user)[0], &strimzi(values)[0]);
+        let kafka = &values["config"]["kafka"];
+        let topic = |key: &str| kafka[key].as_str().expect("a topic").to_owned();
+        let [searches, feedback] = ["search_topic", "feedback_topic"].map(topic);
+        assert!(partitions(&searches).is_some(), "{searches}");
+        assert_eq!(partitions(&searches), partitions(&feedback));
+        let rejected = topic("dead_letter_topic");
+        assert!(partitions(&rejected).is_some(), "{rejected}");
+        let acls = user["spec"]["authorization"]["acls"].as_array();
+        let allowed = |kind: &str, name: &str| {
+            let mut found = acls.into_iter().flatten().filter(|acl| {
+                let resource = &acl["resource"];
+                let of = resource["name"].as_str().expect("a name");
+                let fits = match resource["patternType"].as_str() {
+                    Some("prefix") => name.starts_with(of),
+                    _ => name == of,
+                };
+                resource["type"] == kind && fits
+            });
+            let acl = found
+                .next()
+                .unwrap_or_else(|| panic!("no ACL of {kind} {name}"));
+            let operations = acl["operations"].as_array().expect("operations");
+            let names = operations.iter().filter_map(Value::as_str);
+            names.map(str::to_owned).collect::<Vec<_>>()
+        };
+        // docs/configuration.md lists them.
+        for topic in [&searches, &feedback] {
+            assert_eq!(
+                allowed("topic", topic),
+                ["Describe", "DescribeConfigs", "Read"]
+            );
+        }
+        assert_eq!(allowed("topic", &rejected), ["Describe", "Write"]);
+        // The group of a release `rankgauge` in the namespace `search`, as the chart names it.
+        for group in ["search.rankgauge", "search.rankgauge-owner"] {
+            assert_eq!(allowed("group", group), ["Describe", "Read"]);
+        }
+        // The values are a valid configuration with the secrets of the environment.
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("rankgauge.yaml");
+        let mut kafka = kafka.clone();
+        for variable in values["env"].as_array().expect("variables") {
+            let name = variable["name"].as_str().expect("a name");
+            let property = name
+                .strip_prefix("RANKGAUGE__KAFKA__PROPERTIES__")
+                .expect("a property");
+            let property = property.to_lowercase().replace('_', ".");
+            kafka["properties"][property] = "secret".into();
+            assert!(variable["valueFrom"]["secretKeyRef"]["key"].is_string());
+        }
+        let config = serde_json::json!({"kafka": kafka, "gold": {"paths": ["gold.json"]}});
+        std::fs::write(&file, config.to_string()).expect("a file");
+        let loaded = config::load(&[file], std::iter::empty(), &[]);
+        loaded.expect("a valid configuration");
+    }
+}
