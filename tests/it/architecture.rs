@@ -834,3 +834,55 @@ fn toolchain_minimum_version_and_image_are_one_version_of_rust() {
     let toolchain = after("rust-toolchain.toml", "channel = \"");
     assert_eq!(minimum.map(|minimum| minimum + ".0"), toolchain);
 }
+
+/// Everything that the repository holds at its root.
+const ROOT: [&str; 28] = [
+    ".ci",
+    ".clippy.toml",
+    ".github",
+    ".gitignore",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "Cargo.lock",
+    "Cargo.toml",
+    "LICENSE",
+    "Makefile",
+    "README.md",
+    "SECURITY.md",
+    "action.yml",
+    "benches",
+    "build.rs",
+    "config",
+    "crates",
+    "deny.toml",
+    "deploy",
+    "docs",
+    "examples",
+    "fuzz",
+    "grafana",
+    "rust-toolchain.toml",
+    "schemas",
+    "src",
+    "tests",
+];
+
+#[test]
+fn the_root_of_the_repository_holds_what_is_listed_and_no_cache_of_a_tool() {
+    let listed = Command::new("git")
+        .args(["ls-files"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("git");
+    assert!(listed.status.success(), "{listed:?}");
+    let files = String::from_utf8(listed.stdout).expect("UTF-8");
+    let found: BTreeSet<&str> = files
+        .lines()
+        .filter_map(|file| file.split('/').next())
+        .collect();
+    let expected: BTreeSet<&str> = ROOT.into_iter().collect();
+    assert_eq!(
+        found, expected,
+        "list what belongs to the root; ignore what a tool leaves there"
+    );
+}

@@ -1,6 +1,8 @@
 //! Correctness of the documentation: docs/measures.md lists every measure of the catalogue with its
 //! properties, and commands print the output that the documents show.
 
+mod commands;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fmt::Write as _;
@@ -343,7 +345,7 @@ fn is_shown_as(output: &str, shown: &str) -> bool {
     rest.is_empty() || (last.is_empty() && shown.ends_with("…\n"))
 }
 
-/// Documents of the root, and everything in docs/ and docs/decisions/.
+/// Documents of the root, everything in docs/ and its folders, and the pages of deploy/.
 fn documents() -> Vec<String> {
     let in_folder = |folder: &'static str| {
         let files = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder));
@@ -358,7 +360,10 @@ fn documents() -> Vec<String> {
         .map(str::to_owned)
         .into_iter()
         .chain(in_folder("docs"))
+        .chain(in_folder("docs/connect"))
         .chain(in_folder("docs/decisions"))
+        .chain(in_folder("deploy/helm/rankgauge"))
+        .chain(in_folder("deploy/strimzi"))
         .collect()
 }
 
@@ -461,4 +466,29 @@ fn commands_print_what_the_documents_show() {
         }
     }
     assert!(number > 5, "only {number} commands are shown");
+}
+
+#[test]
+fn the_page_on_operations_states_the_numbers_of_rules() {
+    let page = read("docs/operations.md");
+    let mut lines = page.lines();
+    let mut number = 0;
+    while let Some(line) = lines.next() {
+        let Some(file) = line.strip_prefix("Checking ") else {
+            continue;
+        };
+        let rules = read(file);
+        let is_rule = |line: &&str| {
+            let line = line.trim_start();
+            line.starts_with("- alert:") || line.starts_with("- record:")
+        };
+        let rules = rules.lines().filter(is_rule).count();
+        assert_eq!(
+            lines.next(),
+            Some(&*format!("  SUCCESS: {rules} rules found")),
+            "{file}"
+        );
+        number += 1;
+    }
+    assert_eq!(number, 4);
 }

@@ -1,0 +1,331 @@
+//! Command blocks of the pages. Each runs here or is listed with the reason; every command line of rankgauge
+//! has arguments that the program accepts; every target of make exists.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::{copy_of, pages, read};
+
+const CONNECT: &str = "make test-connect runs the program of the page";
+const KAFKA: &str = "a cluster with topics of yours; tests/it/live runs the command";
+const RUNNING: &str = "a running process; tests/it/live asks it";
+
+/// Reasons of blocks that do not run here: the page, the beginning of the block, and what it needs.
+const NOT_RUN: [(&str, &str, &str); 56] = [
+    (
+        "README.md",
+        "make demo      ",
+        "a loop that waits for Ctrl-C; the next test reads its arguments",
+    ),
+    (
+        "README.md",
+        "rankgauge check",
+        "a cluster; tests/it/live starts it",
+    ),
+    (
+        "README.md",
+        "make demo\n",
+        "a loop that waits for Ctrl-C; tests/it/terminal runs the demo",
+    ),
+    (
+        "deploy/helm/rankgauge/README.md",
+        "helm install",
+        "an API server; make deploy-test installs the chart",
+    ),
+    (
+        "deploy/strimzi/README.md",
+        "kubectl",
+        "a cluster of Strimzi; tests/it/deploy.rs checks the files",
+    ),
+    ("docs/api.md", "curl", RUNNING),
+    (
+        "docs/configuration.md",
+        "RANKGAUGE__",
+        "an assignment; tests/it/release.rs reads it",
+    ),
+    (
+        "docs/incident.md",
+        "rankgauge demo",
+        "a loop that waits for Ctrl-C; tests/it/scenarios.rs plays it",
+    ),
+    (
+        "docs/no-kafka.md",
+        "rankgauge demo",
+        "a loop that waits for Ctrl-C; tests/it/terminal runs the demo",
+    ),
+    ("docs/operations.md", "kubectl port-forward", RUNNING),
+    ("docs/operations.md", "rankgauge ctl", RUNNING),
+    ("docs/operations.md", "curl -X POST", RUNNING),
+    (
+        "docs/operations.md",
+        "rankgauge check",
+        "a configuration of yours; tests/it/capacity.rs predicts",
+    ),
+    ("docs/operations.md", "kafka-configs.sh", KAFKA),
+    (
+        "docs/guarantees.md",
+        "make chaos",
+        "takes many minutes; .ci/run starts it",
+    ),
+    (
+        "docs/guarantees.md",
+        "make fuzz",
+        "takes many minutes; .ci/run starts it",
+    ),
+    (
+        "docs/guarantees.md",
+        "make soak",
+        "takes ten minutes; .ci/run starts it",
+    ),
+    ("docs/install.md", "rankgauge check", KAFKA),
+    (
+        "docs/install.md",
+        "sudo editor",
+        "root, systemd and an editor; make deploy-test installs the packages",
+    ),
+    ("docs/install.md", "make image", "make image-test runs it"),
+    (
+        "docs/install.md",
+        "podman run",
+        "an image in a registry; make image-test runs the image",
+    ),
+    (
+        "docs/install.md",
+        "rankgauge completions",
+        "writes below /usr; tests/it/packaging.rs runs both commands",
+    ),
+    ("docs/troubleshooting.md", "rankgauge check", RUNNING),
+    ("docs/scaling.md", "cargo bench", "a benchmark of an hour"),
+    (
+        "docs/probe.md",
+        "rankgauge probe",
+        "a search service; tests/it/probe starts some",
+    ),
+    ("docs/performance.md", "make bench", "a benchmark"),
+    (
+        "docs/performance.md",
+        "callgrind_annotate",
+        "reads what make instructions wrote",
+    ),
+    (
+        "docs/performance.md",
+        "cargo bench --no-run",
+        "a profiler and its rights",
+    ),
+    (
+        "docs/performance.md",
+        "cargo bench --bench checkpoint",
+        "a benchmark",
+    ),
+    (
+        "docs/performance.md",
+        "cargo bench --bench evaluate",
+        "a benchmark",
+    ),
+    ("docs/gold-guide.md", "cypher-shell", "a graph database"),
+    (
+        "docs/gold-guide.md",
+        "rankgauge gold sample",
+        "people fill in the sheet between both commands; tests/it/gold/sample.rs does",
+    ),
+    (
+        "docs/gold.md",
+        "rankgauge gold suggest-aliases --config",
+        KAFKA,
+    ),
+    (
+        "docs/no-gold-set.md",
+        "rankgauge gold from-clicks --config",
+        KAFKA,
+    ),
+    (
+        "docs/no-gold-set.md",
+        "rankgauge label draw",
+        "people label between the commands; crates/eval and tests/it test each",
+    ),
+    (
+        "docs/python.md",
+        "pip install",
+        "a package index; make python builds and tests the package",
+    ),
+    ("docs/connect/access-log.md", "pip", CONNECT),
+    ("docs/connect/evaluators.md", "pip", CONNECT),
+    ("docs/connect/go.md", "go get", CONNECT),
+    ("docs/connect/java.md", "java", CONNECT),
+    ("docs/connect/javascript.md", "npm", CONNECT),
+    ("docs/connect/python.md", "pip", CONNECT),
+    ("docs/connect/rust.md", "cargo add", CONNECT),
+    ("docs/connect/ubi.md", "pip", CONNECT),
+    ("docs/connect/http.md", "rankgauge gateway", CONNECT),
+    ("docs/connect/http.md", "#!/bin/sh", CONNECT),
+    ("docs/connect/kafka-connect.md", "bin/connect", CONNECT),
+    ("docs/connect/access-log.md", "rankgauge tail", KAFKA),
+    ("docs/connect/go.md", "rankgauge tail", KAFKA),
+    ("docs/connect/java.md", "rankgauge tail", KAFKA),
+    ("docs/connect/javascript.md", "rankgauge tail", KAFKA),
+    ("docs/connect/kafka-connect.md", "rankgauge tail", KAFKA),
+    ("docs/connect/opentelemetry.md", "rankgauge tail", KAFKA),
+    ("docs/connect/python.md", "rankgauge tail", KAFKA),
+    ("docs/connect/rust.md", "rankgauge tail", KAFKA),
+    ("docs/connect/ubi.md", "rankgauge tail", KAFKA),
+];
+
+struct Block {
+    page: String,
+    /// Folder in which it runs, if it does.
+    folder: Option<String>,
+    text: String,
+}
+
+/// Pages with commands: those of the site, of the root and of the chart.
+fn documents() -> Vec<String> {
+    let further = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "deploy/helm/rankgauge/README.md",
+        "deploy/strimzi/README.md",
+    ];
+    let of_site = pages("").into_iter().map(|page| format!("docs/{page}"));
+    further
+        .map(str::to_owned)
+        .into_iter()
+        .chain(of_site)
+        .collect()
+}
+
+/// The ```` ```sh ```` blocks of all pages, without the indentation of lists.
+fn blocks() -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for page in documents() {
+        let text = read(&page);
+        let mut before = "";
+        let mut lines = text.lines();
+        while let Some(line) = lines.next() {
+            if line.trim_start() == "```sh" {
+                let folder = before.trim().strip_prefix("<!-- run in: ");
+                let folder = folder.and_then(|rest| rest.strip_suffix(" -->"));
+                let body = lines.by_ref().take_while(|line| line.trim_start() != "```");
+                let body: Vec<&str> = body.map(str::trim_start).collect();
+                blocks.push(Block {
+                    page: page.clone(),
+                    folder: folder.map(str::to_owned),
+                    text: body.join("\n") + "\n",
+                });
+            }
+            before = line;
+        }
+    }
+    blocks
+}
+
+/// Command lines of a block: continued lines joined, comments removed, one for each part of a pipe.
+fn commands(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let lines = joined
+        .lines()
+        .map(|line| line.split(" #").next().unwrap_or_default());
+    let parts = lines.flat_map(|line| line.split(['|', ';']).collect::<Vec<_>>());
+    parts
+        .map(|part| part.trim().to_owned())
+        .filter(|it| !it.is_empty())
+        .collect()
+}
+
+#[test]
+fn every_command_block_runs_or_has_a_reason() {
+    let mut used = BTreeSet::new();
+    let mut number = 0;
+    for block in blocks() {
+        let reason = NOT_RUN
+            .iter()
+            .position(|(page, begin, _)| block.page == *page && block.text.starts_with(begin));
+        used.extend(reason);
+        let Some(folder) = &block.folder else {
+            assert!(
+                reason.is_some(),
+                "{}: the block\n{}is neither run (`<!-- run in: FOLDER -->` before it) nor in the list of reasons",
+                block.page,
+                block.text
+            );
+            continue;
+        };
+        assert_eq!(
+            reason, None,
+            "{}: a block that runs needs no reason",
+            block.page
+        );
+        let copy = copy_of(folder);
+        let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
+        let programs = program.parent().expect("a folder").display();
+        let tools = std::env::var("PATH").expect("a path");
+        let done = Command::new("sh")
+            .args(["-euc", &block.text])
+            .current_dir(copy.path())
+            .env("PATH", format!("{programs}:{tools}"))
+            .output()
+            .expect("a shell");
+        assert!(
+            done.status.success(),
+            "{}: the block\n{}ends with {}: {}",
+            block.page,
+            block.text,
+            done.status,
+            String::from_utf8_lossy(&done.stderr)
+        );
+        number += 1;
+    }
+    assert!(number >= 6, "only {number} blocks run");
+    let unused: Vec<_> = (0..NOT_RUN.len())
+        .filter(|it| !used.contains(it))
+        .map(|it| NOT_RUN[it])
+        .collect();
+    assert!(unused.is_empty(), "no page has these blocks: {unused:?}");
+}
+
+#[test]
+fn every_shown_command_of_rankgauge_has_arguments_that_it_accepts() {
+    let mut number = 0;
+    for block in blocks() {
+        for command in commands(&block.text) {
+            let Some(arguments) = command.strip_prefix("rankgauge ") else {
+                continue;
+            };
+            let arguments = arguments.split(" > ").next().unwrap_or_default();
+            // With --help, every argument before it is read, and nothing runs.
+            let line = format!("exec \"$0\" {arguments} --help");
+            let done = Command::new("sh")
+                .args(["-c", &line, env!("CARGO_BIN_EXE_rankgauge")])
+                .output()
+                .expect("a shell");
+            assert!(
+                done.status.success(),
+                "{}: `{command}` is not accepted: {}",
+                block.page,
+                String::from_utf8_lossy(&done.stderr)
+            );
+            number += 1;
+        }
+    }
+    assert!(number > 30, "only {number} commands");
+}
+
+#[test]
+fn every_shown_target_of_make_exists() {
+    let makefile = read("Makefile");
+    let targets: BTreeSet<&str> = makefile
+        .lines()
+        .filter_map(|line| line.split_once(':').map(|(name, _)| name))
+        .filter(|name| !name.contains([' ', '\t', '.', '$']))
+        .collect();
+    for block in blocks() {
+        for command in commands(&block.text) {
+            let Some(target) = command.strip_prefix("make ") else {
+                continue;
+            };
+            let target = target.split(' ').next().unwrap_or_default();
+            assert!(targets.contains(target), "{}: `{command}`", block.page);
+        }
+    }
+}
