@@ -30,7 +30,7 @@ enum ScenarioName {
     Outage,
     /// One system is worse than the control from the start: no incident.
     Experiment,
-    /// One system returns documents that nobody judged: a warning.
+    /// One system returns documents without judgements: a warning.
     Unjudged,
     /// A bot repeats a query with bad results: no alarm.
     Bots,
