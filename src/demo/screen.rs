@@ -94,7 +94,7 @@ pub struct Context {
     pub queries: BTreeMap<String, String>,
     /// Documents and systems.
     pub library: Library,
-    /// What the scenario is expected to show, if anything changes.
+    /// Expected results of the scenario, if anything changes.
     pub expectation: Option<String>,
     /// Last warnings of the log.
     pub messages: Vec<String>,

@@ -148,7 +148,7 @@ impl Scenario {
         [before, after, watch].map(|text| text.replace("{}", system))
     }
 
-    /// What the demo is expected to show.
+    /// Expected results of the demo.
     pub fn expectation(self, system: &str) -> String {
         let text = match self {
             Self::Drop => "one incident, on {}; no alarm on another system",

@@ -94,7 +94,7 @@ pub(crate) struct IncidentEntry {
     pub(crate) ended_by: Option<&'static str>,
     /// Version whose deployment preceded the recovery.
     pub(crate) ended_after: Option<String>,
-    /// What got worse. The `ranking` is healthy if it is `answer` or `users`.
+    /// Subject of the incident. The `ranking` is healthy if it is `answer` or `users`.
     #[schemars(extend("enum" = ["ranking", "answer", "users"]))]
     pub(crate) subject: &'static str,
     /// Class of the drop.

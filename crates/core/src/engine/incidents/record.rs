@@ -393,7 +393,7 @@ impl Incident {
         }
     }
 
-    /// What got worse: the ranking, if one of its measures fell, else the answers, else the behaviour of
+    /// Subject: the ranking, if one of its measures fell, else the answers, else the behaviour of
     /// users.
     pub fn subject(&self) -> Subject {
         let subjects = self
