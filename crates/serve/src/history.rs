@@ -1,8 +1,9 @@
-//! Score history of the last minutes, for sparklines, and the time of the last search.
+//! Score history for charts, and the time of the last search.
 //!
-//! The means of the shortest window are sampled at a fixed interval. The memory is bounded:
-//! [`MAX_POINTS`] values for each of at most [`MAX_SERIES`] pairs of measure and variant, 2 MiB in
-//! total.
+//! For the last minutes, the means of the shortest window are sampled at a fixed interval. For the last
+//! hour, day and week, a point is the mean of the searches that were counted since the point before. The
+//! memory is bounded: [`MAX_SERIES`] pairs of measure and variant with the points of the last minutes, 2 MiB,
+//! and [`MAX_LONG_SERIES`] with those of the other spans, 3 MiB. A restart begins anew.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,31 +11,103 @@ use std::time::Duration;
 
 use super::collect::Names;
 use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::engine::registry;
+use rankgauge_core::engine::scores::Cell;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{Millis, WallTime};
 
-/// Interval between two points.
+/// Interval between two points of the last minutes.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Maximum number of points of a series: ten minutes.
-pub const MAX_POINTS: usize = 120;
-
-/// Maximum number of series. Further ones have no history.
+/// Maximum number of series of the last minutes. Further ones have no history.
 pub const MAX_SERIES: usize = 2_000;
+
+/// Maximum number of series of the longer spans.
+pub const MAX_LONG_SERIES: usize = 400;
+
+/// Length of a history.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Span {
+    /// The last ten minutes.
+    #[default]
+    Minutes,
+    /// The last hour.
+    Hour,
+    /// The last day.
+    Day,
+    /// The last week.
+    Week,
+}
+
+impl Span {
+    /// All spans, shortest first.
+    pub const ALL: [Self; 4] = [Self::Minutes, Self::Hour, Self::Day, Self::Week];
+
+    /// Names, in the order of [`Span::ALL`].
+    pub const NAMES: [&'static str; 4] = ["10m", "1h", "1d", "1w"];
+
+    /// Name.
+    pub fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+
+    /// Span with this name; the last minutes for any other.
+    pub fn named(name: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|it| it.name() == name);
+        found.unwrap_or_default()
+    }
+
+    /// Interval between two points.
+    pub fn interval(self) -> Duration {
+        match self {
+            Self::Minutes => SAMPLE_INTERVAL,
+            Self::Hour => Duration::from_mins(1),
+            Self::Day => Duration::from_mins(15),
+            Self::Week => Duration::from_hours(1),
+        }
+    }
+
+    /// Maximum number of points of a series.
+    pub fn points(self) -> usize {
+        match self {
+            Self::Minutes => 120,
+            Self::Hour => 60,
+            Self::Day => 96,
+            Self::Week => 168,
+        }
+    }
+
+    fn series(self) -> usize {
+        match self {
+            Self::Minutes => MAX_SERIES,
+            Self::Hour | Self::Day | Self::Week => MAX_LONG_SERIES,
+        }
+    }
+}
 
 /// Score history.
 #[derive(Debug, Default)]
-pub struct History(Mutex<Points>);
+pub struct History(Mutex<Spans>);
+
+#[derive(Debug, Default)]
+struct Spans {
+    /// Searches received, and the time at which they were seen to change.
+    searches: Option<(u64, WallTime)>,
+    spans: [Points; Span::ALL.len()],
+}
+
+/// Measure and variant.
+type Key = (String, String);
 
 #[derive(Debug, Default)]
 struct Points {
     /// Times of the points, oldest first.
     times: VecDeque<WallTime>,
-    /// Searches received, and the time at which they were seen to change.
-    searches: Option<(u64, WallTime)>,
-    /// Means by measure and variant, as many as there are times; `None` for an empty window.
-    series: BTreeMap<(String, String), VecDeque<Option<f64>>>,
+    /// Means by measure and variant, as many as there are times; `None` without a search.
+    series: BTreeMap<Key, VecDeque<Option<f64>>>,
+    /// Interval of the last point of a longer span, by its number, and the sums since the start then.
+    known: Option<(i64, BTreeMap<Key, Cell>)>,
 }
 
 /// Means of one measure and variant.
@@ -44,7 +117,7 @@ pub struct Series {
     pub measure: String,
     /// Name of the variant.
     pub variant: String,
-    /// Mean at each time; `None` for an empty window.
+    /// Mean at each time; `None` without a search.
     pub means: Vec<Option<f64>>,
 }
 
@@ -53,18 +126,43 @@ impl History {
     pub fn sample(&self, snapshot: &Snapshot, names: &Names, now: WallTime) {
         let model = names.read(snapshot);
         self.since_last_search(&model, now);
-        if names.settings.windows.is_empty() {
-            return;
+        let mut spans = self.spans();
+        let Spans {
+            spans: [minutes, ..],
+            ..
+        } = &mut *spans;
+        if !names.settings.windows.is_empty() {
+            let means = by_key(&model, |index, series| model.mean(index, series, 0));
+            minutes.add(Span::Minutes, now, &means);
         }
-        let mut means = BTreeMap::new();
-        for it in model.variants() {
-            for (index, measure) in model.measures().iter().enumerate() {
-                if let Some(mean) = model.mean(index, it.series, 0) {
-                    means.insert((measure.clone(), it.variant.to_owned()), mean);
-                }
+        let watched = &names.settings.detection.measures;
+        let is_headline =
+            |index: usize| watched.is_empty() || watched.iter().any(|it| it.index == index);
+        let longer = Span::ALL.into_iter().zip(&mut spans.spans).skip(1);
+        for (span, points) in longer {
+            let length = i64::try_from(span.interval().as_millis()).unwrap_or(i64::MAX);
+            let number = now.as_event_time().0.div_euclid(length);
+            let is_new = points.known.as_ref().is_none_or(|(at, _)| *at < number);
+            if is_new {
+                let least = |measure: usize| {
+                    let is_of_users = names.settings.measures[measure].is_user_measure();
+                    if is_of_users {
+                        names.settings.min_samples
+                    } else {
+                        1
+                    }
+                };
+                let sums = by_key(&model, |index, series| {
+                    let tally = model.tally(index, series).filter(|_| is_headline(index))?;
+                    let sum = Cell {
+                        count: tally.count,
+                        sum: tally.sum,
+                    };
+                    Some((sum, least(index)))
+                });
+                points.close(span, now, (number, sums));
             }
         }
-        self.points().add(now, &means);
     }
 
     /// Time since a search was last received, as far as the calls of this function tell; `None` before
@@ -73,7 +171,7 @@ impl History {
         let outcomes = model.outcomes(Kind::Search).into_iter();
         let received =
             outcomes.map(|(_, events)| events).sum::<u64>() + model.pending(Kind::Search);
-        let mut points = self.points();
+        let mut points = self.spans();
         match points.searches {
             _ if received == 0 => None,
             Some((known, at)) if known == received => Some(now.since(at)),
@@ -84,9 +182,14 @@ impl History {
         }
     }
 
-    /// Times of the points, and the series that `is_selected` selects by measure and variant.
-    pub fn series(&self, is_selected: impl Fn(&str, &str) -> bool) -> (Vec<WallTime>, Vec<Series>) {
-        let points = self.points();
+    /// Times of the points of a span, and the series that `is_selected` selects by measure and variant.
+    pub fn series(
+        &self,
+        span: Span,
+        is_selected: impl Fn(&str, &str) -> bool,
+    ) -> (Vec<WallTime>, Vec<Series>) {
+        let spans = self.spans();
+        let points = &spans.spans[span as usize];
         let series = points.series.iter();
         let series = series.filter(|((measure, variant), _)| is_selected(measure, variant));
         let series = series.map(|((measure, variant), means)| Series {
@@ -98,20 +201,65 @@ impl History {
         (points.times.iter().copied().collect(), series)
     }
 
-    fn points(&self) -> MutexGuard<'_, Points> {
+    fn spans(&self) -> MutexGuard<'_, Spans> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Values by measure and variant.
+fn by_key<T>(
+    model: &ReadModel<'_>,
+    value: impl Fn(usize, registry::Series) -> Option<T>,
+) -> BTreeMap<Key, T> {
+    let mut values = BTreeMap::new();
+    for it in model.variants() {
+        for (index, measure) in model.measures().iter().enumerate() {
+            if let Some(value) = value(index, it.series) {
+                values.insert((measure.clone(), it.variant.to_owned()), value);
+            }
+        }
+    }
+    values
+}
+
 impl Points {
-    fn add(&mut self, now: WallTime, means: &BTreeMap<(String, String), f64>) {
+    /// Adds the means of the searches since the point before, if there is one.
+    /// `sums` are those since the start, with the number of searches from which a mean is shown.
+    fn close(
+        &mut self,
+        span: Span,
+        now: WallTime,
+        (number, sums): (i64, BTreeMap<Key, (Cell, u64)>),
+    ) {
+        if let Some((_, before)) = &self.known {
+            let means = sums.iter().filter_map(|(key, (sum, least))| {
+                let before = before.get(key).copied().unwrap_or_default();
+                // The sums of a variant that was retired begin again.
+                let since = match sum.count.checked_sub(before.count) {
+                    Some(count) => Cell {
+                        count,
+                        sum: sum.sum - before.sum,
+                    },
+                    None => *sum,
+                };
+                let mean = since.mean().filter(|_| since.count >= *least);
+                Some((key.clone(), mean?))
+            });
+            let means = means.collect();
+            self.add(span, now, &means);
+        }
+        let kept = sums.into_iter().take(span.series());
+        self.known = Some((number, kept.map(|(key, (sum, _))| (key, sum)).collect()));
+    }
+
+    fn add(&mut self, span: Span, now: WallTime, means: &BTreeMap<Key, f64>) {
         self.times.push_back(now);
-        if self.times.len() > MAX_POINTS {
+        if self.times.len() > span.points() {
             self.times.pop_front();
         }
         let points = self.times.len();
         for key in means.keys() {
-            if self.series.len() >= MAX_SERIES && !self.series.contains_key(key) {
+            if self.series.len() >= span.series() && !self.series.contains_key(key) {
                 continue;
             }
             let missing = || std::iter::repeat_n(None, points - 1).collect();
@@ -124,5 +272,57 @@ impl Points {
             series.push_back(means.get(key).copied());
             series.iter().any(Option::is_some)
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NANO: i128 = 1_000_000_000;
+
+    fn sums(count: u64, sum: i128) -> BTreeMap<Key, (Cell, u64)> {
+        let sum = sum * NANO;
+        let key = ("nDCG@10".to_owned(), "V5".to_owned());
+        BTreeMap::from([(key, (Cell { count, sum }, 2))])
+    }
+
+    fn means(points: &Points) -> Vec<Option<f64>> {
+        points.series.values().flatten().copied().collect()
+    }
+
+    #[test]
+    fn a_point_is_the_mean_of_the_searches_since_the_one_before() {
+        let mut points = Points::default();
+        let close = |points: &mut Points, number: i64, count, sum| {
+            let now = WallTime(number * 60_000);
+            points.close(Span::Hour, now, (number, sums(count, sum)));
+        };
+        close(&mut points, 0, 100, 90);
+        assert!(
+            means(&points).is_empty(),
+            "nothing is known of the time before"
+        );
+        close(&mut points, 1, 104, 91);
+        close(&mut points, 2, 105, 92);
+        // The variant was retired, and has come back.
+        close(&mut points, 3, 4, 3);
+        assert_eq!(means(&points), [Some(0.25), None, Some(0.75)]);
+    }
+
+    #[test]
+    fn points_and_series_of_each_span_are_limited() {
+        for span in Span::ALL {
+            let mut points = Points::default();
+            let names = (0..span.series() + 10).map(|number| number.to_string());
+            let all: BTreeMap<Key, f64> = names.map(|name| ((name, String::new()), 0.5)).collect();
+            for number in 0..i64::try_from(span.points()).expect("a small number") + 3 {
+                points.add(span, WallTime(number), &all);
+            }
+            assert_eq!(points.series.len(), span.series());
+            assert_eq!(points.times.len(), span.points());
+            assert!(points.series.values().all(|it| it.len() == span.points()));
+            assert_eq!(Span::named(span.name()), span);
+        }
     }
 }

@@ -18,10 +18,9 @@ use tokio::sync::OnceCell;
 use tracing::warn;
 
 use super::collect::{Names, Sink, collect, collect_memory, decimal, write_family};
+use super::gzip::compress;
 use super::process::ProcessMetrics;
-use super::server::{
-    Encoding, Handler, HttpResponse, accepts_gzip, compress, encoded_response, response,
-};
+use super::server::{Encoding, Handler, HttpResponse, accepts_gzip, encoded_response, response};
 use super::shared::Shared;
 use super::text::{self, Text};
 use crate::clock::{monotonic_now, wall_now};

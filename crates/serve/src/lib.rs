@@ -27,6 +27,7 @@ pub mod collect;
 mod endpoints;
 pub mod gateway;
 pub mod guard;
+pub mod gzip;
 pub mod history;
 pub mod http;
 pub mod json;

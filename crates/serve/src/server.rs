@@ -14,13 +14,10 @@ mod limits;
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use flate2::Compression;
-use flate2::write::GzEncoder;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
@@ -40,6 +37,7 @@ use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
+use super::gzip::compress;
 use super::process::{CloseReason, ListenerMetrics, RejectReason};
 use super::web::{Authentication, Verdict, Web};
 use connection::{Connection, Phase, Tracked};
@@ -396,11 +394,4 @@ fn names_gzip(header: &str) -> bool {
             .is_some_and(|name| name.eq_ignore_ascii_case("gzip"))
             && !parts.any(refused)
     })
-}
-
-/// Compresses `text` with gzip.
-pub(super) fn compress(text: &[u8]) -> std::io::Result<Vec<u8>> {
-    let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 8), Compression::fast());
-    encoder.write_all(text)?;
-    encoder.finish()
 }

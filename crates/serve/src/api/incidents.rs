@@ -10,7 +10,7 @@ use super::pagination::{cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::{AdminApi, status};
-use crate::history::History;
+use crate::history::{History, Span};
 use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, IncidentQuery, Level};
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::measure::Subject;
@@ -448,7 +448,7 @@ fn causes(it: &Incident, history: &History) -> Vec<Cause> {
             after: None,
         })
         .collect();
-    let (times, series) = history.series(|_, variant| *variant == *it.variant);
+    let (times, series) = history.series(Span::Minutes, |_, variant| *variant == *it.variant);
     let end = it.ended.as_ref().map_or(i64::MAX, |ended| ended.at.0);
     let mean = |means: &[Option<f64>], from: i64, to: i64| {
         let points = times

@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiments::name_of;
-use super::parameters::{Parameter, Parameters, VARIANT};
+use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::status;
-use crate::history::{History, SAMPLE_INTERVAL, Series};
+use crate::history::{History, Series, Span};
 use crate::http::Exposition;
 use crate::target::Target;
 use rankgauge_core::detection::{Baselines, Bounds};
@@ -22,11 +22,22 @@ use rankgauge_core::engine::settings::Experiment;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
 
-pub(crate) const PARAMETERS: [Parameter; 3] = [
+pub(crate) const PARAMETERS: [Parameter; 4] = [
     Parameter::text("window", "Rolling window; the shortest one without it."),
     VARIANT,
     Parameter::filter("measure", "Measure as written in the configuration."),
+    HISTORY,
 ];
+
+/// Length of the history.
+pub(crate) const HISTORY: Parameter = Parameter {
+    name: "history",
+    values: Values::Word {
+        words: &Span::NAMES,
+        default: Some(Span::NAMES[0]),
+    },
+    help: "Length of the history.",
+};
 
 /// Systems side by side.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,7 +98,10 @@ pub(crate) struct TargetInfo {
 /// Times of the points of the score history.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct HistoryTimes {
-    /// Window of the means in the history.
+    /// Length: 10m, 1h, 1d or 1w.
+    pub(crate) span: &'static str,
+    /// Window of the means in the history of ten minutes; null for a longer one, whose means are those of
+    /// the searches since the point before.
     pub(crate) window: Option<String>,
     pub(crate) interval_seconds: u64,
     /// Times of the points, oldest first.
@@ -149,7 +163,7 @@ pub(crate) struct SystemScore {
     /// Tests with an active alarm: `drop`, `target`.
     #[schemars(extend("items" = { "type": "string", "enum": ["drop", "target"] }))]
     pub(crate) alarms: Vec<String>,
-    /// Means at the times of the history.
+    /// Means at the times of the history; an hour and more only of watched measures.
     pub(crate) history: Vec<Option<f64>>,
 }
 
@@ -205,8 +219,10 @@ pub(crate) fn of(
     let model = exposition.names.read(&snapshot);
     let experiment = settings.experiments.first();
     let measures = measures(exposition, targets, is_wanted);
-    let (times, series) =
-        history.series(|measure, variant| is_wanted(measure) && params.matches("variant", variant));
+    let span = Span::named(params.word("history"));
+    let (times, series) = history.series(span, |measure, variant| {
+        is_wanted(measure) && params.matches("variant", variant)
+    });
     let view = View {
         arms: experiment.map_or_else(Vec::new, |it| model.arms(it)),
         model: &model,
@@ -222,8 +238,9 @@ pub(crate) fn of(
     Ok(Systems {
         watermark: model.watermark().map(status::time),
         history: HistoryTimes {
-            window: windows.first().cloned(),
-            interval_seconds: SAMPLE_INTERVAL.as_secs(),
+            span: span.name(),
+            window: windows.first().cloned().filter(|_| span == Span::Minutes),
+            interval_seconds: span.interval().as_secs(),
             at: times.iter().map(|at| at.as_event_time()).collect(),
             times: times
                 .into_iter()

@@ -138,10 +138,12 @@ pub(super) fn history(
         .map(|it| format!(", before {it:.3}"))
         .unwrap_or_default();
     let text = with_marks(format!("{title}: now {now:.3}{before}; {better}"), marks);
-    let minutes = times
-        .first()
-        .zip(times.last())
-        .map(|(first, last)| last.since(*first).0 / 60_000);
+    let length = times.first().zip(times.last());
+    let length = length.map(|(first, last)| match last.since(*first).0 / 60_000 {
+        minutes @ ..180 => format!("{minutes} min"),
+        minutes @ ..2_880 => format!("{} h", minutes / 60),
+        minutes => format!("{} d", minutes / 1_440),
+    });
     html! {
         svg.history role="img" aria-label=(text) viewBox={ "0 0 " (width) " " (height) } width=(width) height=(height) {
             title { (text) }
@@ -149,7 +151,7 @@ pub(super) fn history(
                 line.grid x1=(LEFT) x2=(width) y1=(rounded(y(value))) y2=(rounded(y(value))) {}
                 text x=(LEFT - 4.0) y=(rounded(y(value) + 4.0)) text-anchor="end" { (format!("{value:.2}")) }
             }
-            @if let Some(minutes) = minutes { text x=(LEFT) y=(height - 4.0) { "−" (minutes) " min" } }
+            @if let Some(length) = length { text x=(LEFT) y=(height - 4.0) { "−" (length) } }
             text x=(width) y=(height - 4.0) text-anchor="end" { "now" }
             @if let Some(reference) = reference {
                 line.reference x1=(LEFT) x2=(width) y1=(rounded(y(reference))) y2=(rounded(y(reference))) { title { "before" } }

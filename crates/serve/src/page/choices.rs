@@ -1,4 +1,4 @@
-//! Choices of the reader that every link keeps: window, slice and reference.
+//! Choices of the reader that every link keeps: window, slice, reference and length of the history.
 //!
 //! A screen is rendered without them. They are added to the links of the finished page, so that no link
 //! can forget them.
@@ -8,7 +8,7 @@ use crate::api::parameters::{Parameter, Parameters, Values};
 use crate::api::systems::Systems;
 
 /// Names of the choices. A screen that has no use for one accepts it.
-pub(crate) const NAMES: [&str; 3] = ["window", "slice", "against"];
+pub(crate) const NAMES: [&str; 4] = ["window", "slice", "against", "history"];
 
 /// Choice of the reference of all changes on a screen.
 pub(super) const AGAINST: Parameter = Parameter {

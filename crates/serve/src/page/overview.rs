@@ -13,15 +13,16 @@ use super::screen::{Screen, empty};
 use super::{alarms, chart, deployments, format, incident_card, queries};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
-use crate::api::systems::{MeasureInfo, System, Systems};
+use crate::api::systems::{HISTORY, MeasureInfo, System, Systems};
 use crate::api::{AdminApi, incidents, measures, regressions};
 use crate::live::deployments::Deployment;
 use rankgauge_core::measure::tier::LEGEND;
 
-pub(super) const PARAMETERS: [Parameter; 3] = [
+pub(super) const PARAMETERS: [Parameter; 4] = [
     WINDOW,
     Parameter::text("slice", "Slice of the heat map."),
     AGAINST,
+    HISTORY,
 ];
 
 /// Maximum number of systems in the table; the others are folded.

@@ -9,6 +9,7 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, systems};
+use crate::history::Span;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier;
 use rankgauge_core::number::real;
@@ -26,15 +27,19 @@ pub(super) fn slice_names(admin: &AdminApi) -> Vec<&String> {
 
 /// Systems in the window that the parameters of a screen choose.
 pub(super) fn selected(admin: &AdminApi, params: &Parameters) -> Result<Systems, ApiError> {
-    let window = params.single("window").map(|window| ("window", window));
-    admin.systems(&Parameters::from_pairs(&systems::PARAMETERS, window))
+    let chosen = ["window", "history"].into_iter();
+    let chosen = chosen.filter_map(|name| Some((name, params.single(name)?)));
+    admin.systems(&Parameters::from_pairs(&systems::PARAMETERS, chosen))
 }
 
-/// Links to the same screen with another window, and with another reference of changes.
+/// Links to the same screen with another window, length of the history and reference of changes.
 pub(super) fn choices(systems: &Systems, against: Against) -> Markup {
     html! {
         ul.choice aria-label="Window" { @for window in &systems.windows {
             li { a href={ "?window=" (encoded(window)) } aria-current=[(*window == systems.window).then_some("true")] { (window) } }
+        } }
+        ul.choice aria-label="History" { @for span in Span::NAMES {
+            li { a href={ "?history=" (span) } aria-current=[(span == systems.history.span).then_some("true")] { (span) } }
         } }
         ul.choice aria-label="Changes against" { @for (other, word) in Against::all(systems) {
             li { a href={ "?against=" (word) } aria-current=[(other == against).then_some("true")] { "vs " (word) } }

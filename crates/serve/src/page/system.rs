@@ -19,12 +19,12 @@ use super::screen::{Screen, command, empty};
 use super::{chart, deployments, list_changes};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
-use crate::api::systems::{MeasureInfo, System, SystemScore, Systems};
+use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use rankgauge_core::measure::tier::LEGEND;
 use rankgauge_core::text::count_of;
 
-pub(super) const PARAMETERS: [Parameter; 2] = [WINDOW, AGAINST];
+pub(super) const PARAMETERS: [Parameter; 3] = [WINDOW, AGAINST, HISTORY];
 
 /// List of the systems.
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
@@ -173,7 +173,7 @@ fn measures_table(
             table.measures {
                 thead { tr {
                     th scope="col" { "Measure" }
-                    th scope="col" { "Last minutes" }
+                    th scope="col" { "History" }
                     th scope="col" { "Mean" }
                     th scope="col" { "Change" }
                     th scope="col" { "Targets" }
@@ -199,7 +199,7 @@ fn measure_row(
     html! {
         tr data-measure=(of.measure) {
             th scope="row" { (of.measure) @if has_alarm { " " span.label.bad { "alarm" } } }
-            td data-label="Last minutes" { (chart::sparkline(&of.measure, (&of.history, EMPTY_SCALE), of.baseline, marks)) }
+            td data-label="History" { (chart::sparkline(&of.measure, (&of.history, EMPTY_SCALE), of.baseline, marks)) }
             td data-label="Mean" { (mean(of)) " " (tier(info, of)) }
             td data-label="Change" { (change) }
             td.targets data-label="Targets" { @for target in &info.targets { span.name { (target.tier) " " (score(target.value)) } " " } }
