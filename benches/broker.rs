@@ -184,7 +184,7 @@ impl Results {
         print_heading("ratio of CPU within a round");
         let polling = ratios(&cpu(&self.sidecar), &cpu(&self.polling));
         let polling = print_row("rankgauge to polling, per event", &polling, 2);
-        let mut goals = vec![("CPU per event against polling", Goal::AtMost(4.5), polling)];
+        let mut goals = vec![("CPU per event against polling", Goal::AtMost(3.0), polling)];
         if self.compared.is_some() {
             let worker = ratios(&cpu(&self.worker), &cpu(&self.sidecar));
             let worker = print_row("Python worker to rankgauge, per event", &worker, 2);

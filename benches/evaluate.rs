@@ -25,10 +25,13 @@ use rand_chacha::ChaCha8Rng;
 use serde::Deserialize;
 
 use cargo::CargoArguments;
+use goal::Goal;
 use spread::Spread;
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
+#[path = "rounds/goal.rs"]
+mod goal;
 #[path = "rounds/spread.rs"]
 mod spread;
 
@@ -134,7 +137,13 @@ fn main() -> anyhow::Result<()> {
     table.print();
     println!("\nThe means agree: {MEASURES}.");
     match &tools.trec_eval {
-        Ok(program) => println!("{}: {}", program.display(), version(program)?),
+        Ok(program) => {
+            println!("{}: {}", program.display(), version(program)?);
+            if let Some(row) = table.rows.iter().find(|row| row.name == "trec_eval") {
+                let ratio = Spread::of(row.ratios.clone()).median;
+                Goal::AtLeast(14.0).print("evaluate against trec_eval", ratio, "×");
+            }
+        }
         Err(reason) => println!("NOT COMPARED WITH trec_eval: {reason}"),
     }
     Ok(())

@@ -114,7 +114,7 @@ fn main() -> anyhow::Result<()> {
     );
     let further = (large.grown - small.grown) / (large.pending - small.pending);
     println!();
-    Goal::AtMost(500.0).print(
+    Goal::AtMost(400.0).print(
         "memory of a further pending search with 10 results and a click, closed ones included",
         further,
         "bytes",

@@ -17,12 +17,13 @@ use mimalloc as _;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_serve::collect::{Names, collect};
+use rankgauge_serve::gzip::compress;
 use rankgauge_serve::text::Text;
 
 use cargo::CargoArguments;
 use feed::{Feed, WALL, gold};
 use goal::Goal;
-use table::{print_heading, print_row};
+use table::{print_heading, print_row, ratios};
 
 #[path = "rounds/cargo.rs"]
 mod cargo;
@@ -101,11 +102,16 @@ fn main() -> anyhow::Result<()> {
         "{samples} series, {:.1} MB of text",
         text.len() as f64 / 1e6
     );
-    let mut times = [Vec::new(), Vec::new()];
+    let mut times = [Vec::new(), Vec::new(), Vec::new()];
+    let compressed = compress(text.as_bytes())?.len();
+    println!("compressed: {:.2} MB", compressed as f64 / 1e6);
     for _ in 0..arguments.rounds.max(1) {
         let begin = Instant::now();
         let text = exposition(&snapshot, capacity);
         times[0].push(begin.elapsed().as_secs_f64() * 1e3 * scale);
+        // A scrape of Prometheus accepts gzip.
+        drop(compress(text.as_bytes())?);
+        times[2].push(begin.elapsed().as_secs_f64() * 1e3 * scale);
         drop(text);
         let begin = Instant::now();
         let mut merged = Snapshot::default();
@@ -117,7 +123,12 @@ fn main() -> anyhow::Result<()> {
     print_heading("ms, scaled to 100,000 series");
     let median = print_row("exposition", &times[0], 2);
     print_row("merge of one worker and exposition", &times[1], 2);
+    print_row("exposition with gzip", &times[2], 2);
+    let ratios = ratios(&times[2], &times[0]);
+    print_heading("ratio within a round");
+    let ratio = print_row("with gzip to the text", &ratios, 2);
     println!();
     Goal::AtMost(10.0).print("scrape of 100,000 series", median, "ms");
+    Goal::AtMost(2.0).print("scrape with gzip against the text", ratio, "×");
     Ok(())
 }
