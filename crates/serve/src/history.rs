@@ -3,7 +3,7 @@
 //! For the last minutes, the means of the shortest window are sampled at a fixed interval. For the last
 //! hour, day and week, a point is the mean of the searches that were counted since the point before. The
 //! memory is bounded: [`MAX_SERIES`] pairs of measure and variant with the points of the last minutes, 2 MiB,
-//! and [`MAX_LONG_SERIES`] with those of the other spans, 3 MiB. A restart begins anew.
+//! and [`MAX_LONG_SERIES`] with those of the other spans, 3 MiB. A restart begins with none.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
