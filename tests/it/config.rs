@@ -10,6 +10,8 @@ mod shipped;
 mod show;
 mod values;
 
+pub(crate) use derived::json;
+
 use std::path::PathBuf;
 
 use rankgauge::config::{self, Config};

@@ -407,7 +407,7 @@ fn shipped_files_are_valid_by_the_schema_and_broken_ones_are_not() {
 }
 
 /// A YAML document as JSON.
-fn json(node: &Node) -> Value {
+pub(crate) fn json(node: &Node) -> Value {
     match node {
         Node::Scalar(scalar) if scalar.may_coerce() => match scalar.as_bool() {
             Some(flag) => flag.into(),

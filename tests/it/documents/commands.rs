@@ -1,5 +1,6 @@
-//! Command blocks of the pages. Each runs here or is listed with the reason; every command line of rankgauge
-//! has arguments that the program accepts; every target of make exists.
+//! Blocks of the pages. Each command block runs here or is listed with the reason; every command line of
+//! rankgauge has arguments that the program accepts; every target of make exists; configurations are valid by
+//! the schema.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -195,19 +196,23 @@ fn documents() -> Vec<String> {
         .collect()
 }
 
-/// The ```` ```sh ```` blocks of all pages, without the indentation of lists.
-fn blocks() -> Vec<Block> {
+/// The blocks of a language of all pages, without the indentation of lists.
+fn blocks(language: &str) -> Vec<Block> {
+    let fence = format!("```{language}");
     let mut blocks = Vec::new();
     for page in documents() {
         let text = read(&page);
         let mut before = "";
         let mut lines = text.lines();
         while let Some(line) = lines.next() {
-            if line.trim_start() == "```sh" {
+            if line.trim_start() == fence {
+                let indentation = &line[..line.len() - fence.len()];
                 let folder = before.trim().strip_prefix("<!-- run in: ");
                 let folder = folder.and_then(|rest| rest.strip_suffix(" -->"));
                 let body = lines.by_ref().take_while(|line| line.trim_start() != "```");
-                let body: Vec<&str> = body.map(str::trim_start).collect();
+                let body: Vec<&str> = body
+                    .map(|line| line.strip_prefix(indentation).unwrap_or(line))
+                    .collect();
                 blocks.push(Block {
                     page: page.clone(),
                     folder: folder.map(str::to_owned),
@@ -237,7 +242,7 @@ fn commands(text: &str) -> Vec<String> {
 fn every_command_block_runs_or_has_a_reason() {
     let mut used = BTreeSet::new();
     let mut number = 0;
-    for block in blocks() {
+    for block in blocks("sh") {
         let reason = NOT_RUN
             .iter()
             .position(|(page, begin, _)| block.page == *page && block.text.starts_with(begin));
@@ -287,7 +292,7 @@ fn every_command_block_runs_or_has_a_reason() {
 #[test]
 fn every_shown_command_of_rankgauge_has_arguments_that_it_accepts() {
     let mut number = 0;
-    for block in blocks() {
+    for block in blocks("sh") {
         for command in commands(&block.text) {
             let Some(arguments) = command.strip_prefix("rankgauge ") else {
                 continue;
@@ -319,7 +324,7 @@ fn every_shown_target_of_make_exists() {
         .filter_map(|line| line.split_once(':').map(|(name, _)| name))
         .filter(|name| !name.contains([' ', '\t', '.', '$']))
         .collect();
-    for block in blocks() {
+    for block in blocks("sh") {
         for command in commands(&block.text) {
             let Some(target) = command.strip_prefix("make ") else {
                 continue;
@@ -328,4 +333,65 @@ fn every_shown_target_of_make_exists() {
             assert!(targets.contains(target), "{}: `{command}`", block.page);
         }
     }
+}
+
+/// YAML blocks that are no configuration of rankgauge: the page, the beginning of the block, and what they
+/// are.
+const NO_CONFIGURATION: [(&str, &str, &str); 6] = [
+    (
+        "docs/configuration.md",
+        "# yaml-language-server",
+        "a line for an editor",
+    ),
+    (
+        "docs/configuration.md",
+        "tls_server_config:",
+        "a web configuration",
+    ),
+    (
+        "docs/connect/http.md",
+        "applications:",
+        "tokens of the gateway",
+    ),
+    ("docs/gate.md", "- uses:", "a workflow"),
+    (
+        "deploy/helm/rankgauge/README.md",
+        "initContainers:",
+        "a template of a chart",
+    ),
+    ("deploy/strimzi/README.md", "spec:", "a resource of Strimzi"),
+];
+
+#[test]
+fn every_configuration_block_is_valid_by_the_schema() {
+    let schema = serde_json::from_str(&read("schemas/config.schema.json")).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a JSON schema");
+    let mut used = BTreeSet::new();
+    let mut number = 0;
+    for block in blocks("yaml") {
+        let other = NO_CONFIGURATION
+            .iter()
+            .position(|(page, begin, _)| block.page == *page && block.text.starts_with(begin));
+        if let Some(other) = other {
+            used.insert(other);
+            continue;
+        }
+        let node = marked_yaml::parse_yaml(0, &block.text);
+        let node = node.unwrap_or_else(|error| panic!("{}: {error}\n{}", block.page, block.text));
+        let problems = validator
+            .iter_errors(&crate::config::json(&node))
+            .map(|it| it.to_string())
+            .collect::<Vec<_>>();
+        assert_eq!(
+            problems,
+            Vec::<String>::new(),
+            "{}:\n{}",
+            block.page,
+            block.text
+        );
+        number += 1;
+    }
+    assert!(number > 10, "only {number} blocks");
+    let all: BTreeSet<usize> = (0..NO_CONFIGURATION.len()).collect();
+    assert_eq!(used, all, "no page has one of these blocks");
 }
