@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use rankgauge_core::measure::Subject;
 use rankgauge_core::records;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::collect::Names;
+use serde_json::Value;
 
 /// Event time of the start, on the border of a pane, and the length of the history.
 const START: EventTime = EventTime(1_763_337_600_000);
@@ -204,4 +206,37 @@ fn wrong_citations_are_an_incident_of_answers_while_the_ranking_is_healthy() {
         assert_eq!(incident.subject(), Subject::Answer);
         assert_eq!(incident.severity().name(), "critical");
     }
+}
+
+/// The command itself, with its broker, its sidecar and its clock: a minute and a half.
+#[test]
+fn the_command_names_an_incident_of_answers_in_the_law_library() {
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .args(["demo", "--library", "law", "--scenario", "answers"])
+        .args(["--regress-after", "5s", "--for", "80s", "--format", "json"])
+        .args([
+            "--set",
+            "metrics.listen=127.0.0.1:0",
+            "--set",
+            "admin.listen=127.0.0.1:0",
+        ])
+        .output()
+        .expect("the demo runs");
+    assert!(output.status.success(), "{output:?}");
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let incidents = summary["incidents"].as_array().expect("incidents");
+    assert_eq!(incidents.len(), 1, "{incidents:?}");
+    for (member, value) in [
+        ("variant", "V5"),
+        ("measure", "CitationF1"),
+        ("subject", "answer"),
+        ("class", "worse"),
+    ] {
+        assert_eq!(incidents[0][member], value, "{incidents:?}");
+    }
+    let ranking = |name: &str| summary["variants"][name]["means"]["nDCG@10"].as_f64();
+    assert!(ranking("V5") > Some(0.8), "{summary}");
+    // Citations before the change are in the mean, too.
+    let citations = |name: &str| summary["variants"][name]["means"]["CitationF1"].as_f64();
+    assert!(citations("V5") < citations("V4"), "{summary}");
 }
