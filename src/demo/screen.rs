@@ -260,24 +260,13 @@ fn score(context: &Context, measure: &str, variant: &Variant) -> Cell {
         .filter(|target| target.measure.to_string() == measure)
         .map(|target| (target.tier.as_str(), target.value))
         .collect();
-    let is_upwards = Direction::of(measure) != Direction::Down;
-    targets.sort_by(|a, b| {
-        if is_upwards {
-            b.1.total_cmp(&a.1)
-        } else {
-            a.1.total_cmp(&b.1)
-        }
-    });
+    let direction = Direction::of(measure);
+    let strictness = |it: &(&str, f64)| direction.strictness(it.1);
+    targets.sort_by(|a, b| strictness(b).total_cmp(&strictness(a)));
     let Some(mean) = mean.filter(|_| !targets.is_empty()) else {
         return (text + " ", Tone::Plain);
     };
-    let reached = |(_, value): &&(&str, f64)| {
-        if is_upwards {
-            mean >= *value
-        } else {
-            mean <= *value
-        }
-    };
+    let reached = |(_, value): &&(&str, f64)| direction.reaches(mean, *value);
     match targets
         .iter()
         .enumerate()

@@ -52,6 +52,20 @@ impl Direction {
         }
     }
 
+    /// Returns true if `mean` is at least as good as `target`. A descriptive measure is read as one that is
+    /// better when higher.
+    pub fn reaches(self, mean: f64, target: f64) -> bool {
+        self.strictness(mean) >= self.strictness(target)
+    }
+
+    /// Number that is higher for a target that is harder to reach.
+    pub fn strictness(self, target: f64) -> f64 {
+        match self {
+            Self::Down => -target,
+            Self::Up | Self::Neither => target,
+        }
+    }
+
     /// Returns true if `score` is better than `other`.
     pub fn better(self, score: f64, other: f64) -> bool {
         match self {

@@ -46,10 +46,7 @@ impl Evaluation {
 
     /// Returns true if `mean` reaches `target`.
     pub fn is_reached(&self, target: &Target, mean: f64) -> bool {
-        match self.direction(target.measure) {
-            Direction::Down => mean <= target.value,
-            Direction::Up | Direction::Neither => mean >= target.value,
-        }
+        self.direction(target.measure).reaches(mean, target.value)
     }
 
     /// Highest mean that a run can have, if it is known and too low for `target`.
@@ -104,10 +101,7 @@ impl Evaluation {
 
     /// Number that is higher for a target that is harder to reach.
     fn strictness(&self, target: &Target) -> f64 {
-        match self.direction(target.measure) {
-            Direction::Down => -target.value,
-            Direction::Up | Direction::Neither => target.value,
-        }
+        self.direction(target.measure).strictness(target.value)
     }
 }
 

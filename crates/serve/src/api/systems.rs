@@ -276,10 +276,8 @@ fn measures(
                     value: target.value,
                 })
                 .collect();
-            targets.sort_by(|a, b| match direction {
-                Direction::Down => a.value.total_cmp(&b.value),
-                Direction::Up | Direction::Neither => b.value.total_cmp(&a.value),
-            });
+            let strictness = |it: &TargetInfo| direction.strictness(it.value);
+            targets.sort_by(|a, b| strictness(b).total_cmp(&strictness(a)));
             MeasureInfo {
                 index,
                 measure: measure.to_string(),
@@ -344,12 +342,9 @@ impl View<'_> {
         let (model, measure) = (self.model, info.index);
         model.tally(measure, of.series)?;
         let mean = model.mean(measure, of.series, self.window);
-        let reached = |target: &&TargetInfo| {
-            mean.is_some_and(|mean| match info.direction {
-                "down" => mean <= target.value,
-                _ => mean >= target.value,
-            })
-        };
+        let direction = Direction::of(&info.measure);
+        let reached =
+            |target: &&TargetInfo| mean.is_some_and(|mean| direction.reaches(mean, target.value));
         let tier = info.targets.iter().find(reached);
         let arm = self.arms.iter().find(|arm| arm.variant == of.variant);
         let difference = arm.zip(self.experiment);
