@@ -133,8 +133,10 @@ rankgauge replay --config my.yaml --search search-0.jsonl --feedback feedback-0.
         "demo",
         "README.md",
         "\
-# Run until Ctrl-C
+# Run until Ctrl-C: a web shop, a regression and its repair
 rankgauge demo
+# Answers that cite wrong documents, in the Korean law library
+rankgauge demo --library law --scenario answers
 # Run for two minutes and print a summary as JSON
 rankgauge demo --for 2m --format json",
     ),

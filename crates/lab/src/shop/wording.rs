@@ -25,7 +25,7 @@ const LIGHTWEIGHT: Property = ("lightweight", "long distances");
 const INSULATED: Property = ("insulated", "freezing nights");
 const BREATHABLE: Property = ("breathable", "hot days");
 const KIDS: Property = ("kids", "children");
-const COMPACT: Property = ("compact", "small cars");
+const COMPACT: Property = ("compact", "small bags");
 const RECYCLED: Property = ("recycled", "a small footprint");
 const REFLECTIVE: Property = ("reflective", "dark roads");
 

@@ -54,7 +54,7 @@ fn card(admin: &AdminApi, it: &IncidentEntry, systems: &Systems) -> Markup {
 
 fn verb(it: &IncidentEntry) -> &'static str {
     match it.class {
-        _ if it.subject == "answer" => "answers worse; no drop of its ranking",
+        _ if it.subject == "answer" => "answers got worse",
         "more_unjudged" => "shows more results that are not judged",
         _ => "got worse",
     }
@@ -100,6 +100,7 @@ fn event_time(text: &str) -> Option<EventTime> {
 /// Likely causes: deployments, and measures that changed with it.
 fn why(it: &IncidentEntry) -> Markup {
     html! {
+        @if it.subject == "answer" { "no watched measure of its ranking has dropped" " · " }
         @if it.causes.is_empty() {
             "nothing else changed with it"
             @if it.part == "some" { "; some of the queries dropped" }
