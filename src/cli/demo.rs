@@ -14,7 +14,7 @@ use crate::demo::{self, DemoOptions};
 
 /// Documents and systems.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum LibraryName {
+pub(super) enum LibraryName {
     /// Web shop: products, three systems in an A/B test, purchases, answers of an assistant.
     Shop,
     /// Korean law: five system versions of the evaluation plan, V1 to V5.

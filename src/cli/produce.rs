@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::demo::LibraryName;
 use super::failure::Failure;
 use super::logging;
 use super::output::print;
 use super::settings::SettingsArguments;
-use rankgauge_lab::produce::{self, ProduceOptions};
+use rankgauge_lab::produce::{self, Library, ProduceOptions};
 use rankgauge_serve::clock::wall_now;
 
 /// Arguments of `produce`.
@@ -26,7 +27,10 @@ pub(super) struct Produce {
     /// Seed of the random generator; the same seed gives the same events.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Number of gold queries of the synthetic law library.
+    /// Documents and systems.
+    #[arg(long, value_enum, default_value = "law")]
+    library: LibraryName,
+    /// Number of gold queries of the law library.
     #[arg(long, default_value_t = 200)]
     queries: usize,
     /// Write the gold set of the traffic to this file.
@@ -48,7 +52,10 @@ pub(super) fn run(arguments: Produce) -> Result<(), Failure> {
         searches: arguments.searches,
         rate: arguments.rate,
         seed: arguments.seed,
-        queries: arguments.queries,
+        library: match arguments.library {
+            LibraryName::Law => Library::Law(arguments.queries),
+            LibraryName::Shop => Library::Shop,
+        },
         gold: arguments.gold,
         output: arguments.output,
         partitions: arguments.partitions,

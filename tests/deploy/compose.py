@@ -64,7 +64,7 @@ def main():
         print("ok: Kafka accepts its properties")
 
         binary = TARGET / "debug/rankgauge"
-        run(binary, "produce", "--searches", "10", "--output", folder, "--gold", folder / "gold.json")
+        run(binary, "produce", "--library", "shop", "--searches", "10", "--output", folder, "--gold", folder / "gold.json")
         config = source(services, "rankgauge", "/etc/rankgauge/rankgauge.yaml").read_text()
         config = config.replace("/etc/rankgauge/gold", str(folder)).replace("/var/lib/rankgauge", str(folder / "checkpoint"))
         (folder / "rankgauge.yaml").write_text(config)

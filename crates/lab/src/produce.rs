@@ -19,6 +19,7 @@ use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::corpus::Corpus;
+use crate::shop::Shop;
 use crate::traffic::{Record, Traffic, TrafficSettings};
 use rankgauge_core::event::Kind;
 use rankgauge_core::number::real;
@@ -26,6 +27,15 @@ use rankgauge_core::text::count_of;
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::producer::Producer;
+
+/// Library of the produced traffic.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Library {
+    /// Korean law library with this number of gold queries.
+    Law(usize),
+    /// Web shop.
+    Shop,
+}
 
 /// Options of the producer.
 #[derive(Clone, Debug)]
@@ -37,8 +47,8 @@ pub struct ProduceOptions {
     pub rate: Option<u32>,
     /// Seed of the random generator.
     pub seed: u64,
-    /// Number of gold queries of the synthetic law library.
-    pub queries: usize,
+    /// Documents, queries and systems.
+    pub library: Library,
     /// Path for the gold set, if it should be written.
     pub gold: Option<PathBuf>,
     /// Output folder for files, instead of a cluster.
@@ -72,17 +82,26 @@ impl fmt::Display for Produced {
 /// # Errors
 /// If the cluster does not accept the records, or if a file cannot be written.
 pub fn run(kafka: &Settings, options: &ProduceOptions, now: EventTime) -> anyhow::Result<Produced> {
-    let corpus = Arc::new(Corpus::generate(options.seed, options.queries));
+    let settings = settings(options, now);
+    let (traffic, gold) = match options.library {
+        Library::Law(queries) => {
+            let corpus = Arc::new(Corpus::generate(options.seed, queries));
+            let gold = corpus.gold_json();
+            (Traffic::new(corpus, settings), gold)
+        }
+        Library::Shop => {
+            let shop = Arc::new(Shop::generate(options.seed));
+            let gold = shop.gold_json();
+            (Traffic::of_shop(shop, settings), gold)
+        }
+    };
     if let Some(path) = &options.gold {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)
                 .with_context(|| format!("cannot create {}", folder.display()))?;
         }
-        fs::write(path, corpus.gold_json())
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        fs::write(path, gold).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    let settings = settings(options, now);
-    let traffic = Traffic::new(corpus, settings);
     let progress = ProgressBar::new(options.searches);
     progress.set_style(
         ProgressStyle::with_template(
