@@ -6,6 +6,7 @@
 //! one within the served list.
 
 use super::catalogue::Measure;
+use super::descriptor::CutoffRule;
 use super::list::{List, discount, ratio};
 use super::parameter::{Cutoff, Denominator, Gain, Ideal};
 use super::ranked::Ranked;
@@ -25,6 +26,11 @@ pub struct ScoreBounds {
 impl Measure {
     /// Cutoff of the measure, as in its canonical name. `None` without one: all results count.
     pub fn cutoff(&self) -> Option<Cutoff> {
+        match self.descriptor().cutoff {
+            CutoffRule::Optional | CutoffRule::Required => {}
+            // The value after the @ is no number of results.
+            CutoffRule::None | CutoffRule::RecallLevel | CutoffRule::Multiple => return None,
+        }
         let name = self.to_string();
         let (_, cutoff) = name.rsplit_once('@')?;
         Cutoff::new(cutoff.parse().ok()?)

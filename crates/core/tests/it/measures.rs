@@ -62,6 +62,22 @@ fn score_graded(measure: &str, grades: &[f64], more: &[f64]) -> f64 {
 // Definitions and edge cases.
 
 #[test]
+fn only_numbers_of_results_are_cutoffs() {
+    for (name, cutoff) in [
+        ("nDCG@10", Some(10)),
+        ("P@5", Some(5)),
+        ("nDCG(gains=1:3)@20", Some(20)),
+        ("nDCG", None),
+        ("RprecMult@2", None),
+        ("IPrec@1", None),
+        ("IPrec@0.5", None),
+    ] {
+        let measure: Measure = name.parse().expect("a measure");
+        assert_eq!(measure.cutoff().map(Cutoff::get), cutoff, "{name}");
+    }
+}
+
+#[test]
 fn precision_divides_by_k_by_default() {
     assert_close(score_graded("P@10", &[1.0, 0.0], &[]), 0.1);
     assert_close(
