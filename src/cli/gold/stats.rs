@@ -32,6 +32,10 @@ pub(super) fn run(arguments: &Stats) -> Result<(), Failure> {
         .print(|| text(&statistics), &statistics)
 }
 
+fn noun_of(count: usize, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
+}
+
 fn text(statistics: &Statistics) -> String {
     let mut page = Page::default();
     page.line(format_args!("Gold set {}", statistics.version));
@@ -39,7 +43,10 @@ fn text(statistics: &Statistics) -> String {
     page.gap();
     let mut totals = TextTable::new([Column::right(0, 8), Column::left(1, 0)]);
     for (count, name) in [
-        (statistics.queries, "queries"),
+        (
+            statistics.queries,
+            noun_of(statistics.queries, "query", "queries"),
+        ),
         (
             statistics.queries_without_text,
             "without a text: joined by key only",
@@ -48,7 +55,10 @@ fn text(statistics: &Statistics) -> String {
             statistics.queries_without_relevant,
             "without a relevant document",
         ),
-        (statistics.judgements, "judgements"),
+        (
+            statistics.judgements,
+            noun_of(statistics.judgements, "judgement", "judgements"),
+        ),
     ] {
         totals.row([count.to_string(), name.to_owned()]);
     }
