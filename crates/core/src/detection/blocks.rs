@@ -269,6 +269,12 @@ impl BlockTests {
         log_sum(&[self.log_sum(m), idle]) - workers.ln() + 0.0
     }
 
+    /// Number of searches behind the bounds: those of closed blocks.
+    pub fn searches(&self) -> u64 {
+        let parts = self.0.iter().filter(|part| part.blocks() > 0);
+        parts.map(BlockTest::searches).sum()
+    }
+
     /// Confidence bounds of the mean of all parts, weighted by their searches. For bounds that hold
     /// with probability 1 - alpha over R workers, `threshold` is ln(R/alpha) (union bound). `None`
     /// without a closed block.

@@ -94,6 +94,12 @@ impl View<'_> {
             bounds_of,
             sink,
         );
+        let searches_of = |it: &WatchedSeries| {
+            it.bounds
+                .map(|_| decimal(i128::from(it.bounded_searches), 0))
+        };
+        let searches = &family::SCORE_BOUND_SEARCHES;
+        self.of_watched(searches, watched, searches_of, sink);
     }
 
     fn incidents(&self, sink: &mut dyn Sink) {

@@ -261,6 +261,11 @@ impl Detector {
         })
     }
 
+    /// Number of searches behind the bounds.
+    pub fn bounded_searches(&self) -> u64 {
+        self.target.searches()
+    }
+
     /// Returns true if any search was compared with a baseline.
     pub fn has_comparisons(&self) -> bool {
         self.drop.has_comparisons()

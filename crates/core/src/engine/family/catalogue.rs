@@ -412,6 +412,12 @@ families! {
         "1 while the evidence of this replica alone is sufficient for an alarm, or an incident with the \
          series is open, otherwise 0. For a target, the threshold of one replica is higher by ln(detection.replicas).",
     ).series_of(&SCORE, Samples::MeasuresTwice);
+    SCORE_BOUND_SEARCHES = gauge(
+        "score_bound_searches",
+        &[MEASURE, VARIANT, SLICE, VALUE],
+        "Searches behind score_bound: those since the last deployment, of closed blocks. Absent \
+         before the first block is closed.",
+    ).series_of(&SCORE, Samples::Measures);
     INCIDENTS = gauge(
         "incidents",
         &[VARIANT, exposed("severity")],
@@ -457,7 +463,7 @@ families! {
         "score_bound",
         &[MEASURE, VARIANT, SLICE, VALUE, exposed("bound")],
         "Confidence bound of the mean score of all searches since the last deployment, of \
-         this replica. Over replicas, average the bounds, weighted by searches. Each bound is \
+         this replica. Over replicas, average the bounds, weighted by score_bound_searches. Each bound is \
          anytime-valid: it holds at all times together with probability 1 - detection.alpha, \
          also as an average over detection.replicas. Absent before the first block is closed.",
     ).series_of(&SCORE, Samples::MeasuresTwice);

@@ -34,6 +34,8 @@ pub struct WatchedSeries {
     pub is_warm_up: bool,
     /// Anytime-valid confidence bounds of the mean of all searches since the last deployment.
     pub bounds: Option<Bounds>,
+    /// Number of searches behind the bounds.
+    pub bounded_searches: u64,
     /// True if the evidence of this process alone is sufficient for an alarm, or an incident with the
     /// series is open, by test; `None` without evidence.
     pub has_alarm: [Option<bool>; Test::ALL.len()],
@@ -114,6 +116,7 @@ impl ReadModel<'_> {
                 .zip(warm_up_until)
                 .is_some_and(|(now, end)| now < end),
             bounds: detector.bounds(threshold, watched.is_lower_better),
+            bounded_searches: detector.bounded_searches(),
             has_alarm: Test::ALL.map(has_alarm),
             log_evidence,
         }

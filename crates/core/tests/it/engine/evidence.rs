@@ -340,6 +340,8 @@ fn bounds_of_workers_hold_together() {
     let [(m, first), (n, second)] = bounds;
     let lower = value(&samples, "score_bound", &[WHOLE, r#"bound="lower""#]);
     assert_close(Some(lower), (m * first.lower + n * second.lower) / (m + n));
+    let searches = value(&samples, "score_bound_searches", &[WHOLE]);
+    assert_close(Some(searches), m + n);
     let upper = value(&samples, "score_bound", &[WHOLE, r#"bound="upper""#]);
     assert_close(Some(upper), (m * first.upper + n * second.upper) / (m + n));
     assert!(
