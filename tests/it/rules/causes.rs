@@ -5,6 +5,8 @@
 //! Prometheus, and an exporter serves the later ones. Each alert has a namespace of its own, so one
 //! Prometheus holds the causes of all alerts.
 
+mod scrapes;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
