@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::format::{self, ago, duration, share, size};
+use super::format::{self, ago, duration, share, size, span};
 use crate::api::status::Status;
 use rankgauge_core::number::real;
 
@@ -101,7 +101,7 @@ fn traffic(status: &Status) -> Markup {
     html! {
         @match status.last_search_age_seconds {
             None => li { "no searches yet" },
-            Some(age) if age >= IDLE_SECONDS => li { "no searches for " (duration(age.floor())) },
+            Some(age) if age >= IDLE_SECONDS => li { "no searches for " (span(age)) },
             Some(_) => li { "live" },
         }
     }
