@@ -56,6 +56,12 @@ impl Label {
     }
 }
 
+impl From<Label> for usize {
+    fn from(label: Label) -> Self {
+        label.index()
+    }
+}
+
 /// Labels with values from events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dimension {
@@ -135,6 +141,12 @@ impl Series {
     /// Number of the series, as an index into tables by series.
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+impl From<Series> for usize {
+    fn from(series: Series) -> Self {
+        series.index()
     }
 }
 

@@ -3,28 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::registry::{Label, Series};
-
-/// Number of a series or a variant.
-pub(super) trait Number: Copy {
-    fn index(self) -> usize;
-}
-
-impl Number for Series {
-    fn index(self) -> usize {
-        self.index()
-    }
-}
-
-impl Number for Label {
-    fn index(self) -> usize {
-        self.index()
-    }
-}
+/// Value with its key.
+type Slot<K, T> = Option<Box<(K, T)>>;
 
 /// Values by column and number, in this order.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Columns<K, T>(Vec<Vec<Option<Box<(K, T)>>>>);
+pub(super) struct Columns<K, T>(Vec<Vec<Slot<K, T>>>);
 
 impl<K, T> Default for Columns<K, T> {
     fn default() -> Self {
@@ -32,16 +16,16 @@ impl<K, T> Default for Columns<K, T> {
     }
 }
 
-impl<K: Number, T> Columns<K, T> {
+impl<K: Copy + Into<usize>, T> Columns<K, T> {
     pub(super) fn get(&self, (key, column): &(K, usize)) -> Option<&T> {
         let of_column = self.0.get(*column)?;
-        let value = of_column.get(key.index())?.as_deref();
+        let value = of_column.get((*key).into())?.as_deref();
         value.map(|(_, value)| value)
     }
 
     pub(super) fn get_mut(&mut self, (key, column): &(K, usize)) -> Option<&mut T> {
         let of_column = self.0.get_mut(*column)?;
-        let value = of_column.get_mut(key.index())?.as_deref_mut();
+        let value = of_column.get_mut((*key).into())?.as_deref_mut();
         value.map(|(_, value)| value)
     }
 
@@ -54,10 +38,11 @@ impl<K: Number, T> Columns<K, T> {
             self.0.resize_with(column + 1, Vec::new);
         }
         let of_column = &mut self.0[column];
-        if of_column.len() <= key.index() {
-            of_column.resize_with(key.index() + 1, || None);
+        let number: usize = key.into();
+        if of_column.len() <= number {
+            of_column.resize_with(number + 1, || None);
         }
-        let value = of_column[key.index()].get_or_insert_with(|| Box::new((key, new())));
+        let value = of_column[number].get_or_insert_with(|| Box::new((key, new())));
         &mut value.1
     }
 
@@ -87,7 +72,7 @@ impl<K: Number, T> Columns<K, T> {
     }
 }
 
-impl<K: Number, T> FromIterator<((K, usize), T)> for Columns<K, T> {
+impl<K: Copy + Into<usize>, T> FromIterator<((K, usize), T)> for Columns<K, T> {
     fn from_iter<I: IntoIterator<Item = ((K, usize), T)>>(values: I) -> Self {
         let mut columns = Self::default();
         for (of, value) in values {
