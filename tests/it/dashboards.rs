@@ -389,7 +389,7 @@ fn overview_has_at_most_twelve_panels_with_traffic_lights() {
     ];
     assert_eq!(of("Consumer lag"), lag);
     let rules = fs::read_to_string(folder("deploy/prometheus/rules/pipeline.rules.yaml"));
-    let alert = "rankgauge:consumer_lag_records:sum > 10000";
+    let alert = "(last_over_time(rankgauge_consumer_lag_records[5m])) > 10000";
     assert!(
         rules.expect("the rules").contains(alert),
         "the red lag is that of the alert"
