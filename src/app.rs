@@ -41,6 +41,7 @@ use listeners::{listen, load, serve_metrics};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::gold::GoldError;
+use rankgauge_core::labelling::SigningKey;
 use rankgauge_gateway::Gateway;
 use rankgauge_serve::admin::AdminListener;
 use rankgauge_serve::api::{AdminApi, ReloadRequest};
@@ -121,7 +122,7 @@ impl App {
         stopped: impl Future<Output = ()>,
     ) -> Result<Self, AppError> {
         let started = wall_now();
-        let config = Arc::new(config);
+        let config = Arc::new(with_label_key(config)?);
         let process = ProcessMetrics::new(BUILD, &config.targets, log.lost())?;
         let (runtime, access) = load(runtime, &config)?;
         let folder = config
@@ -357,6 +358,34 @@ async fn sample_history(exposition: Arc<Exposition>, history: Arc<History>) {
             warn!(error = %problem, "score history not sampled");
         }
     }
+}
+
+/// Minimum and maximum length of the key of label requests in bytes.
+const LABEL_KEY_BYTES: std::ops::RangeInclusive<usize> = 16..=4_096;
+
+/// Reads the key of label requests.
+fn with_label_key(mut config: Config) -> Result<Config, AppError> {
+    let path = config.labelling.as_ref();
+    let Some(path) = path.and_then(|it| it.key_file.clone()) else {
+        return Ok(config);
+    };
+    let wrong = |problem: String| AppError::LabelKey {
+        path: path.clone(),
+        problem,
+    };
+    let key = std::fs::read(&path).map_err(|problem| wrong(problem.to_string()))?;
+    let key = key.trim_ascii();
+    if !LABEL_KEY_BYTES.contains(&key.len()) {
+        let (least, most) = LABEL_KEY_BYTES.into_inner();
+        return Err(wrong(format!(
+            "the key has {} bytes; use {least} to {most}",
+            key.len()
+        )));
+    }
+    if let Some(labelling) = &mut config.engine.labelling {
+        labelling.key = SigningKey::new(key);
+    }
+    Ok(config)
 }
 
 fn spawn_worker(

@@ -24,6 +24,7 @@ mod judging;
 mod kafka;
 mod key;
 mod keys;
+mod labelling;
 mod layers;
 mod log_settings;
 mod objectives;
@@ -115,6 +116,8 @@ pub struct Config {
     pub allow_unauthenticated: bool,
     /// Gateway for events over HTTP.
     pub gateway: rankgauge_gateway::Settings,
+    /// Requests for labels.
+    pub labelling: Option<Labelling>,
     /// Probe of search endpoints.
     pub probe: Probe,
     /// Log settings.
@@ -132,6 +135,15 @@ pub struct Gold {
     pub reload_interval: Duration,
     /// Maximum duration of a read of the files.
     pub load_timeout: Duration,
+}
+
+/// Requests for labels, beside the settings of the engine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelling {
+    /// Topic of the requests.
+    pub topic: String,
+    /// File with the key of their signatures.
+    pub key_file: Option<PathBuf>,
 }
 
 /// Merges all layers and checks the result.
@@ -257,6 +269,11 @@ fn read(reader: &mut Reader) -> Config {
     engine.objectives = objectives::read(reader, &elements, &engine);
     engine.detection.means = objectives::means(&engine.objectives);
     feedback::default_guardrails(reader, &mut engine);
+    let labelling = labelling::read(reader, &kafka);
+    let labelling = labelling.map(|(topic, settings)| {
+        engine.labelling = Some(settings);
+        topic
+    });
     let metrics_listen = reader.get(&keys::METRICS_LISTEN);
     let admin_listen = reader.get(&keys::ADMIN_LISTEN);
     let gateway = gateway::read(reader);
@@ -304,6 +321,7 @@ fn read(reader: &mut Reader) -> Config {
         admin_web: reader.find(&keys::ADMIN_WEB),
         allow_unauthenticated: reader.get(&keys::ALLOW_UNAUTHENTICATED),
         gateway,
+        labelling,
         probe: probe::read(reader),
         log: Log {
             format: reader.get(&keys::LOG_FORMAT),

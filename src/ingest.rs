@@ -44,6 +44,7 @@ use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
 use rankgauge_kafka::envelope::MessageEnvelope;
 use rankgauge_kafka::group::{Consumer, Message, Polled};
+use rankgauge_kafka::label_requests::LabelRequests;
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::live::Command;
@@ -110,6 +111,7 @@ struct Worker {
     undecodable: Undecodable,
     recent_sessions: RecentSessions,
     dead_letters: Option<DeadLetters>,
+    label_requests: Option<LabelRequests>,
     stalled: StalledPartitions,
 }
 
@@ -127,6 +129,10 @@ impl Worker {
                 let count = move |kind, is_delivered| counts.count(kind, is_delivered);
                 DeadLetters::new(topic, kafka, Arc::clone(&outstanding), count)
             })
+            .transpose()?;
+        let label_requests = context.config.labelling.as_ref();
+        let label_requests = label_requests
+            .map(|it| LabelRequests::new(&it.topic, kafka))
             .transpose()?;
         let publisher =
             Publisher::new(&context, Arc::clone(&outstanding)).map_err(IngestError::Thread)?;
@@ -149,6 +155,7 @@ impl Worker {
             undecodable: Undecodable::new(config.commit_undecodable),
             recent_sessions: RecentSessions::new(context.number),
             dead_letters,
+            label_requests,
             stalled: StalledPartitions::default(),
             context,
         };
@@ -409,11 +416,15 @@ impl Worker {
             let others = published.incidents_of_others(*number);
             engine.apply(Input::Incidents(&others));
         }
+        if let Some(producer) = &self.label_requests {
+            send_label_requests(producer, engine);
+        }
         let PendingEffects {
             alarms,
             incidents,
             deployments,
             retired,
+            ..
         } = engine.take_effects();
         drop(member);
         for (variant, deployed) in deployments {
@@ -437,6 +448,9 @@ impl Worker {
             member.stop_by = Some(Instant::now() + member.patience());
         }
         self.consumer.publish_and_commit();
+        if let Some(producer) = &self.label_requests {
+            producer.flush();
+        }
         let WorkerContext {
             number,
             config,
@@ -455,6 +469,16 @@ impl Worker {
             worker = number,
             "offsets committed; left the consumer group"
         );
+    }
+}
+
+/// Sends the requests for labels that the engine drew.
+fn send_label_requests(producer: &LabelRequests, engine: &mut Engine) {
+    for request in engine.take_label_requests() {
+        match serde_json::to_vec(&request) {
+            Ok(payload) => producer.send(&request.query_id, &payload),
+            Err(problem) => warn!(error = %problem, "label request not sent"),
+        }
     }
 }
 

@@ -52,6 +52,14 @@ pub enum AppError {
         /// File.
         path: PathBuf,
     },
+    /// The key of label requests cannot be used.
+    #[error("labelling.key_file cannot be used: {}: {problem}", path.display())]
+    LabelKey {
+        /// File.
+        path: PathBuf,
+        /// Cause.
+        problem: String,
+    },
     /// Failure to start a thread or the runtime.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),

@@ -51,6 +51,8 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
         expected_clicks: weights.expected_clicks,
         min_samples: weights.min_samples,
         experiments,
+        // Read later, because it depends on the topics.
+        labelling: None,
         // Read later, because it depends on the targets.
         detection: Detection::default(),
         objectives: Vec::new(),

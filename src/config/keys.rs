@@ -25,6 +25,7 @@ use rankgauge_core::engine::money::Money;
 use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::settings::{Assignment, Ranges, Rolling};
 use rankgauge_core::gold::{self, Grade};
+use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_core::measure::{Measure, Requirement};
 use rankgauge_core::ranking::{JudgeBy, Rouge, SearchField};
 use rankgauge_core::time::EventTime;
@@ -484,6 +485,31 @@ keys! {
     /// Maximum probability that a target that is met is ever reported as missed, for one series over all
     /// replicas. Bounds of means use it too.
     ALPHA: Number = "detection.alpha", UP_TO_HALF, default "0.001";
+
+    /// Live estimate of the quality of all traffic from few labels: requests for labels go to a topic, and
+    /// judgements with their request come back through the feedback topic. See docs/no-gold-set.md.
+    LABELLING: Group = "labelling", Group(Shape::Section);
+    /// Topic of the requests, in JSON.
+    LABEL_TOPIC: Checked<String> = "labelling.topic", checked(values::topic),
+        example "search.label.requests";
+    /// Number of labels a day that this process requests, over all variants. A result is requested with a
+    /// probability of 0.0001 at least.
+    LABELS_PER_DAY: Whole = "labelling.per_day", Whole(1, 1_000_000_000), default "200";
+    /// Estimated measures: P@k, RBP, RBP(p=0.5), sDCG@k.
+    LABEL_MEASURES: List<Checked<LabelMeasure>> = "labelling.measures",
+        List(named(parsed), 1, 8), default "P@5, sDCG@10";
+    /// Time after a window in which its judgements count.
+    LABEL_DEADLINE: Span = "labelling.deadline", Span(SECOND, Duration::from_hours(90 * 24)), default "168h";
+    /// Length of a window, whose searches have one estimate.
+    LABEL_WINDOW: Span = "labelling.estimate_window", Span(SECOND, Duration::from_hours(31 * 24)), default "24h";
+    /// Seed of the draws.
+    LABEL_SEED: Whole = "labelling.seed", Whole(0, u32::MAX as usize), default "0";
+    /// Highest grade of the labels.
+    LABEL_SCALE: Whole = "labelling.scale_max", Whole(1, 100), default "3";
+    /// File with the key of the signatures of requests, at least 16 bytes. With it, a label service cannot
+    /// change the probability and the prediction of a request.
+    LABEL_KEY_FILE: Checked<PathBuf> = "labelling.key_file", checked(values::path),
+        example "/etc/rankgauge/label-key";
 
     /// Rolling windows in event time, shortest first. They drain when traffic stops.
     WINDOWS: List<Span> = "windows", List(Span(SECOND, Duration::from_hours(31 * 24)), 1, 8),

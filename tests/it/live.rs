@@ -18,6 +18,7 @@ mod garbage;
 mod group;
 mod http;
 mod kafka_security;
+mod labelling;
 mod list_changes;
 mod log;
 mod network;

@@ -35,6 +35,7 @@ pub mod partition;
 pub mod position;
 mod preparation;
 mod progress;
+pub mod quality;
 pub mod read_model;
 mod receipt;
 pub mod registry;
@@ -57,8 +58,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::evaluators::Evaluators;
-use crate::event::{Acceptance, Feedback, Kind, RecordOutcome};
+use crate::event::{Acceptance, Action, Evaluation, EvaluatorKind, Feedback, Kind, RecordOutcome};
 use crate::gold::GoldSet;
+use crate::labelling::{LabelOutcome, Sampling};
 use crate::measure::Measure;
 use crate::time::{Millis, WallTime};
 
@@ -77,6 +79,7 @@ pub use position::Position;
 use position::Topics;
 pub use preparation::MAX_GROUP;
 use preparation::{Preparation, Prepared};
+use quality::{LabelRequest, id_of};
 use receipt::OpenRecord;
 use registry::{Dimension, Label, Registry, Series};
 use retirement::Member;
@@ -558,6 +561,9 @@ impl Engine {
         if let Some(outcome) = self.reject_future(index, Kind::Feedback, at, feedback.ts, fresh) {
             return outcome;
         }
+        if fresh {
+            self.count_label(feedback);
+        }
         let partition = &mut self.partitions[index];
         partition.observe(Kind::Feedback, at.partition, feedback.ts);
         let (join, effects) = (&mut partition.join, &mut self.scratch.effects);
@@ -571,6 +577,43 @@ impl Engine {
             None => {}
         }
         Outcome::None
+    }
+
+    /// Counts a judgement that returns a request.
+    pub(super) fn count_label(&mut self, feedback: &Feedback<'_>) {
+        let Some(labelling) = &self.settings.labelling else {
+            return;
+        };
+        let Some(evaluation) = feedback.evaluation.as_deref() else {
+            return;
+        };
+        let Some(token) = evaluation.request.as_deref() else {
+            return;
+        };
+        let sampling = Sampling::read(token, &labelling.key).ok();
+        let (query_id, object_id) = (feedback.query_id.as_deref(), feedback.object_id.as_deref());
+        let sampling = sampling.filter(|it| {
+            let id = id_of(query_id.unwrap_or_default(), object_id.unwrap_or_default());
+            it.id == id && it.pi > 0
+        });
+        let outcome = match (sampling, feedback.action) {
+            _ if evaluation.kind != EvaluatorKind::Human => LabelOutcome::NotHuman,
+            (Some(sampling), Action::Judgment { grade }) => {
+                let grade = grade_of(evaluation, grade, labelling.scale_max);
+                let variant = self.names.label(Dimension::Variant, &sampling.variant);
+                let quality = &mut self.totals.quality;
+                quality.count(labelling, &sampling, variant, (grade, feedback.ts))
+            }
+            _ => LabelOutcome::Invalid,
+        };
+        let [kind, outcome] = [evaluation.kind as usize, outcome as usize];
+        let labels = [kind, outcome].map(Label::from_position);
+        self.count(&family::LABELS, labels, 1_u64);
+    }
+
+    /// Takes the requests for labels since they were taken last.
+    pub fn take_label_requests(&mut self) -> Vec<LabelRequest> {
+        std::mem::take(&mut self.effects.label_requests)
     }
 
     /// Adds an observation to the regression evidence.
@@ -632,6 +675,14 @@ fn waiting_columns(settings: &Settings) -> Vec<usize> {
     let waiting = measures
         .filter(|(_, measure)| matches!(measure, Measure::User(it) if it.is_of_conversions()));
     waiting.map(|(index, _)| column_of(index)).collect()
+}
+
+/// Grade on the scale of the labels.
+fn grade_of(evaluation: &Evaluation<'_>, value: f64, scale_max: f64) -> f64 {
+    match evaluation.scale {
+        Some(_) => evaluation.rescaled(value) * scale_max,
+        None => value,
+    }
 }
 
 /// Returns the label under which feedback with this action is counted.

@@ -45,6 +45,7 @@ pub mod detection;
 pub mod engine;
 pub mod event;
 pub mod gold;
+pub mod labelling;
 pub mod measure;
 pub mod number;
 mod overlap;

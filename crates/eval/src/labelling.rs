@@ -9,8 +9,6 @@ pub mod draw;
 pub mod frame;
 pub mod html;
 mod interval;
-pub mod measure;
-
 mod order;
 pub mod report;
 
@@ -19,5 +17,5 @@ pub mod sheet;
 pub mod simulation;
 
 pub use interval::any_time;
-pub use order::{clock, order_of, uniform};
+pub use order::{clock, order_of};
 pub use sequence::{Control, Estimate, Rows, Step, estimate, sequence, two_phase};

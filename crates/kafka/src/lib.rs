@@ -27,6 +27,7 @@ pub mod dead_letters;
 pub mod envelope;
 mod error;
 pub mod group;
+pub mod label_requests;
 pub mod positions;
 pub mod prober;
 pub mod producer;

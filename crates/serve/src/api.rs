@@ -17,6 +17,7 @@ mod pagination;
 pub(crate) mod parameters;
 pub(crate) mod pipeline;
 pub(crate) mod problem;
+pub(crate) mod quality;
 pub(crate) mod queries;
 pub(crate) mod query;
 pub(crate) mod regressions;

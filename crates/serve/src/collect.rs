@@ -3,6 +3,7 @@
 mod detection;
 mod labels;
 mod operations;
+mod quality;
 mod scores;
 
 use std::sync::Arc;
@@ -107,6 +108,7 @@ pub fn collect(snapshot: &Snapshot, names: &Names, now: WallTime, sink: &mut dyn
     view.feedback(sink);
     view.evidence(sink);
     view.experiments(sink);
+    view.quality(sink);
     view.objectives(sink);
     view.counters(sink);
     view.events(sink);

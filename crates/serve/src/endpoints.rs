@@ -20,7 +20,8 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
     Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, incidents,
-    list_changes, log_level, measures, pipeline, queries, query, regressions, status, systems,
+    list_changes, log_level, measures, pipeline, quality, queries, query, regressions, status,
+    systems,
 };
 use crate::clock::wall_now;
 use crate::openapi;
@@ -227,6 +228,11 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             Ok(deployments::list(&api.exposition.control.deployments))
         })
         .about("Deployments that operators reported."),
+        json("/api/v1/quality", "quality", |api, params| {
+            Ok(quality::of(&api.exposition, params))
+        })
+        .about("Quality of all traffic, estimated from labels.")
+        .with_parameters(&quality::PARAMETERS),
         json("/api/v1/list-changes", "listChanges", |api, params| {
             list_changes::of(&api.exposition, params)
         })

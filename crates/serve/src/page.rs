@@ -17,6 +17,7 @@ mod incidents;
 mod list_changes;
 mod overview;
 mod pipeline;
+mod quality;
 mod queries;
 mod query;
 mod scores;

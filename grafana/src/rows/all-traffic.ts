@@ -10,6 +10,28 @@ export function allTraffic(): Row {
     title: 'All traffic',
     panels: [
       chart({
+        title: 'Quality of all traffic, from labels',
+        description:
+          'Estimate and anytime-valid 95 % interval in the newest window of which half of the requested labels are there. ' +
+          PER_REPLICA,
+        unit: units.Short,
+        width: 12,
+        min: 0,
+        max: 1,
+        queries: [{ expr: family('quality', VARIANTS), legend: '{{measure}} {{variant}} {{bound}} ({{instance}})' }],
+      }),
+      chart({
+        title: 'Labels requested and answered',
+        description:
+          'Labels of the window of the estimate. ' + PER_REPLICA,
+        unit: units.Short,
+        width: 12,
+        min: 0,
+        queries: [
+          { expr: family('quality_labels', VARIANTS), legend: '{{variant}} {{state}} ({{instance}})' },
+        ],
+      }),
+      chart({
         title: 'Head queries whose list changed since the version before',
         description:
           'Share of the frequent queries whose list changed beyond the noise of the index, with its 95 % interval. A ' +

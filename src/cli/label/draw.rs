@@ -17,9 +17,9 @@ use crate::cli::recorded::read_events;
 use crate::cli::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::Record;
+use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_eval::labelling::draw::{Draw, Focus, Target, draw};
 use rankgauge_eval::labelling::frame::{self, Frame, FrameBuilder};
-use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::sheet;
 use rankgauge_eval::text_layout::count_of;
 

@@ -165,13 +165,21 @@ fn evaluation<'a>(wire: &FeedbackWire<'a>) -> Result<Option<Box<Evaluation<'a>>>
     if name.len() > MAX_NAME {
         return Err(bad("name", "at most 256 bytes are expected"));
     }
-    let is_plain = target == JudgmentTarget::Result && name.is_empty() && wire.evaluator.is_none();
+    let request = wire.request.clone();
+    if request.as_ref().is_some_and(|it| it.len() > MAX_REQUEST) {
+        return Err(bad("request", "at most 4,096 bytes are expected"));
+    }
+    let is_plain = target == JudgmentTarget::Result
+        && name.is_empty()
+        && wire.evaluator.is_none()
+        && request.is_none();
     if is_plain {
         return Ok(None);
     }
     let mut evaluation = Evaluation {
         target,
         name,
+        request,
         ..Evaluation::default()
     };
     if let Some(evaluator) = wire.evaluator.as_deref() {
@@ -207,6 +215,9 @@ fn evaluation<'a>(wire: &FeedbackWire<'a>) -> Result<Option<Box<Evaluation<'a>>>
     }
     Ok(Some(Box::new(evaluation)))
 }
+
+/// Maximum number of bytes of a request for a label.
+const MAX_REQUEST: usize = 4_096;
 
 /// Maximum number of bytes of a name.
 const MAX_NAME: usize = 256;
@@ -254,6 +265,8 @@ pub(super) struct FeedbackWire<'a> {
     pub(super) name: Option<Text<'a>>,
     #[serde(borrow, default)]
     pub(super) target: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) request: Option<Text<'a>>,
     #[serde(
         borrow,
         default,

@@ -14,6 +14,7 @@ use crate::engine::incidents::Deployed;
 use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Teams, Trial};
 use crate::engine::position::Position;
 use crate::engine::preparation::Prepared;
+use crate::engine::quality::Drawn;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::settings::{EXPERIMENT, Observed, Ranges, SYNTHETIC, TestedQuantity};
@@ -23,6 +24,9 @@ use crate::gold::{GoldSet, QueryIndex, normalise};
 use crate::measure::routing;
 use crate::ranking::Judged;
 use crate::time::EventTime;
+
+/// Maximum number of requests for labels that wait to be taken.
+const MAX_PENDING_REQUESTS: usize = 10_000;
 
 /// Maximum number of deployments that wait to be taken.
 const MAX_PENDING_DEPLOYMENTS: usize = 64;
@@ -165,6 +169,7 @@ impl Engine {
             let reason = Label::from_position(reason as usize);
             self.count(&family::SEARCHES_NOT_ELIGIBLE, [variant, reason], 1);
         }
+        self.draw_labels(search, variant, prepared, gold);
         if let Some(query) = prepared.query {
             self.observe(Observation {
                 ts: search.ts,
@@ -186,6 +191,42 @@ impl Engine {
         if let Some(error_type) = &search.error_type {
             let error_type = self.names.label(Dimension::ErrorType, error_type);
             self.count(&family::SEARCH_ERRORS, [variant, error_type], 1);
+        }
+    }
+
+    /// Counts a search of a user for the estimate of quality, and draws the results to label.
+    pub(super) fn draw_labels(
+        &mut self,
+        search: &Search<'_>,
+        variant: Label,
+        prepared: &Prepared,
+        gold: &GoldSet,
+    ) {
+        let Some(labelling) = &self.settings.labelling else {
+            return;
+        };
+        if search.is_synthetic() || prepared.ineligible.is_some() {
+            return;
+        }
+        let judged = prepared.judged(search, gold);
+        // Clicks are no judgements of people.
+        let judged = judged.filter(|_| gold.kind().is_none());
+        let drawn = Drawn {
+            search,
+            variant,
+            grades: judged.map_or(&[], |(_, judged)| judged.ranking.grades()),
+            judge_by: self.settings.judging.judge_by,
+            stratum: usize::from(judged.is_none()),
+        };
+        let requests = self.totals.quality.draw(labelling, &drawn);
+        let stratum = Label::from_position(drawn.stratum);
+        let number = u64::try_from(requests.len()).unwrap_or(u64::MAX);
+        let room = MAX_PENDING_REQUESTS.saturating_sub(self.effects.label_requests.len());
+        self.effects
+            .label_requests
+            .extend(requests.into_iter().take(room));
+        if number > 0 {
+            self.count(&family::LABEL_REQUESTS, [variant, stratum], number);
         }
     }
 

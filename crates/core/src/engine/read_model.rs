@@ -10,6 +10,7 @@ mod model;
 mod objectives;
 mod operations;
 mod pipeline;
+mod quality;
 mod score_series;
 mod users;
 mod watched;

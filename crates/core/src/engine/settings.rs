@@ -11,10 +11,31 @@ use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::engine::position::Topics;
 use crate::event::{Limits, Search};
+use crate::labelling::{LabelMeasure, SigningKey};
 use crate::measure::Measure;
 use crate::measure::direction::Direction;
 use crate::number::{real, real_length};
 use crate::ranking::Rules;
+use crate::time::Millis;
+
+/// Estimate of the quality of all traffic from labels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Labelling {
+    /// Estimated measures.
+    pub measures: Vec<LabelMeasure>,
+    /// Number of labels a day that the engine requests.
+    pub per_day: f64,
+    /// Time after a window in which its judgements count.
+    pub deadline: Millis,
+    /// Length of a window.
+    pub window: Millis,
+    /// Seed of the draws.
+    pub seed: u64,
+    /// Highest grade of the scale.
+    pub scale_max: f64,
+    /// Key of the signatures of requests.
+    pub key: SigningKey,
+}
 
 /// Settings that determine how inputs change the state. Two engines with equal settings and equal
 /// inputs have equal states.
@@ -71,6 +92,8 @@ pub struct Settings {
     pub objectives: Vec<Objective>,
     /// Declared experiments. If there are any, [`EXPERIMENT`] is a slice.
     pub experiments: Vec<Experiment>,
+    /// Estimate of quality from labels.
+    pub labelling: Option<Labelling>,
     /// Limits on cardinality.
     pub series_limits: SeriesLimits,
     /// Limits on single records.

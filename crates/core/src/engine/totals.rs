@@ -14,6 +14,7 @@ use crate::engine::evidence::Evidence;
 use crate::engine::family::{self, Family};
 use crate::engine::latency::{BucketHistograms, Latency};
 use crate::engine::means::Means;
+use crate::engine::quality::Quality;
 use crate::engine::remap::IdRemap;
 use crate::engine::retirement::Retired;
 use crate::engine::scores::Scores;
@@ -45,6 +46,8 @@ pub struct Totals {
     pub evidence: Evidence,
     /// Evidence about means of latency and cost.
     pub means: Means,
+    /// Estimate of quality from labels.
+    pub quality: Quality,
     /// Units of experiments.
     pub units: Units,
     /// Sessions with interleaved rankings that are not finished.
@@ -65,6 +68,7 @@ impl Totals {
             correlation: Correlation::new(),
             evidence: Evidence::default(),
             means: Means::default(),
+            quality: Quality::new(settings.labelling.as_ref()),
             units: Units::new(settings),
             open_sessions: OpenSessions::default(),
         }
@@ -83,6 +87,7 @@ impl Totals {
             correlation,
             evidence,
             means,
+            quality,
             units,
             open_sessions,
         } = other;
@@ -96,6 +101,7 @@ impl Totals {
         self.correlation.merge(correlation);
         self.evidence.merge(evidence);
         self.means.merge(means);
+        self.quality.merge(quality);
         self.units.merge(units);
         self.open_sessions.merge(open_sessions);
     }
@@ -124,6 +130,7 @@ impl Totals {
             correlation: self.correlation.remap(ids),
             evidence: self.evidence.remap(ids),
             means: self.means.remap(ids),
+            quality: self.quality.remap(ids),
             units: self.units.remap(ids),
             open_sessions: self.open_sessions.remap(ids),
         }
@@ -143,6 +150,7 @@ impl Totals {
             correlation: self.correlation.summed(),
             evidence: self.evidence.summed(),
             means: self.means.clone(),
+            quality: self.quality.clone(),
             units: self.units.summed(),
             open_sessions: OpenSessions::default(),
         }
@@ -166,6 +174,7 @@ impl Totals {
             + self.correlation.bytes()
             + self.evidence.bytes()
             + self.means.bytes()
+            + self.quality.bytes()
             + self.units.bytes()
             + self.open_sessions.bytes()
     }
@@ -180,6 +189,7 @@ impl Totals {
             .retire(&family::TIME_TO_FIRST_CLICK, series);
         self.evidence.retire(*variant, series);
         self.means.retire(*variant);
+        self.quality.retire(*variant);
     }
 
     /// Advances all windows to `progress`.

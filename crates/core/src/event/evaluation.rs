@@ -69,6 +69,8 @@ pub struct Evaluation<'a> {
     pub version: Id<'a>,
     /// Kind of the evaluator.
     pub kind: EvaluatorKind,
+    /// Request for a label that the judgment answers, as it was sent.
+    pub request: Option<Text<'a>>,
     /// Scale of the value; `None` for a grade on the scale of the gold set.
     pub scale: Option<(f64, f64)>,
 }

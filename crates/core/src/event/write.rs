@@ -190,6 +190,7 @@ impl Evaluation<'_> {
             evaluator,
             version,
             kind,
+            request,
             scale,
         } = self;
         let not_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
@@ -209,6 +210,7 @@ impl Evaluation<'_> {
             let evaluator: BTreeMap<&str, String> = members.collect();
             object.serialize_entry("evaluator", &evaluator)?;
         }
+        request.write("request", object)?;
         if let Some((min, max)) = scale {
             min.write("min", object)?;
             max.write("max", object)?;

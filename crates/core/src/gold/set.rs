@@ -78,6 +78,13 @@ pub struct SetMetadata {
     pub scale_max: Option<Grade>,
 }
 
+impl GoldSet {
+    /// Origin of the judgements: `clicks`. `None` for people.
+    pub fn kind(&self) -> Option<&str> {
+        self.stated.kind.as_deref()
+    }
+}
+
 impl fmt::Display for GoldSet {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(

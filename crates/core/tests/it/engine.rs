@@ -19,6 +19,7 @@ mod hostile;
 mod incidents;
 mod interleaving;
 mod joins;
+mod labelling;
 mod log;
 mod merging;
 mod objectives;
@@ -96,6 +97,7 @@ fn settings() -> Settings {
         measures: Measure::parse_list(measures).expect("known measures"),
         slices: vec!["query_type".into(), "device".into()],
         version_labels: Vec::new(),
+        labelling: None,
         judging: Rules::default(),
         windows: vec![window("10s", 10), window("2m", 120)],
         rolling: Rolling::All,

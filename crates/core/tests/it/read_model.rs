@@ -43,6 +43,7 @@ fn settings() -> Settings {
         measures: Measure::parse_list("P@1 RR CTR ZeroResult").expect("known measures"),
         slices: vec!["query_type".into(), EXPERIMENT.into()],
         version_labels: Vec::new(),
+        labelling: None,
         judging: Rules::default(),
         windows: vec![WindowSpec {
             name: "1m".into(),

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::frame::{Frame, FrameRow};
-use super::order::{clock, order_of, uniform};
+use super::order::{clock, order_of};
+use rankgauge_core::labelling::uniform;
 use rankgauge_core::number::{real, real_length};
 
 /// Format of the file.

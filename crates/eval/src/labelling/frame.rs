@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::measure::LabelMeasure;
 use rankgauge_core::event::Search;
 use rankgauge_core::gold::normalise;
+use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_core::number::real;
 use rankgauge_core::ranking::JudgeBy;
 

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::draw::{Draw, Target};
 use super::interval::any_time;
-use super::measure::LabelMeasure;
 use super::sequence::{Control, Estimate, Rows, estimate, sequence, two_phase};
 use super::sheet::{Agreement, Label};
+use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_core::statistics::kappa;
 
 /// Normal quantile of the interval that is looked at once.

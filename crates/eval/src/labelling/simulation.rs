@@ -4,8 +4,9 @@
 use serde::Serialize;
 
 use super::interval::any_time;
-use super::order::{clock, order_of, uniform};
+use super::order::{clock, order_of};
 use super::sequence::{Control, Rows, Step, estimate, sequence};
+use rankgauge_core::labelling::uniform;
 use rankgauge_core::number::{real, real_length};
 
 /// Candidates of a query, and served results.

@@ -1,14 +1,14 @@
 //! Estimates from labels, against values of the reference implementation.
 
 use rankgauge_core::event::Search;
+use rankgauge_core::labelling::{LabelMeasure, uniform};
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_eval::labelling::draw::{Focus, draw};
 use rankgauge_eval::labelling::frame;
-use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::sheet::{self, Label, Sheet, SheetError};
 use rankgauge_eval::labelling::simulation::{SimulatedCase, SimulationOptions, simulate};
 use rankgauge_eval::labelling::{
-    Control, Rows, any_time, clock, estimate, order_of, sequence, two_phase, uniform,
+    Control, Rows, any_time, clock, estimate, order_of, sequence, two_phase,
 };
 
 const SIZES: [f64; 8] = [0.2, 0.2, 0.15, 0.15, 0.1, 0.1, 0.05, 0.05];

@@ -16,7 +16,7 @@ use super::scores::{
     slice_names, tier,
 };
 use super::screen::{Screen, command, empty};
-use super::{chart, deployments, list_changes};
+use super::{chart, deployments, list_changes, quality};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
@@ -93,6 +93,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
             (latency(system, &systems.window))
             (users(system))
         }
+        (quality::section(&admin.exposition, &system.variant))
         (list_changes::section(&admin.exposition, &system.variant))
         (deployments::list(deployed.iter().filter(|it| it.variant == system.variant)))
         div #report { (deployments::form(&[system.variant.as_str()])) }

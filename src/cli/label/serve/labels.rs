@@ -8,8 +8,8 @@ use anyhow::anyhow;
 use crate::cli::failure::Failure;
 use crate::cli::gold::output::{Output, replace};
 use crate::cli::label::files::{read, wrong};
+use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_eval::labelling::draw::Draw;
-use rankgauge_eval::labelling::measure::LabelMeasure;
 use rankgauge_eval::labelling::sheet::{Agreement, Label, Sheet};
 
 /// Sample with its sheet, which is written after each label.

@@ -517,6 +517,7 @@ impl Plan {
                 name => name,
             },
             target: it.text(F::Target as usize)?,
+            request: it.text(F::Request as usize)?,
             evaluator: self.evaluator(&found.slots)?,
             comment: it.text(F::Comment as usize)?,
             client_id: it.id(F::ClientId as usize)?,

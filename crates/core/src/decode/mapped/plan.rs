@@ -78,6 +78,7 @@ fields! {
     Currency = "currency",
     Name = "name",
     Target = "target",
+    Request = "request",
     Comment = "comment",
     ClientId = "client_id",
     UserId = "user_id",

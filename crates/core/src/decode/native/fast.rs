@@ -260,6 +260,7 @@ fn read_feedback<'a>(reader: &mut Reader<'a>, feedback: &mut FeedbackWire<'a>) -
         "currency" => currency: optional(read_text),
         "name" => name: optional(read_text),
         "target" => target: optional(read_text),
+        "request" => request: optional(read_text),
         "evaluator" => evaluator: optional(read_evaluator),
         "comment" => comment: optional(read_text),
         "client_id" => client_id: optional(read_id),

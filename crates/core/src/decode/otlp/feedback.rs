@@ -471,6 +471,7 @@ fn judged_by<'a>(
         check_id("scope.version", &version)?;
     }
     Ok(Some(Evaluation {
+        request: None,
         target,
         name: Text(evaluation.name.clone().unwrap_or_default()),
         evaluator: Id(id),

@@ -9,6 +9,7 @@ use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::money::MONEY_DECIMALS;
 use crate::engine::registry::Dimension;
 use crate::event::{Action, EvaluationCounts, EvaluatorKind, LossReason, SpanOutcome};
+use crate::labelling::{LabelOutcome, STRATA};
 use crate::ranking::Ineligible;
 
 const MEASURE: LabelName = exposed("measure");
@@ -556,6 +557,39 @@ families! {
         &[exposed("variant"), exposed("version")],
         "Time of a reported deployment (POST /-/deployment), in seconds since 1970; the last 100.",
     );
+    QUALITY = gauge(
+        "quality",
+        &[MEASURE, exposed("variant"), exposed("bound")],
+        "Quality of all traffic, estimated from the labels of labelling.topic: mean in the newest window \
+         of which half of the requests are answered, with its anytime-valid 95 % interval (lower, upper), of \
+         this replica. The interval contains both ends of missing labels. Absent below 30 labels.",
+    );
+    QUALITY_KNOWN_SHARE = gauge(
+        "quality_known_share",
+        &[exposed("variant")],
+        "Share of the results in the window of quality whose grade was known, so that no label was needed.",
+    );
+    QUALITY_LABELS = gauge(
+        "quality_labels",
+        &[exposed("variant"), exposed("state")],
+        "Labels of the window of quality, by state: requested, counted.",
+    );
+    LABEL_REQUESTS = counter(
+        "label_requests_total",
+        &[VARIANT, one_of("stratum", &STRATA)],
+        "Labels requested on labelling.topic, by stratum: head, the query is in the gold set; tail, it is \
+         not.",
+    ).recorded();
+    LABELS = counter(
+        "labels_total",
+        &[
+            one_of("kind", &EvaluatorKind::NAMES),
+            one_of("outcome", &LabelOutcome::NAMES),
+        ],
+        "Judgements that return a request for a label, by outcome: counted; duplicate; late, after \
+         labelling.deadline; invalid, the request was changed, is of another key or about another result; \
+         not_human.",
+    ).recorded();
     LIST_CHANGE = gauge(
         "list_change",
         &[exposed("variant"), exposed("bound")],

@@ -125,7 +125,7 @@ fn own_judgment() -> Value {
         "no": 9, "at": "2025-11-17T00:00:00.120Z", "what": "graded", "search": 7, "who": "s-81",
         "doc": "a", "index": 0, "points": "4", "from": 1, "up_to": 5, "about": "answer",
         "property": "faithfulness", "judge": {"name": "judge", "v": 2, "sort": "model"},
-        "note": "good", "device": 3, "user": "u", "trace": "t", "app": "law", "lang": "ko",
+        "note": "good", "asked": "token", "device": 3, "user": "u", "trace": "t", "app": "law", "lang": "ko",
     })
 }
 
@@ -138,7 +138,7 @@ fn feedback_mapping() -> Value {
             "event_id": "/no", "ts": "/at", "type": "/what", "query_id": "/search",
             "session_id": "/who", "object_id": "/doc", "position": "/index", "value": "/points",
             "min": "/from", "max": "/up_to", "dwell_ms": "/dwell", "amount": "/price",
-            "currency": "/unit", "name": "/property", "target": "/about", "comment": "/note",
+            "currency": "/unit", "name": "/property", "target": "/about", "request": "/asked", "comment": "/note",
             "client_id": "/device", "user_id": "/user", "trace_id": "/trace", "application": "/app",
         },
         "evaluator": {"id": "/judge/name", "version": "/judge/v", "kind": "/judge/sort"},
@@ -253,13 +253,13 @@ fn every_member_of_feedback_is_mapped() {
     let expected = json!({
         "event_id": "9", "ts": 1_763_337_600_120_i64, "type": "judgment", "query_id": "7",
         "session_id": "s-81", "object_id": "a", "position": 1, "value": 4.0, "min": 1.0, "max": 5.0,
-        "target": "answer", "name": "faithfulness", "evaluator": evaluator,
+        "target": "answer", "name": "faithfulness", "request": "token", "evaluator": evaluator,
     });
     assert_eq!(found, expected);
 
     // A grade by a person.
     let mut record = own_judgment();
-    for member in ["judge", "about", "property", "from", "up_to"] {
+    for member in ["judge", "about", "property", "asked", "from", "up_to"] {
         record[member] = Value::Null;
     }
     let found = native(Kind::Feedback, &feedback_mapping(), &record).expect("valid");

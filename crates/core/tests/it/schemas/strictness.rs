@@ -37,7 +37,7 @@ fn seeds(kind: &str) -> Vec<Value> {
         "event_id": "e", "ts": "2025-11-17T09:00:00.120+09:00", "query_id": "q", "session_id": "s",
         "client_id": "c", "user_id": 1, "trace_id": "t", "application": "web", "object_id": "d",
         "position": 1, "dwell_ms": 10.5, "value": 1, "min": 0, "max": 5, "name": "n",
-        "target": "result", "evaluator": {"id": "judge", "version": 2, "kind": "model"},
+        "target": "result", "request": "r", "evaluator": {"id": "judge", "version": 2, "kind": "model"},
         "comment": "text", "labels": {"a": [1]}, "attrs": {"b": null}
     });
     let types = [

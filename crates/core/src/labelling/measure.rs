@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rankgauge_core::measure::Measure;
-use rankgauge_core::number::real_length;
+use crate::measure::Measure;
+use crate::number::real_length;
 
 /// Maximum cutoff.
 const MAX_CUTOFF: usize = 1_000;

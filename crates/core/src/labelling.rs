@@ -1,0 +1,12 @@
+//! Labels of results that are drawn by chance: the measures that they estimate, the random numbers of
+//! draws, and signed requests for labels. It depends on no clock and no file.
+
+mod measure;
+mod outcome;
+mod request;
+mod uniform;
+
+pub use measure::{LabelMeasure, UnknownLabelMeasure};
+pub use outcome::{LabelOutcome, STRATA};
+pub use request::{InvalidToken, Part, Sampling, SigningKey};
+pub use uniform::uniform;
