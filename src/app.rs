@@ -32,6 +32,7 @@ use tracing::{info, warn};
 
 use crate::checkpoint::folder::Folder;
 use crate::config::Config;
+use crate::fleet;
 use crate::ingest::{self, IngestError, Startup, WorkerContext, start_up};
 use crate::log::LogQueue;
 pub use error::AppError;
@@ -89,6 +90,8 @@ pub struct App {
     gateway: Option<Gateway>,
     reload: Option<mpsc::Sender<ReloadRequest>>,
     threads: Vec<JoinHandle<()>>,
+    /// Thread that shares the state with the fleet; `None` without a state topic.
+    fleet: Option<JoinHandle<()>>,
     ended: mpsc::UnboundedReceiver<Ended>,
     stop_listener: watch::Sender<bool>,
 }
@@ -134,6 +137,7 @@ impl App {
             registry,
             published,
             control,
+            links,
             workers,
         } = start_up(&config, folder);
         let exposition = Arc::new(Exposition {
@@ -191,6 +195,12 @@ impl App {
             runtime.shutdown_background();
             return Err(problem);
         }
+        let fleet = config.state.clone().zip(links);
+        let fleet = fleet.map(|(state, links)| {
+            let control = Arc::clone(&control);
+            fleet::start(&config, state, links, control, &exposition.published)
+        });
+        let fleet = fleet.transpose()?;
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
         for (number, (context, engine)) in workers.into_iter().enumerate() {
@@ -206,6 +216,7 @@ impl App {
             gateway,
             reload,
             threads,
+            fleet,
             ended,
             stop_listener,
         })
@@ -287,6 +298,18 @@ impl App {
         });
         if let Some(stopped) = gateway {
             drop(stopped.join());
+        }
+        // It publishes the last shares of the workers.
+        let is_sharing = || {
+            self.fleet
+                .as_ref()
+                .is_some_and(|fleet| !fleet.is_finished())
+        };
+        while is_sharing() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(5));
+        }
+        if is_sharing() {
+            warn!("last state not published to the state topic in time");
         }
         // The listeners stop last. The runtime waits only briefly for their open connections.
         self.stop_listener.send_replace(true);

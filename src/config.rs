@@ -92,6 +92,8 @@ pub struct Config {
     pub shutdown_timeout: Duration,
     /// Folder for checkpoints; without one, counters start at 0 after every restart.
     pub checkpoints: Option<PathBuf>,
+    /// State that the replicas share; `None` without a topic.
+    pub state: Option<State>,
     /// Sources of judgements.
     pub gold: Gold,
     /// Settings of the engine.
@@ -122,6 +124,15 @@ pub struct Config {
     pub probe: Probe,
     /// Log settings.
     pub log: Log,
+}
+
+/// State topic of the fleet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Name of the topic.
+    pub topic: String,
+    /// Interval between publications.
+    pub interval: Duration,
 }
 
 /// Sources of judgements.
@@ -298,8 +309,10 @@ fn read(reader: &mut Reader) -> Config {
     {
         reader.problem(&keys::GATEWAY_LISTEN.path, problem);
     }
+    let state = kafka::state(reader, &kafka);
     Config {
         kafka,
+        state,
         formats,
         mappings,
         registry,

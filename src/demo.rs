@@ -379,13 +379,15 @@ fn send_traffic(
             }
         }
         while let Some((at, version)) = deployments.next_if(|(at, _)| *at <= ts) {
-            exposition.control.deploy(Deployment {
+            let deployment = Deployment {
                 variant: variant.to_owned(),
                 version: version.to_owned(),
                 ts: at.0,
                 note: None,
                 lists: None,
-            });
+                by: None,
+            };
+            exposition.control.deploy(deployment, wall_now());
         }
         sink.send(&record)?;
         progress.sent.fetch_add(1, Ordering::Release);

@@ -33,6 +33,7 @@ use tracing::{debug, info, warn};
 
 use rankgauge_core::decode::{Encoded, Envelope, EventRef};
 use rankgauge_core::engine::effects::PendingEffects;
+use rankgauge_core::engine::fleet::FleetBaselines;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
@@ -50,6 +51,7 @@ use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::live::Command;
 use rankgauge_serve::live::session_partitions::RecentSessions;
 
+use crate::fleet::START_TIMEOUT;
 use backoff::Backoff;
 use boot_time::BootTime;
 use member::EngineMember;
@@ -113,6 +115,10 @@ struct Worker {
     dead_letters: Option<DeadLetters>,
     label_requests: Option<LabelRequests>,
     stalled: StalledPartitions,
+    /// Times at which this worker shares its baselines; `None` without a state topic.
+    shares: Option<Schedule>,
+    /// Baselines of the fleet that the engine has.
+    inherited: Option<Arc<FleetBaselines>>,
 }
 
 impl Worker {
@@ -157,9 +163,13 @@ impl Worker {
             dead_letters,
             label_requests,
             stalled: StalledPartitions::default(),
+            shares: (config.state.as_ref())
+                .map(|state| Schedule::starting_at(now + state.interval, state.interval)),
+            inherited: None,
             context,
         };
         worker.await_topics()?;
+        worker.await_fleet();
         worker.consumer.subscribe()?;
         // The wait for the topics is no stall.
         worker.stall_check.runs(BootTime::now());
@@ -201,6 +211,28 @@ impl Worker {
             self.serve_until(BootTime::now() + wait);
         }
         Ok(())
+    }
+
+    /// Waits until the state of the fleet was read, so that the first search is compared with it.
+    fn await_fleet(&mut self) {
+        let Some(links) = self.context.links.clone() else {
+            return;
+        };
+        let deadline = BootTime::now() + START_TIMEOUT;
+        while !links.is_read() && !self.context.control.is_stopping() {
+            if BootTime::now() >= deadline {
+                warn!(
+                    worker = self.context.number,
+                    seconds = START_TIMEOUT.as_secs(),
+                    "state topic not read in time; starting with the baselines of this replica"
+                );
+                break;
+            }
+            self.serve_until(BootTime::now() + pace::MAX_BATCH_TIME);
+        }
+        // The commands, baselines and incidents of the fleet.
+        self.housekeeping();
+        self.tick();
     }
 
     /// Serves the events of the consumer and the periodic work until `end` or the shutdown, and at
@@ -280,11 +312,13 @@ impl Worker {
         if let Some(gold) = control.gold_other_than(&self.gold) {
             set_gold(&self.context, &mut self.consumer.member().engine, &gold);
             self.gold = gold;
+            self.inherited = None;
         }
         for command in control.take_commands(self.context.number) {
             self.handle_command(command);
         }
         let now = BootTime::now();
+        self.exchange(now);
         if self.ticks.is_due(now) {
             self.tick();
         }
@@ -317,6 +351,27 @@ impl Worker {
         let to_pause = self.consumer.member().to_pause();
         self.consumer.pause(&to_pause);
         self.consumer.rejoin_if_needed();
+    }
+
+    /// Exchanges baselines with the fleet.
+    fn exchange(&mut self, now: BootTime) {
+        let Some(link) = self.context.link() else {
+            return;
+        };
+        let known = link.inherited();
+        if let Some(fleet) = &known
+            && !(self.inherited.as_ref()).is_some_and(|mine| Arc::ptr_eq(mine, fleet))
+        {
+            self.consumer.member().engine.apply(Input::Inherited(fleet));
+            self.inherited = known;
+        }
+        if self
+            .shares
+            .as_mut()
+            .is_some_and(|shares| shares.is_due(now))
+        {
+            link.publish(self.consumer.member().engine.share());
+        }
     }
 
     /// Finalises searches whose feedback window has passed, for a limited time. Hours of event time
@@ -359,10 +414,15 @@ impl Worker {
     /// Executes an operator command.
     fn handle_command(&mut self, command: Command) {
         match command {
-            Command::LearnBaselines => {
+            Command::Acknowledged { incident, note } => {
+                let engine = &mut self.consumer.member().engine;
+                let note = &note;
+                engine.apply(Input::Acknowledged { incident, note });
+            }
+            Command::LearnBaselines { reported } => {
                 info!(worker = self.context.number, "baselines reset");
                 let engine = &mut self.consumer.member().engine;
-                engine.apply(Input::ResetBaselines);
+                engine.apply(Input::ResetBaselines { reported });
                 if let Some(stats) = self.context.query_stats() {
                     stats.reset_baselines();
                 }
@@ -371,6 +431,7 @@ impl Worker {
                 variant,
                 version,
                 at,
+                reported,
             } => {
                 info!(
                     worker = self.context.number,
@@ -382,6 +443,7 @@ impl Worker {
                     variant: &variant,
                     version: Some(&version),
                     at,
+                    reported,
                 });
                 let label = self.context.registry.label(Dimension::Variant, &variant);
                 if let Some(stats) = self.context.query_stats() {
@@ -412,9 +474,13 @@ impl Worker {
         let engine = &mut member.engine;
         let wall = wall_now();
         engine.apply(Input::Tick { wall, others });
-        if published.views.len() > 1 {
+        if published.views.len() > 1 || published.fleet.is_some() {
             let others = published.incidents_of_others(*number);
-            engine.apply(Input::Incidents(&others));
+            let fleet = published.fleet.as_ref().map(|fleet| fleet.incidents());
+            engine.apply(Input::Incidents {
+                others: &others,
+                fleet: fleet.as_ref().map_or(&[], |it| it.as_slice()),
+            });
         }
         if let Some(producer) = &self.label_requests {
             send_label_requests(producer, engine);
@@ -426,6 +492,11 @@ impl Worker {
             retired,
             ..
         } = engine.take_effects();
+        if !incidents.is_empty()
+            && let Some(link) = self.context.link()
+        {
+            link.publish(engine.share());
+        }
         drop(member);
         for (variant, deployed) in deployments {
             control.deploy_seen(&variant, deployed);
@@ -450,6 +521,9 @@ impl Worker {
         self.consumer.publish_and_commit();
         if let Some(producer) = &self.label_requests {
             producer.flush();
+        }
+        if let Some(link) = self.context.link() {
+            link.publish(self.consumer.member().engine.share());
         }
         let WorkerContext {
             number,

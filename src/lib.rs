@@ -23,6 +23,7 @@ pub mod cli;
 pub mod config;
 #[cfg(feature = "demo")]
 pub mod demo;
+pub mod fleet;
 mod https;
 pub mod ingest;
 pub mod init;

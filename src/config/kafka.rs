@@ -6,8 +6,8 @@
 use rankgauge_core::engine::position::Join;
 use rankgauge_kafka::settings::{Properties, Settings, topic_name};
 
-use super::keys;
 use super::reader::Reader;
+use super::{State, keys};
 
 pub(super) fn read(reader: &mut Reader) -> Settings {
     let brokers = reader.values(&keys::BROKERS);
@@ -47,6 +47,20 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         );
     }
     kafka
+}
+
+/// State topic of the fleet.
+pub(super) fn state(reader: &mut Reader, kafka: &Settings) -> Option<State> {
+    let topic = reader.find(&keys::STATE_TOPIC);
+    let interval = reader.get(&keys::STATE_INTERVAL);
+    let topic: String = topic?;
+    let used = [&kafka.search_topic, &kafka.feedback_topic];
+    let mut used = used.into_iter().chain(&kafka.dead_letter_topic);
+    if used.any(|it| *it == topic) {
+        let text = format!("\"{topic}\" holds other records; name a topic of its own");
+        reader.problem(&keys::STATE_TOPIC.path, text);
+    }
+    Some(State { topic, interval })
 }
 
 fn properties(reader: &mut Reader) -> Properties {

@@ -272,6 +272,15 @@ keys! {
     CHECKPOINT_FOLDER: Checked<PathBuf> = "checkpoint.folder", checked(values::path),
         example "/var/lib/rankgauge";
 
+    /// State that all replicas share, so that a new replica continues with the baselines of the fleet, and
+    /// commands to one replica reach all. See docs/guarantees.md.
+    STATE: Group = "state", Group(Shape::Section);
+    /// Compacted topic of the state. It is created with one partition if it does not exist; Create,
+    /// Describe, Read and Write are needed. Without it, each replica has the baselines of its own searches.
+    STATE_TOPIC: Checked<String> = "state.topic", checked(values::topic), example "rankgauge-state";
+    /// Interval at which a worker publishes its state, and reads that of the others.
+    STATE_INTERVAL: Span = "state.interval", Span(SECOND, HOUR), default "1m";
+
     /// Files and folders with judgements, relative to this file; in variables and flags, relative to the
     /// working directory. All files of a folder are read, in the order of their names. Without any path,
     /// searches are counted as unjudged.

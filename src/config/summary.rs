@@ -37,6 +37,7 @@ pub(super) fn write(config: &Config) -> String {
             |folder| format!("in {}", folder.display()),
         ),
     ));
+    lines.push(("state", state(config)));
     lines.push(("gold", gold(config)));
     let engine = &config.engine;
     lines.push(("measures", counted(&engine.measures)));
@@ -116,6 +117,15 @@ pub(super) fn write(config: &Config) -> String {
         .map(|(part, text)| format!("{part:<12}{}\n", escape_controls(text)))
         .collect();
     lines.concat()
+}
+
+fn state(config: &Config) -> String {
+    match &config.state {
+        Some(state) => format!("shared in topic {}, every {}", state.topic, span(state.interval)),
+        None => "not shared: a replica without its checkpoint starts without baselines and incidents, and a \
+                 command reaches one replica (state.topic)"
+            .to_owned(),
+    }
 }
 
 /// Window of conversions, if they have one of their own.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::recovery::Recovery;
 use crate::config::Config;
+use crate::fleet::{Link, Links};
 use crate::registry::Fetcher;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::state::State;
@@ -24,6 +25,8 @@ pub struct WorkerContext {
     pub(super) published: Arc<Published>,
     pub(super) control: Arc<Control>,
     pub(super) recovery: Arc<Recovery>,
+    /// Links to the thread of the fleet; `None` without a state topic.
+    pub(super) links: Option<Arc<Links>>,
     /// Receiver of schemas; `None` without a registry.
     pub(super) schemas: Option<Arc<Fetcher>>,
 }
@@ -46,6 +49,11 @@ impl WorkerContext {
     /// Result lists of this worker; `None` if the API is disabled.
     pub(super) fn lists(&self) -> Option<&Arc<ServedLists>> {
         self.published.lists_of(self.number)
+    }
+
+    /// Link of this worker to the thread of the fleet; `None` without a state topic.
+    pub(super) fn link(&self) -> Option<&Link> {
+        self.links.as_ref()?.of(self.number)
     }
 
     /// Creates an engine without counters and partitions.

@@ -10,6 +10,7 @@ use super::recovery::Recovery;
 use crate::checkpoint::Checkpoint;
 use crate::checkpoint::folder::Folder;
 use crate::config::Config;
+use crate::fleet::{self, Links};
 use crate::registry::Fetcher;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
@@ -24,6 +25,8 @@ pub struct Startup {
     pub published: Arc<Published>,
     /// Control of the workers.
     pub control: Arc<Control>,
+    /// Links of the workers to the thread of the fleet; `None` without a state topic.
+    pub links: Option<Arc<Links>>,
     /// Context and engine of each worker.
     pub workers: Vec<(WorkerContext, Engine)>,
 }
@@ -37,7 +40,11 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
     };
     let has_checkpoints = folder.is_some();
     let registry = Arc::new(Engine::registry(&config.engine));
-    let control = Arc::new(Control::new(config.workers, config.checkpoints.as_deref()));
+    let folder_of_deployments = config.checkpoints.as_deref();
+    let is_shared = config.state.is_some();
+    let control = Control::new(config.workers, folder_of_deployments, is_shared);
+    let control = Arc::new(control);
+    let links = is_shared.then(|| Arc::new(Links::new(config.workers)));
     let published = Arc::new(Published::new(
         config.workers,
         &config.engine,
@@ -46,6 +53,7 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
             dead_letters: config.kafka.dead_letter_topic.is_some(),
             checkpoints: has_checkpoints,
             registry: config.registry.is_some(),
+            fleet: is_shared,
         },
     ));
     let schemas = fetcher(config, &published);
@@ -62,6 +70,7 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
         published: Arc::clone(&published),
         control: Arc::clone(&control),
         recovery: Arc::clone(&recovery),
+        links: links.clone(),
         schemas: schemas.clone(),
     };
     let contexts = (0..config.workers).map(context);
@@ -76,6 +85,11 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
         engine.restore(&checkpoint.state);
         context.view().checkpoint_found(checkpoint.written);
     }
+    if is_shared {
+        for (_, engine) in &mut workers {
+            engine.identify(fleet::new_id());
+        }
+    }
     if has_checkpoints {
         // The first scrape must not show less than the last scrape of the earlier process.
         for (context, engine) in &workers {
@@ -86,6 +100,7 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
         registry,
         published,
         control,
+        links,
         workers,
     }
 }

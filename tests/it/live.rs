@@ -33,6 +33,7 @@ mod shared_topic;
 mod shutdown;
 mod soak;
 mod stalled;
+mod state_topic;
 mod stream;
 mod topics;
 mod transactions;
@@ -208,7 +209,7 @@ fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
 type Counters = BTreeMap<String, String>;
 
 /// Families that describe the process, not the records. `replay` does not compute them.
-const OF_THE_PROCESS: [&str; 8] = [
+const OF_THE_PROCESS: [&str; 9] = [
     "rankgauge_checkpoints_total",
     "rankgauge_gold_reloads_total",
     "rankgauge_log_lines_lost_total",
@@ -217,6 +218,7 @@ const OF_THE_PROCESS: [&str; 8] = [
     "rankgauge_rebalances_total",
     "rankgauge_schema_registry_requests_total",
     "rankgauge_sessions_cross_partition_total",
+    "rankgauge_state_records_total",
 ];
 
 /// All counters and histograms that depend on records, and the pending records.

@@ -24,6 +24,7 @@ mod drop_series;
 mod local;
 mod losses;
 mod preference;
+mod query_sums;
 mod recovery;
 mod season;
 mod split;
@@ -50,6 +51,7 @@ pub use drop_series::{
 pub use local::LocalBets;
 pub use losses::{Losses, MeanInterval};
 pub use preference::{Credit, Preference};
+pub use query_sums::QuerySums;
 pub use recovery::{RECOVERY_THRESHOLD, Recovery};
 pub use split::split_log_evidence;
 pub use target::TargetTest;

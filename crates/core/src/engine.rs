@@ -23,6 +23,7 @@ pub mod evidence;
 pub mod family;
 mod finalisation;
 pub mod fixed;
+pub mod fleet;
 pub mod id;
 pub mod incidents;
 mod input;
@@ -69,6 +70,7 @@ use effects::{GroupEffects, Outcome, PendingEffects};
 use evidence::Observation;
 use family::Family;
 use fixed::Nano;
+use fleet::{Share, SharedIncident};
 use id::Target;
 use incidents::{Deployed, Incident};
 pub use input::{Input, RecordInput};
@@ -355,15 +357,17 @@ impl Engine {
                 self.slices_of_gold.clear();
                 self.domains_of_gold.clear();
             }
-            Input::ResetBaselines => {
+            Input::ResetBaselines { reported } => {
                 let at = self.wall.as_event_time();
-                self.totals.evidence.reset_baselines(at);
-                self.totals.means.reset(None);
+                if self.totals.evidence.reset_baselines(at, reported) {
+                    self.totals.means.reset(None);
+                }
             }
             Input::Deployed {
                 variant: name,
                 version,
                 at,
+                reported,
             } => {
                 let variant = self.names.label(Dimension::Variant, name);
                 let series = self.names.shared().series_labels(&family::SCORE);
@@ -376,10 +380,19 @@ impl Engine {
                     version: version.map(Into::into),
                 };
                 let evidence = &mut self.totals.evidence;
-                evidence.deploy((variant, name), of_variant, deployed);
-                self.totals.means.reset(Some(variant));
+                if evidence.deploy((variant, name), of_variant, (deployed, reported)) {
+                    self.totals.means.reset(Some(variant));
+                }
             }
-            Input::Incidents(others) => self.advance_incidents(others),
+            Input::Acknowledged { incident, note } => {
+                self.totals.evidence.acknowledge(incident, note);
+            }
+            Input::Inherited(fleet) => {
+                let (evidence, names) = (&mut self.totals.evidence, self.names.shared());
+                evidence.inherit(fleet, &self.settings, names);
+                self.counted = self.totals.bytes();
+            }
+            Input::Incidents { others, fleet } => self.advance_incidents(others, fleet),
         }
     }
 
@@ -524,6 +537,16 @@ impl Engine {
         })
     }
 
+    /// Sets the id under which this worker shares its baselines, unless its saved state has one.
+    pub fn identify(&mut self, id: u64) {
+        self.totals.evidence.identify(id);
+    }
+
+    /// Returns the values that this worker shares with the others of its fleet.
+    pub fn share(&self) -> Share {
+        (self.totals.evidence).share(&self.settings, self.names.shared())
+    }
+
     /// Returns a snapshot of the exposed values.
     pub fn snapshot(&self) -> Snapshot {
         let mut pending = [0; 2];
@@ -624,11 +647,12 @@ impl Engine {
     }
 
     /// Opens the incidents of other workers, and ends those that are over.
-    fn advance_incidents(&mut self, others: &[Incident]) {
+    fn advance_incidents(&mut self, others: &[Incident], fleet: &[SharedIncident]) {
         let now = self.windows_at.map(|(progress, _)| progress);
         let now = now.map(|it| it.watermark.unwrap_or(it.newest));
         let evidence = &mut self.totals.evidence;
-        evidence.advance_incidents(others, now, (&self.settings, self.names.shared()));
+        let names = (&*self.settings, self.names.shared());
+        evidence.advance_incidents((others, fleet), now, names);
     }
 
     /// Adds `number` to a recorded counter.

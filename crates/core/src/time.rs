@@ -14,7 +14,9 @@ use serde::{Deserialize, Serialize};
 pub struct EventTime(pub i64);
 
 /// Time of the sidecar's system clock. Milliseconds since the epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct WallTime(pub i64);
 
 /// Duration in whole milliseconds, signed so that it can hold any difference.

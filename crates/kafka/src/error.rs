@@ -49,6 +49,13 @@ pub enum Error {
          Describe and Read on it to the user of this process, or create it"
     )]
     OwnerTopic { topic: String, error: String },
+    /// The state topic cannot be used.
+    #[error(
+        "topic {topic} (state.topic): {error}; allow Create, Describe, Read and Write on it to the user of \
+         this process, or create it: kafka-topics.sh --create --topic {topic} --partitions 1 --config \
+         cleanup.policy=compact"
+    )]
+    StateTopic { topic: String, error: String },
     /// Records stopped to arrive before the end of a range.
     #[error("topic {topic}: no record received for {seconds} s, {left} records before the end")]
     Stalled {

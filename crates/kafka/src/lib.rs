@@ -1,5 +1,5 @@
 //! Everything that talks to Kafka: settings of clients, the consumer of a [`group`], the standalone
-//! [`reader`], [`producer`]s, a [`publisher`], bounds of fetched [`batches`], and one [`Error`], which
+//! [`reader`], [`producer`]s, a [`publisher`], the [`state_topic`], bounds of fetched [`batches`], and one [`Error`], which
 //! contains no secret.
 //!
 //! The crate depends on the events and commit points of [`rankgauge_core`], not on its engine.
@@ -35,6 +35,7 @@ pub mod publisher;
 pub mod reader;
 pub mod settings;
 mod standalone;
+pub mod state_topic;
 pub mod throttle;
 mod topic;
 

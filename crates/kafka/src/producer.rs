@@ -199,9 +199,18 @@ impl Producer {
     /// Sends a record, to the partition that follows from its key without a `partition`. Waits while
     /// the queue of librdkafka is full. A failure is reported by [`Producer::finish`].
     pub fn send(&mut self, topic: &str, partition: Option<i32>, key: &str, payload: &[u8]) {
-        self.sent += 1;
         let mut record: BaseRecord<'_, str, [u8]> = BaseRecord::to(topic).key(key).payload(payload);
         record.partition = partition;
+        self.send_record(record);
+    }
+
+    /// Sends a record without a value, which removes the key from a compacted topic.
+    pub(crate) fn remove(&mut self, topic: &str, key: &str) {
+        self.send_record(BaseRecord::to(topic).key(key));
+    }
+
+    fn send_record(&mut self, mut record: BaseRecord<'_, str, [u8]>) {
+        self.sent += 1;
         while let Err((problem, refused)) = self.inner.send(record) {
             if problem.rdkafka_error_code() != Some(RDKafkaErrorCode::QueueFull) {
                 self.inner.context().refused((), &problem);

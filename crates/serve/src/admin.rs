@@ -61,10 +61,11 @@ impl AdminListener {
                 request.headers(),
             )),
             Answer::Command { run, body, .. } => {
-                let body = match body {
+                let mut body = match body {
                     Some(_) => Body::read(request).await?,
                     None => Body::default(),
                 };
+                body.by = self.web.user(request.headers());
                 let done = run(api, params, body).await?;
                 if page::is_wanted(request)
                     && let Some(address) = done.page

@@ -15,6 +15,7 @@ use tracing::warn;
 
 use crate::api::body::Body;
 use crate::api::deployments::{AcceptedDeployment, Report};
+use crate::api::incidents::{AcknowledgedIncident, Acknowledgement};
 use crate::api::log_level::ChangedLevel;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
@@ -30,7 +31,7 @@ use crate::page::{self, Screen};
 /// Endpoint of the admin listener.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// Path. A name in braces at its end stands for the rest of the path of a request.
+    /// Path. A name in braces stands for any text in the path of a request.
     pub(crate) path: &'static str,
     pub(crate) methods: &'static [Method],
     /// Name of the operation in the description of the API; empty for the page.
@@ -111,10 +112,17 @@ impl fmt::Debug for Answer {
 impl Endpoint {
     /// Text at the place of the braces if this is an endpoint for `path`.
     pub(crate) fn captured<'a>(&self, path: &'a str) -> Option<&'a str> {
-        match self.path.split_once('{') {
-            Some((before, _)) => path.strip_prefix(before),
+        match self.parts() {
+            Some((before, _, after)) => path.strip_prefix(before)?.strip_suffix(after),
             None => (self.path == path).then_some(""),
         }
+    }
+
+    /// Text before the braces of the path, the name in them, and the text after them.
+    fn parts(&self) -> Option<(&'static str, &'static str, &'static str)> {
+        let (before, rest) = self.path.split_once('{')?;
+        let (name, after) = rest.split_once('}')?;
+        Some((before, name, after))
     }
 
     /// Names of the methods; HEAD goes without saying.
@@ -145,8 +153,7 @@ impl Endpoint {
 
     /// Name in the braces of the path.
     pub(crate) fn path_parameter(&self) -> Option<&'static str> {
-        let (_, name) = self.path.split_once('{')?;
-        name.strip_suffix('}')
+        self.parts().map(|(_, name, _)| name)
     }
 }
 
@@ -210,6 +217,15 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             .with_parameters(&incidents::ONE_PARAMETERS)
             .with_errors(&[404])
             .with_markdown(|api, params| Ok(incidents::one(api, params)?.markdown())),
+        command::<AcknowledgedIncident>(
+            "/api/v1/incidents/{id}/acknowledge",
+            "acknowledgeIncident",
+            acknowledge,
+        )
+        .about("Note that an operator works on an incident.")
+        .with_status(StatusCode::ACCEPTED)
+        .with_body::<Acknowledgement>()
+        .with_errors(&[404, 408, 413]),
         json("/api/v1/experiments", "experiments", |api, _| {
             Ok(experiments::of(&api.exposition))
         })
@@ -281,8 +297,8 @@ pub(crate) fn described() -> impl Iterator<Item = &'static Endpoint> {
 /// Names of the endpoints of the API, as listed at `/api/v1` and in the response to an unknown path.
 pub(crate) fn names() -> Vec<String> {
     let names = described().map(|endpoint| {
-        let path = match endpoint.path.split_once('{') {
-            Some((before, name)) => before.to_owned() + &name.trim_end_matches('}').to_uppercase(),
+        let path = match endpoint.parts() {
+            Some((before, name, after)) => format!("{before}{}{after}", name.to_uppercase()),
             None => endpoint.path.to_owned(),
         };
         format!("{} {path}", endpoint.methods[0])
@@ -400,12 +416,19 @@ fn reload(api: &AdminApi, _: Parameters, _: Body) -> Running<'_> {
     })
 }
 
-fn reset_baselines(api: &AdminApi, _: Parameters, _: Body) -> Running<'_> {
-    Box::pin(async { done(&api.reset_baselines(), "/systems?done=baselines") })
+fn reset_baselines(api: &AdminApi, _: Parameters, body: Body) -> Running<'_> {
+    Box::pin(async { done(&api.reset_baselines(body.by), "/systems?done=baselines") })
 }
 
 fn deploy(api: &AdminApi, _: Parameters, body: Body) -> Running<'_> {
     Box::pin(async move { done(&api.deploy(&body)?, "/systems?done=deployed") })
+}
+
+fn acknowledge(api: &AdminApi, params: Parameters, body: Body) -> Running<'_> {
+    Box::pin(async move {
+        let accepted = incidents::acknowledge(api, &params, &body)?;
+        done(&accepted, "/incidents?done=acknowledged")
+    })
 }
 
 fn change_log_level(api: &AdminApi, params: Parameters, _: Body) -> Running<'_> {

@@ -36,6 +36,7 @@ pub mod live;
 pub mod log_level;
 mod openapi;
 mod page;
+mod per_cent;
 pub mod process;
 pub mod server;
 pub mod shared;

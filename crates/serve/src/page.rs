@@ -134,7 +134,7 @@ pub(super) fn error_response(error: &ApiError) -> HttpResponse {
 }
 
 /// Results of commands: their words in an address, with a sentence.
-const RESULTS: [(&str, &str); 4] = [
+const RESULTS: [(&str, &str); 5] = [
     ("reloaded", "The gold set was reloaded."),
     ("unchanged", "The gold set is unchanged."),
     (
@@ -142,6 +142,7 @@ const RESULTS: [(&str, &str); 4] = [
         "The baselines are being reset: all workers learn new ones from the following searches.",
     ),
     ("deployed", "The deployment is recorded."),
+    ("acknowledged", "The incident is acknowledged."),
 ];
 
 /// Name of the result of a command in the address of a screen.

@@ -17,7 +17,7 @@ use super::gateway::GatewayMetrics;
 use super::json::Sample;
 use super::latencies::Latencies;
 use crate::build::BuildInfo;
-use crate::live::{CheckpointView, Published};
+use crate::live::{CheckpointView, FleetView, Published};
 use crate::target::Target;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::event::Kind;
@@ -59,6 +59,10 @@ pub struct ProcessMetrics {
     dead_letters: IntCounterVec,
     dead_letter_failures: IntCounterVec,
     registry_requests: IntCounterVec,
+    state_records: IntCounterVec,
+    state_workers: IntGauge,
+    state_bytes: IntGauge,
+    state_published: GaugeVec,
     without_schema: IntGauge,
 }
 
@@ -298,6 +302,10 @@ impl ProcessMetrics {
             dead_letters: families.counters(&family::DEAD_LETTERS)?,
             dead_letter_failures: families.counters(&family::DEAD_LETTER_FAILURES)?,
             registry_requests: families.counters(&family::SCHEMA_REGISTRY_REQUESTS)?,
+            state_records: families.counters(&family::STATE_RECORDS)?,
+            state_workers: families.gauge(&family::STATE_WORKERS)?,
+            state_bytes: families.gauge(&family::STATE_BYTES)?,
+            state_published: families.gauges(&family::STATE_PUBLISHED)?,
             without_schema: families.gauge(&family::SCHEMA_PARTITIONS_WAITING)?,
             base,
         };
@@ -308,6 +316,9 @@ impl ProcessMetrics {
         }
         for outcome in family::REGISTRY_OUTCOMES {
             metrics.registry_requests.with_label_values(&[outcome]);
+        }
+        for outcome in family::STATE_OUTCOMES {
+            metrics.state_records.with_label_values(&[outcome]);
         }
         Ok(metrics)
     }
@@ -433,6 +444,9 @@ impl ProcessMetrics {
                 counter.inc_by(count.saturating_sub(counter.get()));
             }
         }
+        if let Some(fleet) = &published.fleet {
+            self.update_state(fleet);
+        }
         let without_schema = published.views.iter().map(|view| view.without_schema());
         let without_schema = without_schema.sum::<usize>();
         self.without_schema
@@ -447,6 +461,21 @@ impl ProcessMetrics {
         let mut families = self.base.gather();
         families.extend(published.latencies.families());
         families
+    }
+
+    fn update_state(&self, fleet: &FleetView) {
+        for (outcome, count) in fleet.records() {
+            let counter = self.state_records.with_label_values(&[outcome]);
+            counter.inc_by(count.saturating_sub(counter.get()));
+        }
+        let held = fleet.held().map(|it| i64::try_from(it).unwrap_or(i64::MAX));
+        self.state_workers.set(held[0]);
+        self.state_bytes.set(held[1]);
+        if let Some(at) = fleet.published() {
+            let none: [&str; 0] = [];
+            let gauge = self.state_published.with_label_values(&none);
+            gauge.set(seconds(at.0));
+        }
     }
 }
 

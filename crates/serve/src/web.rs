@@ -106,6 +106,14 @@ impl Web {
         current.tls.is_some() || current.authentication.is_some()
     }
 
+    /// User of a request that the listener accepted; `token` for a bearer token. `None` if the listener
+    /// checks neither passwords nor tokens.
+    pub(super) fn user(&self, headers: &HeaderMap) -> Option<String> {
+        let current = self.current.load();
+        current.authentication.as_ref()?;
+        authentication::user(headers)
+    }
+
     /// The contents in use.
     pub(super) fn current(&self) -> Arc<Loaded> {
         self.current.load_full()

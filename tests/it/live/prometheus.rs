@@ -18,7 +18,7 @@ use super::stream::Stream;
 use super::{CONSUMED, SOON, pending, received, settings, yaml};
 use crate::dashboards::{annotation_queries, folder, panel_queries, variable_queries};
 use crate::harness::alertmanager::{SPEED, accelerated_rules};
-use crate::harness::kafka::broker;
+use crate::harness::kafka::{broker, unique_name};
 use crate::harness::prometheus::{Prometheus, Sample, promtool_check_metrics};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
@@ -55,6 +55,7 @@ fn observed() -> (Replicas, Observer) {
     });
     settings["feedback"] = json!({"min_samples": 5, "expected_clicks": [0.3, 0.2, 0.1]});
     settings["kafka"]["dead_letter_topic"] = json!("never.written");
+    settings["state"] = json!({"topic": unique_name("state"), "interval": "1s"});
     let tokens = Path::new(env!("CARGO_TARGET_TMPDIR")).join("prometheus-tokens.yaml");
     let file = "applications: [{name: shop, tokens: [a-token-of-the-shop]}]\n";
     std::fs::write(&tokens, file).expect("a file");

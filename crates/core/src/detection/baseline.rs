@@ -5,6 +5,8 @@
 //! noise they are independent, so that bets on them keep their expectation together with the error
 //! of the baseline. There is no learning phase: a query is compared from its second counted score.
 
+mod fleet;
+
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::hash::Hash;
@@ -16,6 +18,7 @@ use super::bets::within;
 use super::comparison::{Baseline, LOCAL_WINDOWS};
 use super::drop_series::SeriesRules;
 use super::local::LocalBets;
+use super::query_sums::{QuerySums, from_units, to_units};
 use super::unjudged::Unjudged;
 use crate::number::real;
 
@@ -23,10 +26,6 @@ use crate::number::real;
 /// it, the quarter of the queries that were counted longest ago is removed. A query takes 96 bytes,
 /// its key, and its place in the map: at most 240 bytes with a key of up to 32 bytes.
 pub const MAX_QUERIES: usize = 32_768;
-
-/// Weight of a score in units of a sum: 2⁴⁴. Sums of integers are exact, so merging is independent
-/// of order.
-const UNITS: f64 = 17_592_186_044_416.0;
 
 /// Length in scores of the moving mean of a query. The mean is for display only.
 const RECENT_SCORES: u8 = 4;
@@ -211,6 +210,9 @@ pub struct Baselines<K: Eq + Hash> {
     /// Saved in the order of the keys, so that equal states have equal checkpoints.
     #[serde(serialize_with = "serialize_sorted")]
     queries: FxHashMap<K, QueryBaseline>,
+    /// Part of the sums that other workers of the fleet learned.
+    #[serde(serialize_with = "serialize_sorted")]
+    inherited: FxHashMap<K, QuerySums>,
     scores: u64,
     /// Sum of the scores in the baselines, in [`UNITS`].
     sum: i128,
@@ -221,6 +223,7 @@ impl<K: Eq + Hash> Default for Baselines<K> {
     fn default() -> Self {
         Self {
             queries: FxHashMap::default(),
+            inherited: FxHashMap::default(),
             scores: 0,
             sum: 0,
             number: 0,
@@ -363,6 +366,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
             .collect();
         ages.sort_unstable();
         for (_, query) in ages.into_iter().take(MAX_QUERIES / 4) {
+            self.inherited.remove(&query);
             if let Some(removed) = self.queries.remove(&query) {
                 self.scores = self.scores.saturating_sub(u64::from(removed.scores));
                 self.sum -= i128::from(removed.sum);
@@ -410,6 +414,16 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         self.number += other.number;
         #[allow(
             clippy::iter_over_hash_type,
+            reason = "sums do not depend on the order"
+        )]
+        for (query, theirs) in &other.inherited {
+            self.inherited
+                .entry(query.clone())
+                .or_default()
+                .merge(theirs);
+        }
+        #[allow(
+            clippy::iter_over_hash_type,
             reason = "sums and maxima do not depend on the order"
         )]
         for (query, theirs) in &other.queries {
@@ -439,6 +453,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
     pub fn total(&self) -> Self {
         Self {
             queries: FxHashMap::default(),
+            inherited: FxHashMap::default(),
             ..*self
         }
     }
@@ -451,22 +466,6 @@ pub(crate) fn serialize_sorted<K: Ord + Serialize, V: Serialize, S: Serializer>(
 ) -> Result<S::Ok, S::Error> {
     let sorted: BTreeMap<&K, &V> = map.iter().collect();
     sorted.serialize(serializer)
-}
-
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "a score from 0 to 1 in units of 2^-44 is far below the limit of the integer"
-)]
-fn to_units(score: f64) -> i64 {
-    (score * UNITS).round() as i64
-}
-
-#[allow(
-    clippy::cast_precision_loss,
-    reason = "the quotient has the precision of floating point"
-)]
-fn from_units(units: i128) -> f64 {
-    units as f64 / UNITS
 }
 
 #[allow(

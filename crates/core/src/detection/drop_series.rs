@@ -419,6 +419,11 @@ impl DropSeries {
         self.first.is_some()
     }
 
+    /// Minute of the first comparison. `None` before it.
+    pub fn first_minute(&self) -> Option<i64> {
+        self.first
+    }
+
     /// Newest minute of a search. `None` without searches.
     pub fn minute(&self) -> Option<i64> {
         self.minute

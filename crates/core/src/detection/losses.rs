@@ -70,6 +70,14 @@ impl Losses {
         };
     }
 
+    /// Returns true if values from -1 to 1 can have these sums.
+    pub fn is_possible(&self) -> bool {
+        let most = real(self.searches) + 1.0;
+        self.searches <= 1 << 40
+            && (-most..=most).contains(&self.sum)
+            && (0.0..=most).contains(&self.squares)
+    }
+
     /// Mean. `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.searches > 0).then(|| self.sum / real(self.searches))

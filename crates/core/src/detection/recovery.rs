@@ -77,6 +77,14 @@ impl Recovery {
         self.losses.add(loss);
     }
 
+    /// Returns true if a test can have this state.
+    pub fn is_possible(&self) -> bool {
+        let is_log = |log: &f64| (-1e6..=RECOVERY_THRESHOLD + CEILING_MARGIN).contains(log);
+        self.logs.iter().all(is_log)
+            && (0.0..=1e12).contains(&self.cumulative)
+            && self.losses.is_possible()
+    }
+
     /// Log evidence that the loss is below the excluded one.
     pub fn log_evidence(&self) -> f64 {
         log_sum(&self.logs) - LN_BETS

@@ -16,26 +16,28 @@
 
 mod columns;
 mod detector;
+mod fleet;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{
-    Baseline, Baselines, DropClass, DropSeries, LearnedVariation, QueryBaseline, Unjudged,
-    minute_of,
+    Baseline, Baselines, DropClass, DropSeries, LearnedVariation, QueryBaseline, QuerySums,
+    Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::fleet::{Resets, SharedIncident, SharedReference};
 use crate::engine::incidents::{
-    self, Deployed, EndReason, Incident, Incidents, QueryReferences, TrackedScore,
+    self, Acknowledged, Deployed, EndReason, Incident, Incidents, QueryReferences, TrackedScore,
 };
 use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
 use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::gold::GoldQuery;
-use crate::time::EventTime;
+use crate::time::{EventTime, WallTime};
 
 use columns::Columns;
 pub use detector::{Alarm, Detector, RegressedQuery, Test};
@@ -54,6 +56,9 @@ const HOURS: [&str; 24] = [
 
 /// Approximate bytes of the baseline of a query, with a key of 16 bytes and its place in the map.
 const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryBaseline)>() + 40;
+
+/// Approximate bytes of the inherited sums of a query.
+const BYTES_PER_INHERITED: usize = size_of::<(Box<str>, QuerySums)>() + 40;
 
 /// Score column of a variant.
 type VariantColumn = (Label, usize);
@@ -75,6 +80,10 @@ pub struct Evidence {
     /// different gold sets are not comparable.
     rankings: BTreeMap<Box<str>, Judged>,
     incidents: Incidents,
+    resets: Resets,
+    /// Ids under which the worker shares its baselines: its own, and those of workers whose saved state
+    /// it continues.
+    ids: Vec<u64>,
 }
 
 /// Baselines and detectors of measures that one gold set judges, or none.
@@ -151,32 +160,50 @@ impl Evidence {
         judged.observe(of, settings, registry, (&self.gold, &mut self.incidents))
     }
 
-    /// Resets the baselines and all evidence, and ends the incidents. The variation of hours is kept.
-    pub(super) fn reset_baselines(&mut self, at: EventTime) {
+    /// Resets the baselines and all evidence, and ends the incidents, unless this or a later reset is known.
+    /// The variation of hours is kept. Returns true if the reset is new.
+    pub(super) fn reset_baselines(&mut self, at: EventTime, reported: WallTime) -> bool {
+        if !self.resets.reset(reported) {
+            return false;
+        }
         for judged in self.all_judged() {
             judged.reset(|_| true, |_| true);
         }
         self.incidents.reset(at);
+        true
     }
 
     /// Resets the baselines and the evidence of a variant for a deployment, and marks the deployment on
-    /// its incidents. `is_of_variant` is true for its series of [`family::SCORE`]. The variation of hours
-    /// and the references of incidents are kept.
+    /// its incidents, unless the deployment is known. `is_of_variant` is true for its series of
+    /// [`family::SCORE`]. The variation of hours and the references of incidents are kept. Returns true if
+    /// the deployment is new.
     pub(super) fn deploy(
         &mut self,
         (variant, name): (Label, &str),
         is_of_variant: impl Fn(Series) -> bool,
-        deployed: Deployed,
-    ) {
+        (deployed, reported): (Deployed, WallTime),
+    ) -> bool {
+        if !self
+            .resets
+            .deploy(name, deployed.version.as_deref(), reported)
+        {
+            return false;
+        }
         for judged in self.all_judged() {
             judged.reset(|it| it == variant, &is_of_variant);
         }
         self.incidents.deployed(name, deployed);
+        true
     }
 
     /// Incidents, the open ones first.
     pub fn incidents(&self) -> impl Iterator<Item = &Incident> {
         self.incidents.iter()
+    }
+
+    /// Notes that an operator took note of an incident.
+    pub(super) fn acknowledge(&mut self, id: u64, note: &Acknowledged) {
+        self.incidents.acknowledge(id, note);
     }
 
     /// Number of ended incidents, by name of the variant and reason.
@@ -190,18 +217,27 @@ impl Evidence {
     }
 
     /// Opens the incidents that other workers opened, and ends those that have recovered or expired.
-    /// `others` are the shares of the other workers, `now` is the progress of event time.
+    /// `others` are the shares of the other workers of the process, `fleet` those of other processes, `now`
+    /// is the progress of event time.
     pub(super) fn advance_incidents(
         &mut self,
-        others: &[Incident],
+        (others, fleet): (&[Incident], &[SharedIncident]),
         now: Option<EventTime>,
         (settings, registry): (&Settings, &Registry),
     ) {
         let mut incidents = std::mem::take(&mut self.incidents);
-        for theirs in incidents.adopt(others) {
-            self.follow(&mut incidents, &theirs, settings, registry);
+        let fleet: Vec<&SharedIncident> = fleet.iter().filter(|it| self.concerns(it)).collect();
+        let shares = fleet.iter().map(|it| &it.incident);
+        let all: Vec<&Incident> = others.iter().chain(shares).collect();
+        let missing = incidents.adopt(&all);
+        for theirs in &missing {
+            let found = fleet
+                .iter()
+                .find(|it| it.incident.id == theirs.id && !it.references.is_empty());
+            self.follow(&mut incidents, (theirs, found.copied()), settings, registry);
         }
-        incidents.advance(others, now, |variant, column, series, baselines| {
+        incidents.keep_awaited(missing);
+        incidents.advance(&all, now, |variant, column, series, baselines| {
             for judged in self.all_judged() {
                 judged.recover((variant, column), series, &baselines);
             }
@@ -209,11 +245,12 @@ impl Evidence {
         self.incidents = incidents;
     }
 
-    /// Opens the incident of another worker.
+    /// Opens the incident of another worker. The references are those that a worker of another process
+    /// shared, or the baselines of this one.
     fn follow(
         &self,
         incidents: &mut Incidents,
-        theirs: &Incident,
+        (theirs, shared): (&Incident, Option<&SharedIncident>),
         settings: &Settings,
         registry: &Registry,
     ) {
@@ -240,7 +277,11 @@ impl Evidence {
             let column = column_of(watched.index);
             let detector = judged.detectors.get(&(*of, column));
             let tolerance = detector.map_or(0.0, |it| it.drop_series().tolerance());
-            let before = detector.map(Detector::before).unwrap_or_default();
+            // A worker that began later has no searches from before the incident.
+            let begin = minute_of(theirs.started.at);
+            let was_there = |it: &&Detector| it.drop_series().first_minute() < Some(begin);
+            let before = detector.filter(was_there).map(Detector::before);
+            let before = before.unwrap_or_default();
             let gold = if watched.is_user_measure {
                 ""
             } else {
@@ -252,6 +293,10 @@ impl Evidence {
                 (*variant, column, gold),
                 (tolerance, before),
                 |begin| {
+                    let of_measure = shared.and_then(|it| it.references_of(&member.measure));
+                    if let Some(queries) = of_measure {
+                        return shared_references(queries, watched);
+                    }
                     let baselines = judged.baselines.get(&(*variant, column));
                     baselines.map_or_else(QueryReferences::default, |it| {
                         references(it, watched, begin)
@@ -338,6 +383,8 @@ impl Evidence {
                 .map(|(gold, judged)| (gold.clone(), judged.summed()))
                 .collect(),
             incidents: self.incidents.summed(),
+            resets: Resets::default(),
+            ids: Vec::new(),
         }
     }
 
@@ -349,8 +396,12 @@ impl Evidence {
             users,
             rankings,
             incidents,
+            resets,
+            ids,
         } = other;
         self.incidents.merge(incidents);
+        self.resets.merge(resets);
+        self.ids.extend(ids);
         if *gold > self.gold {
             self.gold.clone_from(gold);
         }
@@ -375,6 +426,8 @@ impl Evidence {
                 .map(|(gold, judged)| (gold.clone(), judged.remap(ids)))
                 .collect(),
             incidents: self.incidents.remap(ids),
+            resets: self.resets.clone(),
+            ids: self.ids.clone(),
         }
     }
 
@@ -424,6 +477,11 @@ fn references(
         Some((query.clone(), before, it.since(begin)))
     });
     QueryReferences::new(queries, watched.is_lower_better, |key| HOURS.contains(&key))
+}
+
+/// References that another worker shared.
+fn shared_references(queries: &[SharedReference], watched: &MonitoredMeasure) -> QueryReferences {
+    QueryReferences::shared(queries, watched.is_lower_better, |key| HOURS.contains(&key))
 }
 
 /// Key of an hour of the day.
@@ -574,7 +632,9 @@ impl Judged {
     /// Approximate bytes held.
     fn bytes(&self) -> usize {
         let queries: usize = self.baselines.values().map(Baselines::len).sum();
+        let inherited: usize = self.baselines.values().map(Baselines::inherited_len).sum();
         queries * BYTES_PER_QUERY
+            + inherited * BYTES_PER_INHERITED
             + self.detectors.values().map(Detector::bytes).sum::<usize>()
             + self.variations.len() * size_of::<(SeriesColumn, LearnedVariation)>()
     }

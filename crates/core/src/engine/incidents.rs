@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::{Baseline, DropClass, Losses, minute_of};
 use crate::engine::family;
+use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::{Dimension, Label, OTHER, Registry, Series};
 use crate::engine::remap::IdRemap;
 use crate::engine::scores::column_of;
@@ -27,8 +28,8 @@ use crate::time::{EventTime, Millis};
 
 pub(super) use record::Drop;
 pub use record::{
-    Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure, IncidentQuery, Level,
-    Severity,
+    Acknowledged, Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure,
+    IncidentQuery, Level, Severity,
 };
 pub(super) use reference::{QueryReferences, TrackedScore};
 
@@ -46,6 +47,9 @@ const MAX_MEASURES: usize = 32;
 
 /// Maximum number of ended incidents that are kept.
 const MAX_ENDED: usize = 100;
+
+/// Maximum number of ended incidents that a worker shares.
+const MAX_SHARED_ENDED: usize = 20;
 
 /// Maximum number of deployments that are kept of a variant, and of variants with deployments.
 const MAX_DEPLOYMENTS: usize = 16;
@@ -68,6 +72,10 @@ pub struct Incidents {
     /// Incidents that were opened or ended since they were taken last.
     #[serde(skip)]
     news: Vec<Incident>,
+    /// Open incidents of other workers that this one cannot follow yet: it has read no search of their
+    /// series.
+    #[serde(skip)]
+    awaited: Vec<Incident>,
 }
 
 /// Open incident with the numbers of its series.
@@ -198,11 +206,9 @@ impl Incidents {
         let measure: Box<str> = measure.to_string().into();
         let at = EventTime(drop.beginning.at);
         let name = (&*measure, &*slice, &*value);
-        if self
-            .open
-            .iter()
-            .any(|it| *it.incident.variant == *variant && it.incident.has(name))
-        {
+        let open = self.open.iter().map(|it| &it.incident);
+        let mut known = open.chain(&self.awaited);
+        if known.any(|it| *it.variant == *variant && it.has(name)) {
             return;
         }
         let deployed = self.deployed_before(&variant, at).cloned();
@@ -290,6 +296,15 @@ impl Incidents {
         known.make_contiguous().sort_by_key(|it| it.at);
     }
 
+    /// Notes that an operator took note of an incident.
+    pub(super) fn acknowledge(&mut self, id: u64, note: &Acknowledged) {
+        let open = self.open.iter_mut().map(|it| &mut it.incident);
+        let mut all = open.chain(&mut self.ended);
+        if let Some(incident) = all.find(|it| it.id == id) {
+            incident.acknowledge(Some(note));
+        }
+    }
+
     /// Ends the open incidents that `is_ended` selects.
     fn end(&mut self, mut is_ended: impl FnMut(&Tracked) -> Option<Ending>) {
         let mut place = 0;
@@ -348,7 +363,7 @@ impl Incidents {
     /// with each variant, measure column, series and references of a recovered incident.
     pub(super) fn advance(
         &mut self,
-        others: &[Incident],
+        others: &[&Incident],
         now: Option<EventTime>,
         mut recovered: impl FnMut(Label, usize, &[Series], Vec<(Box<str>, Baseline)>),
     ) {
@@ -379,7 +394,7 @@ impl Incidents {
 
     /// Open incidents of other workers that this one has no share in, and the identity of those that
     /// both opened: the one with the earlier alarm. Returns the drops to open.
-    pub(super) fn adopt(&mut self, others: &[Incident]) -> Vec<Incident> {
+    pub(super) fn adopt(&mut self, others: &[&Incident]) -> Vec<Incident> {
         let mut missing = Vec::new();
         for theirs in others.iter().filter(|it| it.ended.is_none()) {
             if self.ended.iter().any(|it| it.id == theirs.id) {
@@ -399,13 +414,20 @@ impl Incidents {
                         .iter()
                         .any(|it| !mine.incident.has(it.name()));
                     if lacks {
-                        missing.push(theirs.clone());
+                        missing.push((*theirs).clone());
                     }
                 }
-                None => missing.push(theirs.clone()),
+                None => missing.push((*theirs).clone()),
             }
         }
         missing
+    }
+
+    /// Notes the incidents of other workers that this one does not follow yet.
+    pub(super) fn keep_awaited(&mut self, missing: Vec<Incident>) {
+        let open = &self.open;
+        let is_followed = |it: &Incident| open.iter().any(|open| open.incident.id == it.id);
+        self.awaited = missing.into_iter().filter(|it| !is_followed(it)).collect();
     }
 
     /// Adds a measure and a slice of another worker's incident.
@@ -449,6 +471,81 @@ impl Incidents {
         std::mem::take(&mut self.news)
     }
 
+    /// Incidents to share: the open ones with their references, and the last that ended. `measure` has the
+    /// name of a column.
+    pub(super) fn to_share(
+        &self,
+        measure: impl Fn(usize) -> Option<Box<str>>,
+    ) -> Vec<SharedIncident> {
+        let open = self.open.iter().map(|it| SharedIncident {
+            gold: it.gold.clone(),
+            incident: it.summed(),
+            references: (it.columns.iter())
+                .filter_map(|of| Some((measure(of.column)?, of.queries.to_share())))
+                .collect(),
+        });
+        let ended = self.ended.iter().rev().take(MAX_SHARED_ENDED);
+        let ended = ended.map(|it| SharedIncident {
+            gold: Box::default(),
+            incident: it.clone(),
+            references: Vec::new(),
+        });
+        open.chain(ended).collect()
+    }
+
+    /// Adds the shares of workers of other processes, for exposition.
+    pub(super) fn add_shares<'a>(&mut self, shares: impl Iterator<Item = &'a Incident>) {
+        let mut others = Self::default();
+        for theirs in shares {
+            if theirs.ended.is_some() {
+                others.keep(theirs.clone());
+                continue;
+            }
+            match others
+                .open
+                .iter_mut()
+                .find(|it| it.incident.id == theirs.id)
+            {
+                Some(known) => known.incident.merge(theirs),
+                None => others.open.push(Tracked {
+                    incident: theirs.clone(),
+                    variant: Label::OTHER,
+                    gold: Box::default(),
+                    columns: Vec::new(),
+                }),
+            }
+        }
+        // The end that one worker has published holds for all.
+        let ended = &others.ended;
+        let (open, over): (Vec<Tracked>, Vec<Tracked>) = std::mem::take(&mut others.open)
+            .into_iter()
+            .partition(|it| !ended.iter().any(|ended| ended.id == it.incident.id));
+        others.open = open;
+        for it in over {
+            others.keep(it.incident);
+        }
+        self.merge(&others);
+    }
+
+    /// Means of the queries before the open incidents, by variant and column. `is_reset` is true for
+    /// incidents after whose alarm the baselines of their variant were reset.
+    pub(super) fn frozen_baselines(
+        &self,
+        is_reset: impl Fn(&Incident) -> bool,
+    ) -> BTreeMap<(Label, usize), BTreeMap<Box<str>, Baseline>> {
+        let mut frozen = BTreeMap::new();
+        for tracked in self.open.iter().filter(|it| !is_reset(&it.incident)) {
+            for of in &tracked.columns {
+                // The first of two incidents of a variant has the older reference.
+                let place = (tracked.variant, of.column);
+                frozen
+                    .entry(place)
+                    .or_insert_with(|| of.queries.baselines().into_iter().collect());
+            }
+        }
+        frozen
+    }
+
     /// All incidents, the open ones first.
     pub fn iter(&self) -> impl Iterator<Item = &Incident> {
         let open = self.open.iter().map(|it| &it.incident);
@@ -478,6 +575,7 @@ impl Incidents {
             ended_total: self.ended_total.clone(),
             deployments: BTreeMap::new(),
             news: Vec::new(),
+            awaited: Vec::new(),
         }
     }
 

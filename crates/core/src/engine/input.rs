@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::engine::fleet::{FleetBaselines, SharedIncident};
 use crate::engine::id::{SearchIds, Target};
-use crate::engine::incidents::Incident;
+use crate::engine::incidents::{Acknowledged, Incident};
 use crate::engine::partition::Resume;
 use crate::engine::position::Position;
 use crate::engine::window::Progress;
@@ -115,7 +116,10 @@ pub enum Input<'a> {
     /// Gold set that judges all following searches.
     Gold(Arc<GoldSet>),
     /// Reset of the baselines of all variants.
-    ResetBaselines,
+    ResetBaselines {
+        /// Time at which it was reported. A reset that is not later than the last one has no effect.
+        reported: WallTime,
+    },
     /// Deployment of a variant: its scores are not comparable with those before.
     Deployed {
         /// Name of the variant.
@@ -124,8 +128,25 @@ pub enum Input<'a> {
         version: Option<&'a str>,
         /// Time of the deployment.
         at: EventTime,
+        /// Time at which it was reported. A deployment that is not later than the last one of the
+        /// variant has no effect.
+        reported: WallTime,
     },
-    /// Incidents of the other workers of the process, after a tick. A process with one worker needs no
-    /// such input.
-    Incidents(&'a [Incident]),
+    /// Note of an operator on an incident.
+    Acknowledged {
+        /// Id of the incident.
+        incident: u64,
+        /// The note.
+        note: &'a Acknowledged,
+    },
+    /// Baselines of the other workers of the fleet.
+    Inherited(&'a FleetBaselines),
+    /// Incidents of other workers, after a tick. A process with one worker needs no such input, unless it
+    /// shares its values with a fleet.
+    Incidents {
+        /// Shares of the other workers of the process.
+        others: &'a [Incident],
+        /// Shares of the workers of other processes.
+        fleet: &'a [SharedIncident],
+    },
 }

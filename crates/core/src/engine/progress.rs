@@ -79,8 +79,8 @@ impl Engine {
         self.end_lost_sessions(progress.watermark);
         self.drop_parked(progress);
         self.totals.advance_to(progress);
-        if self.settings.detection.workers <= 1 {
-            self.advance_incidents(&[]);
+        if self.settings.detection.workers <= 1 && !self.totals.evidence.is_shared() {
+            self.advance_incidents(&[], &[]);
         }
         self.counted = self.totals.bytes();
     }

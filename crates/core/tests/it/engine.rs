@@ -13,6 +13,7 @@ mod cost;
 mod determinism;
 mod eligibility;
 mod evidence;
+mod fleet;
 mod handover;
 mod histograms;
 mod hostile;

@@ -24,6 +24,8 @@ pub(crate) struct Body {
     pub(crate) bytes: Bytes,
     /// True if the client declares the body as a form.
     pub(crate) is_form: bool,
+    /// User of the request, if the listener has authentication.
+    pub(crate) by: Option<String>,
 }
 
 impl Body {
@@ -45,6 +47,7 @@ impl Body {
         Ok(Self {
             bytes: body.to_bytes(),
             is_form,
+            by: None,
         })
     }
 }

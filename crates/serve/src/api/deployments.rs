@@ -92,7 +92,7 @@ pub(crate) fn list(deployments: &Deployments) -> List {
 pub(crate) fn read(body: &Body, now: WallTime) -> Result<Deployment, ApiError> {
     // curl declares JSON as a form, unless it is given a type.
     let is_json = body.bytes.trim_ascii_start().starts_with(b"{");
-    let report = if body.is_form && !is_json {
+    let report: Report = if body.is_form && !is_json {
         form(&body.bytes)?
     } else {
         serde_json::from_slice(&body.bytes).map_err(|problem| {
@@ -102,7 +102,9 @@ pub(crate) fn read(body: &Body, now: WallTime) -> Result<Deployment, ApiError> {
             ))
         })?
     };
-    deployment(report, now)
+    let mut deployment = deployment(report, now)?;
+    deployment.by.clone_from(&body.by);
+    Ok(deployment)
 }
 
 /// Reads the fields of the form.
@@ -175,5 +177,6 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         ts,
         note,
         lists: None,
+        by: None,
     })
 }

@@ -4,14 +4,20 @@ use std::fmt::Write as _;
 
 use hyper::StatusCode;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::body::Body;
 use super::pagination::{cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::{AdminApi, status};
+use crate::clock::wall_now;
 use crate::history::{History, Span};
-use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, IncidentQuery, Level};
+use crate::live::{Order, ReportedCommand};
+use crate::per_cent::per_cent;
+use rankgauge_core::engine::incidents::{
+    Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level,
+};
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::measure::Subject;
 use rankgauge_core::number::real_length;
@@ -109,8 +115,49 @@ pub(crate) struct IncidentEntry {
     pub(crate) causes: Vec<Cause>,
     /// Last deployment before the beginning, and those during the incident.
     pub(crate) deployments: Vec<DeploymentEntry>,
-    /// Operator who took note of the incident; null without one.
-    pub(crate) acknowledged: Option<String>,
+    /// First note that an operator works on the incident; null without one.
+    pub(crate) acknowledged: Option<AcknowledgedEntry>,
+}
+
+/// Note that an operator works on an incident.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Acknowledged")]
+pub(crate) struct AcknowledgedEntry {
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) at: String,
+    /// User of the API, or the name that the request states; null without both.
+    pub(crate) by: Option<String>,
+}
+
+impl From<&Acknowledged> for AcknowledgedEntry {
+    fn from(it: &Acknowledged) -> Self {
+        Self {
+            at: status::time(it.at.as_event_time()),
+            by: it.by.as_deref().map(str::to_owned),
+        }
+    }
+}
+
+/// Body of an acknowledgement. It may be empty.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Acknowledgement {
+    /// Name of the operator, at most 256 bytes. With authentication, the user of the request is stored
+    /// instead.
+    #[serde(default)]
+    #[schemars(length(max = MAX_NAME))]
+    by: Option<String>,
+}
+
+/// Maximum length of the name of an operator in bytes.
+const MAX_NAME: usize = 256;
+
+/// Acknowledged incident, and the number of workers that note it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct AcknowledgedIncident {
+    pub(crate) workers: usize,
+    pub(crate) id: String,
+    pub(crate) acknowledged: AcknowledgedEntry,
 }
 
 /// Measure and slice of an incident.
@@ -215,6 +262,12 @@ impl MeasureEntry {
         }
     }
 
+    /// Relative change of the mean since before the beginning. `None` without both means, or from 0.
+    pub(crate) fn change(&self) -> Option<f64> {
+        let (before, now) = (self.before?.mean, self.now?.mean);
+        (before > 0.0).then(|| (now - before) / before)
+    }
+
     /// Name with the slice.
     pub(crate) fn name(&self) -> String {
         if self.value.is_empty() {
@@ -274,7 +327,7 @@ impl IncidentEntry {
             queries: lost.map(QueryEntry::of).collect(),
             causes: causes(it, history),
             deployments: deployments.collect(),
-            acknowledged: None,
+            acknowledged: it.acknowledged.as_ref().map(AcknowledgedEntry::from),
         }
     }
 
@@ -301,6 +354,10 @@ impl IncidentEntry {
             self.class,
             self.part,
         );
+        if let Some(it) = &self.acknowledged {
+            let by = it.by.as_deref().map(|by| format!(" by {}", escaped(by)));
+            _ = writeln!(text, "- Acknowledged{} {}", by.unwrap_or_default(), it.at);
+        }
         text.push_str(
             "\n| measure | before | at the alarm | now | loss |\n|---|---|---|---|---|\n",
         );
@@ -406,13 +463,9 @@ fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
     };
     let size = match (primary.before, primary.now) {
         (Some(before), Some(now)) => {
-            let share = 100.0 * (now.mean - before.mean) / before.mean.max(f64::MIN_POSITIVE);
-            let share = if before.mean > 0.0 {
-                format!(" ({share:+.0} %)")
-            } else {
-                String::new()
-            };
-            format!(" {:.3} → {:.3} {state}{share}", before.mean, now.mean)
+            let change = primary.change().map(|it| format!(" ({})", per_cent(it)));
+            let change = change.unwrap_or_default();
+            format!(" {:.3} → {:.3} {state}{change}", before.mean, now.mean)
         }
         _ => String::new(),
     };
@@ -420,11 +473,58 @@ fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
         0 | 1 => String::new(),
         number => format!(" and {} more", number - 1),
     };
-    let started = status::time(EventTime(it.started.at));
+    let started = minute(&status::time(EventTime(it.started.at)));
     format!(
         "{variant} got worse · {}{size}{others} · since {started}",
         primary.name()
     )
+}
+
+/// Minute of a time in UTC: `2025-11-17 09:00 UTC`.
+fn minute(time: &str) -> String {
+    let shown = time.get(..16).map(|it| it.replace('T', " "));
+    format!("{} UTC", shown.as_deref().unwrap_or(time))
+}
+
+/// Takes note of the incident in the path.
+pub(crate) fn acknowledge(
+    api: &AdminApi,
+    params: &Parameters,
+    body: &Body,
+) -> Result<AcknowledgedIncident, ApiError> {
+    let found = one(api, params)?;
+    let stated = if body.bytes.trim_ascii().is_empty() || body.is_form {
+        Acknowledgement::default()
+    } else {
+        serde_json::from_slice(&body.bytes).map_err(|problem| {
+            ApiError::bad_request(format!(
+                "the body is not an acknowledgement: {problem}; send none, or JSON as {{\"by\": \"name\"}}"
+            ))
+        })?
+    };
+    let by = body.by.clone().or(stated.by);
+    if by.as_ref().is_some_and(|by| by.len() > MAX_NAME) {
+        let error = format!("by is longer than {MAX_NAME} bytes");
+        return Err(ApiError::bad_request(error));
+    }
+    let reported = wall_now();
+    let id = u64::from_str_radix(&found.id, 16);
+    let id = id.map_err(|_| ApiError::bad_request("the id is no hexadecimal number"))?;
+    let note = Acknowledged {
+        at: reported,
+        by: by.as_deref().map(Into::into),
+    };
+    let acknowledged = (found.acknowledged).unwrap_or_else(|| AcknowledgedEntry::from(&note));
+    api.exposition.control.execute(ReportedCommand {
+        reported,
+        by,
+        order: Order::Acknowledge(id),
+    });
+    Ok(AcknowledgedIncident {
+        workers: api.exposition.published.views.len(),
+        id: found.id,
+        acknowledged,
+    })
 }
 
 /// Changes that came with an incident: deployments in the day before it, then the measures of the variant

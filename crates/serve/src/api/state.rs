@@ -18,7 +18,7 @@ use crate::clock::wall_now;
 use crate::history::History;
 use crate::http::Exposition;
 use crate::json::{Json, Sample};
-use crate::live::Command;
+use crate::live::{Order, ReportedCommand};
 use crate::log_level::LogLevel;
 use crate::target::Target;
 use rankgauge_core::gold::{GoldError, GoldSet};
@@ -127,9 +127,12 @@ impl AdminApi {
     }
 
     /// Resets the baselines of all workers.
-    pub(crate) fn reset_baselines(&self) -> Accepted {
-        let control = &self.exposition.control;
-        control.command(&Command::LearnBaselines);
+    pub(crate) fn reset_baselines(&self, by: Option<String>) -> Accepted {
+        self.exposition.control.execute(ReportedCommand {
+            reported: wall_now(),
+            by,
+            order: Order::ResetBaselines,
+        });
         Accepted {
             workers: self.exposition.published.views.len(),
         }
@@ -137,8 +140,9 @@ impl AdminApi {
 
     /// Records the deployment in `body`.
     pub(crate) fn deploy(&self, body: &Body) -> Result<AcceptedDeployment, ApiError> {
-        let deployment = deployments::read(body, wall_now())?;
-        self.exposition.control.deploy(deployment.clone());
+        let now = wall_now();
+        let deployment = deployments::read(body, now)?;
+        self.exposition.control.deploy(deployment.clone(), now);
         Ok(AcceptedDeployment {
             workers: self.exposition.published.views.len(),
             deployment: deployments::entry(deployment),

@@ -1,15 +1,16 @@
 //! Values that operators control: written by the app and the API, read by workers.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 
-use super::commands::{Command, CommandQueue};
+use super::commands::{Command, CommandQueue, Order, ReportedCommand};
 use super::deployments::{Deployment, Deployments};
 use rankgauge_core::engine::incidents::Deployed;
 use rankgauge_core::gold::GoldSet;
+use rankgauge_core::time::WallTime;
 
 /// Control of the workers of a process.
 #[derive(Debug)]
@@ -24,18 +25,24 @@ pub struct Control {
     drained: AtomicUsize,
     /// Reported deployments.
     pub deployments: Deployments,
+    /// Commands to share with the fleet; `None` without a state topic.
+    outbox: Option<Mutex<Vec<ReportedCommand>>>,
 }
+
+/// Maximum number of commands that wait to be shared.
+const MAX_OUTBOX: usize = 256;
 
 impl Control {
     /// Control of `workers` workers, with an empty gold set, and with the deployments that were saved
-    /// in the checkpoint folder.
-    pub fn new(workers: usize, checkpoints: Option<&Path>) -> Self {
+    /// in the checkpoint folder. With `is_shared`, commands are kept for the fleet.
+    pub fn new(workers: usize, checkpoints: Option<&Path>, is_shared: bool) -> Self {
         Self {
             gold: ArcSwap::from_pointee(GoldSet::empty()),
             command_queues: (0..workers).map(|_| CommandQueue::default()).collect(),
             stop: AtomicBool::new(false),
             drained: AtomicUsize::new(0),
             deployments: Deployments::load(checkpoints),
+            outbox: is_shared.then(Mutex::default),
         }
     }
 
@@ -56,23 +63,27 @@ impl Control {
     }
 
     /// Sends `command` to every worker. A worker executes it at the next iteration of its loop.
-    pub fn command(&self, command: &Command) {
+    fn command(&self, command: &Command) {
         for queue in &self.command_queues {
             queue.push(command.clone());
         }
     }
 
-    /// Records a deployment. Every worker resets the baselines of its variant.
-    pub fn deploy(&self, deployment: Deployment) {
-        self.reset_for(&deployment);
-        self.deployments.add(deployment);
+    /// Executes a command of an operator, and keeps it for the fleet.
+    pub fn execute(&self, command: ReportedCommand) {
+        self.command(&command.command());
+        if let Order::Deploy(deployment) = &command.order {
+            self.deployments.add(deployment.clone());
+        }
+        self.share(command);
     }
 
-    fn reset_for(&self, deployment: &Deployment) {
-        self.command(&Command::Deployed {
-            variant: deployment.variant.as_str().into(),
-            version: deployment.version.as_str().into(),
-            at: deployment.at(),
+    /// Executes the report of a deployment.
+    pub fn deploy(&self, deployment: Deployment, reported: WallTime) {
+        self.execute(ReportedCommand {
+            reported,
+            by: deployment.by.clone(),
+            order: Order::Deploy(deployment),
         });
     }
 
@@ -84,10 +95,43 @@ impl Control {
             ts: deployed.at.0,
             note: None,
             lists: None,
+            by: None,
         };
         if self.deployments.add_new(&deployment) {
-            self.reset_for(&deployment);
+            let command = ReportedCommand {
+                // Replicas see it at almost the same event time.
+                reported: WallTime(deployment.ts),
+                by: None,
+                order: Order::Deploy(deployment),
+            };
+            self.command(&command.command());
+            self.share(command);
         }
+    }
+
+    /// Executes a command that another replica received.
+    pub fn receive(&self, command: &ReportedCommand) {
+        if let Order::Deploy(deployment) = &command.order {
+            self.deployments.add_new(deployment);
+        }
+        self.command(&command.command());
+    }
+
+    fn share(&self, command: ReportedCommand) {
+        let Some(outbox) = &self.outbox else { return };
+        let mut outbox = outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        if outbox.len() < MAX_OUTBOX {
+            outbox.push(command);
+        }
+    }
+
+    /// Takes the commands to share with the fleet, oldest first.
+    pub fn take_outbox(&self) -> Vec<ReportedCommand> {
+        let outbox = self.outbox.iter();
+        let taken = outbox.flat_map(|outbox| {
+            std::mem::take(&mut *outbox.lock().unwrap_or_else(PoisonError::into_inner))
+        });
+        taken.collect()
     }
 
     /// Removes and returns the pending commands of `worker`, oldest first.

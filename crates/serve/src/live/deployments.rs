@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use super::list_changes::Summary;
+use rankgauge_core::engine::fleet::SAME_DEPLOYMENT;
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of kept deployments.
 pub const MAX_DEPLOYMENTS: usize = 100;
 
 /// Time between two reports of one version of a variant, below which they are one deployment.
-const SAME_DEPLOYMENT_MS: u64 = 10 * 60_000;
+const SAME_DEPLOYMENT_MS: u64 = SAME_DEPLOYMENT.0.unsigned_abs();
 
 /// File in the checkpoint folder.
 const FILE: &str = "deployments.json";
@@ -38,6 +39,9 @@ pub struct Deployment {
     /// Change of the lists of head queries since the version before, as soon as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lists: Option<Summary>,
+    /// User of the API who reported it, if the listener has authentication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 impl Deployment {

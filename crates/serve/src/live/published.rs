@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::dead_letter_counts::DeadLetterCounts;
+use super::fleet::FleetView;
 use super::list_changes::{ListChanges, ServedLists};
 use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
 use super::registry_view::RegistryView;
@@ -33,6 +34,8 @@ pub struct Published {
     dead_letter_counts: Option<Vec<Arc<DeadLetterCounts>>>,
     /// View of the schema registry; `None` without one.
     pub registry: Option<Arc<RegistryView>>,
+    /// View of the state that the fleet shares; `None` without a state topic.
+    pub fleet: Option<Arc<FleetView>>,
     /// Durations of the process's own work.
     pub latencies: WorkLatencies,
     /// Detected regressions.
@@ -58,6 +61,8 @@ pub struct Enabled {
     pub checkpoints: bool,
     /// The schema registry.
     pub registry: bool,
+    /// The state topic.
+    pub fleet: bool,
 }
 
 impl Published {
@@ -80,6 +85,7 @@ impl Published {
                 .dead_letters
                 .then(|| (0..workers).map(|_| Arc::default()).collect()),
             registry: enabled.registry.then(Arc::default),
+            fleet: enabled.fleet.then(Arc::default),
             latencies,
             regressions: Regressions::default(),
             rejections: Rejections::default(),
@@ -87,11 +93,16 @@ impl Published {
         }
     }
 
-    /// Merges the last published snapshots of all workers.
+    /// Merges the last published snapshots of all workers. Incidents are those of the fleet.
     pub fn merged(&self) -> Snapshot {
         let mut merged = Snapshot::default();
         for view in &self.views {
             merged.merge(&view.snapshot());
+        }
+        if let Some(fleet) = &self.fleet {
+            let shares = fleet.incidents();
+            let evidence = &mut merged.totals.evidence;
+            evidence.add_incidents(shares.iter().map(|it| &it.incident));
         }
         merged
     }

@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 
+use crate::per_cent::per_cent;
 use rankgauge_core::number::real;
 
 /// A score with three decimals.
@@ -63,21 +64,7 @@ pub(super) fn share(value: f64) -> Markup {
 
 /// A relative change in per cent, with its sign.
 pub(super) fn signed_share(value: f64) -> Markup {
-    if value >= 9.5 {
-        return exact(
-            value,
-            &format!("× {}", grouped(&format!("{:.0}", value + 1.0))),
-        );
-    }
-    let text = format!("{:+.0} %", value * 100.0).replace('-', "−");
-    exact(
-        value,
-        if matches!(text.as_str(), "+0 %" | "−0 %") {
-            "±0 %"
-        } else {
-            &text
-        },
-    )
+    exact(value, &per_cent(value))
 }
 
 /// A duration in milliseconds below ten seconds, else in seconds.

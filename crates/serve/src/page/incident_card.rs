@@ -5,8 +5,9 @@ use maud::{Markup, html};
 use super::chart::{Mark, history};
 use super::deployments;
 use super::format::{count, encoded, score, signed, signed_share, span, text, time, variant_name};
+use super::screen::ask;
 use crate::api::AdminApi;
-use crate::api::incidents::{IncidentEntry, LevelEntry, MeasureEntry};
+use crate::api::incidents::{AcknowledgedEntry, IncidentEntry, LevelEntry, MeasureEntry};
 use crate::api::systems::Systems;
 use crate::clock::wall_now;
 use rankgauge_core::measure::direction::Direction;
@@ -65,7 +66,7 @@ fn size(of: &MeasureEntry) -> Markup {
     html! {
         @if let (Some(before), Some(now)) = (of.before, of.now) {
             (score(before.mean)) " → " strong { (score(now.mean)) } " now "
-            @if before.mean != 0.0 { span.bad { "(" (signed_share((now.mean - before.mean) / before.mean)) ")" } }
+            @if let Some(change) = of.change() { span.bad { "(" (signed_share(change)) ")" } }
         }
     }
 }
@@ -77,6 +78,30 @@ fn since(it: &IncidentEntry) -> Markup {
         "since about " (time(&it.started_at))
         @if let Some(age) = age.filter(|age| *age >= 0.0) { ", " (span(age)) }
         " · " (it.severity)
+        @if let Some(note) = &it.acknowledged { " · " (acknowledged(note)) }
+    }
+}
+
+/// Note of the operator who works on an incident.
+pub(super) fn acknowledged(note: &AcknowledgedEntry) -> Markup {
+    html! {
+        "acknowledged"
+        @if let Some(by) = &note.by { " by " (text(by)) }
+        " at " (time(&note.at))
+    }
+}
+
+/// Button that acknowledges an incident.
+pub(super) fn acknowledge(it: &IncidentEntry) -> Markup {
+    html! {
+        @if it.acknowledged.is_none() && it.ended_at.is_none() {
+            (ask(
+                "Acknowledge",
+                "Shows to all that an operator works on the incident. The alert stays.",
+                &format!("/api/v1/incidents/{}/acknowledge", it.id),
+                &html! {},
+            ))
+        }
     }
 }
 
@@ -166,6 +191,7 @@ fn next(it: &IncidentEntry) -> Markup {
         a.step href={ "/systems/" (variant) "#report" } { "report a deployment" } " · "
         a.step href={ "/incidents/" (encoded(&it.id)) } { "details and runbook" } " · "
         a.step href={ "/api/v1/incidents/" (encoded(&it.id)) "?format=markdown" } data-copy { "copy as Markdown" }
+        " " (acknowledge(it))
     }
 }
 

@@ -92,7 +92,9 @@ fn content(it: &IncidentEntry) -> Markup {
         p { (state(it)) " · began " (moment(&it.started_at))
             " " span.name { "(between " (moment(&it.started_at_lower)) " and " (moment(&it.started_at_upper)) ")" }
             @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
+            @if let Some(note) = &it.acknowledged { " · " (incident_card::acknowledged(note)) }
         }
+        (incident_card::acknowledge(it))
         p { (if it.part == "some" { "Some queries" } else { "All queries" }) ": " (cause_of(it)) }
         div.scroll tabindex="0" role="group" aria-label="Measures" { table {
             thead { tr { th scope="col" { "Measure" } th scope="col" { "Before" } th scope="col" { "At the alarm" } th scope="col" { "Now" } th scope="col" { "Loss" } } }

@@ -45,6 +45,17 @@ fn verify(password: &str, hash: Option<&PasswordHash>, highest: u32) -> bool {
     is_granted
 }
 
+/// User in the headers of a request; `token` for a bearer token.
+pub(super) fn user(headers: &HeaderMap) -> Option<String> {
+    let (scheme, credentials) = credentials(headers)?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some("token".to_owned());
+    }
+    let decoded = String::from_utf8(STANDARD.decode(credentials).ok()?).ok()?;
+    let (user, _) = decoded.split_once(':')?;
+    Some(user.to_owned())
+}
+
 /// Result of an authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {

@@ -205,6 +205,7 @@ fn a_deployment_is_marked_once_with_the_change_of_its_lists() {
         version: "2.4".to_owned(),
         ts: 100_000,
         note: None,
+        by: None,
         lists: None,
     });
     changes.sample(&deployments);

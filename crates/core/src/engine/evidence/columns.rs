@@ -61,6 +61,14 @@ impl<K: Copy + Into<usize>, T> Columns<K, T> {
         })
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = ((K, usize), &mut T)> {
+        let columns = self.0.iter_mut().enumerate();
+        columns.flat_map(|(column, of_column)| {
+            let values = of_column.iter_mut().flatten();
+            values.map(move |it| ((it.0, column), &mut it.1))
+        })
+    }
+
     pub(super) fn values(&self) -> impl Iterator<Item = &T> {
         self.iter().map(|(_, value)| value)
     }

@@ -57,6 +57,9 @@ const FEEDBACK_LIMITS: &[&str] = &["search", "session"];
 /// Outcomes of requests for schemas.
 pub const REGISTRY_OUTCOMES: [&str; 4] = ["ok", "missing", "invalid", "unavailable"];
 
+/// Outcomes of a record of the state topic.
+pub const STATE_OUTCOMES: [&str; 4] = ["read", "rejected", "written", "failed"];
+
 /// Relevance of a judged document.
 const RELEVANCE: &[&str] = &["not_relevant", "relevant", "unjudged"];
 
@@ -799,6 +802,27 @@ families! {
         &[],
         "Topic partitions that are paused until the registry answers with the schema of their next \
          record.",
+    );
+    STATE_RECORDS = counter(
+        "state_records_total",
+        &[one_of("outcome", &STATE_OUTCOMES)],
+        "Records of the state topic, by outcome: read and used; rejected, another version or damaged; \
+         written by this replica; failed, not written, and repeated at the next interval.",
+    );
+    STATE_WORKERS = gauge(
+        "state_workers",
+        &[],
+        "Workers of the fleet whose baselines this replica holds, those that ended included.",
+    );
+    STATE_BYTES = gauge(
+        "state_bytes",
+        &[],
+        "Bytes of the records of the state topic that this replica holds.",
+    );
+    STATE_PUBLISHED = gauge(
+        "state_published_timestamp_seconds",
+        &[],
+        "Time of the last complete publication of the state of this replica. Absent before the first.",
     );
     CHECKPOINT_AGE = gauge(
         "checkpoint_age_seconds",

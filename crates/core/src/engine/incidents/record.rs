@@ -7,7 +7,7 @@ use crate::detection::{Beginning, DropClass, Losses, Part, Recovery, minute_of};
 use crate::engine::registry::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
 use crate::measure::Subject;
-use crate::time::EventTime;
+use crate::time::{EventTime, WallTime};
 
 /// Maximum number of queries in a record.
 pub(super) const MAX_QUERIES: usize = 64;
@@ -73,6 +73,17 @@ pub struct Incident {
     pub deployments: Vec<DeploymentMark>,
     /// Event time in milliseconds of the last compared search.
     pub last: i64,
+    /// First operator who took note of the incident.
+    pub acknowledged: Option<Acknowledged>,
+}
+
+/// Note of an operator on an incident.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Acknowledged {
+    /// Time of the note.
+    pub at: WallTime,
+    /// Operator, if known.
+    pub by: Option<Box<str>>,
 }
 
 /// End of an incident.
@@ -374,6 +385,7 @@ impl Incident {
             queries: Vec::new(),
             deployments: Vec::new(),
             last: drop.alarmed_at.0,
+            acknowledged: None,
         }
     }
 
@@ -436,6 +448,36 @@ impl Incident {
         Some(loss.lower > tolerance)
     }
 
+    /// Returns true if numbers and lengths of a record of another worker are possible.
+    pub(in crate::engine) fn is_possible(&self, max_name: usize, max_query: usize) -> bool {
+        let is_version = |it: &Option<Box<str>>| it.as_ref().is_none_or(|it| it.len() <= max_name);
+        let is_measure = |it: &IncidentMeasure| {
+            let names = [&it.measure, &it.slice, &it.value];
+            let sums = [it.before, it.at_alarm, it.blocks[0], it.blocks[1]];
+            names.into_iter().all(|it| it.len() <= max_name)
+                && sums.iter().all(Losses::is_possible)
+                && it.recovery.is_possible()
+                && (0.0..=1.0).contains(&it.tolerance)
+                && (-1.0..=1.0).contains(&it.loss_at_alarm)
+        };
+        let is_query = |it: &IncidentQuery| {
+            it.query.len() <= max_query
+                && it.losses.is_possible()
+                && (0.0..=f64::from(it.before_scores) + 1.0).contains(&it.before_sum)
+        };
+        self.variant.len() <= max_name
+            && !self.measures.is_empty()
+            && self.measures.len() <= super::MAX_MEASURES
+            && self.queries.len() <= MAX_QUERIES
+            && self.deployments.len() <= MAX_MARKS
+            && self.measures.iter().all(is_measure)
+            && self.queries.iter().all(is_query)
+            && (self.deployments.iter())
+                .all(|it| is_version(&it.deployed.version) && it.losses.is_possible())
+            && self.ended.as_ref().is_none_or(|it| is_version(&it.after))
+            && (self.acknowledged.as_ref()).is_none_or(|it| is_version(&it.by))
+    }
+
     /// Returns true if the incident contains a measure, a slice and its value.
     pub fn has(&self, name: (&str, &str, &str)) -> bool {
         self.measures.iter().any(|it| it.name() == name)
@@ -471,6 +513,12 @@ impl Incident {
         }
     }
 
+    /// Notes that an operator took note of the incident. The first note stays.
+    pub(super) fn acknowledge(&mut self, note: Option<&Acknowledged>) {
+        let notes = self.acknowledged.take().into_iter().chain(note.cloned());
+        self.acknowledged = notes.min();
+    }
+
     pub(super) fn end(&mut self, mut ending: Ending) {
         if ending.by == EndReason::Recovered && ending.after.is_none() {
             let marks = self.deployments.iter().rev();
@@ -504,11 +552,22 @@ impl Incident {
             self.class = other.class;
             self.part = other.part;
         }
+        self.acknowledge(other.acknowledged.as_ref());
         for mark in &other.deployments {
             self.mark(DeploymentMark {
                 losses: Losses::default(),
                 ..mark.clone()
             });
+        }
+    }
+
+    /// Removes what is about current searches: the share of a worker that has ended.
+    pub fn remove_current(&mut self) {
+        self.queries.clear();
+        for measure in &mut self.measures {
+            measure.blocks = Default::default();
+            measure.block = None;
+            measure.recovery = Recovery::default();
         }
     }
 
@@ -532,6 +591,7 @@ impl Incident {
         }
         self.last = self.last.max(other.last);
         self.class = self.class.min(other.class);
+        self.acknowledge(other.acknowledged.as_ref());
         for theirs in &other.measures {
             match self
                 .measures

@@ -7,12 +7,16 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{IncidentQuery, MAX_QUERIES};
 use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
+use crate::engine::fleet::SharedReference;
 use crate::engine::registry::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 use crate::time::EventTime;
 
 /// Number of searches of a query after which a block of its current searches ends.
 const BLOCK_SEARCHES: u64 = 8;
+
+/// Maximum number of queries of a measure whose references are shared.
+const MAX_SHARED: usize = 2_048;
 
 /// Approximate bytes of a query, with a key of 16 bytes and its place in the map.
 const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryReference)>() + 40;
@@ -80,6 +84,29 @@ impl QueryReferences {
             queries: queries.collect(),
             is_lower_better,
         }
+    }
+
+    /// References that another worker shared.
+    pub(in crate::engine) fn shared(
+        queries: &[SharedReference],
+        is_lower_better: bool,
+        is_hour: impl Fn(&str) -> bool,
+    ) -> Self {
+        let queries = queries.iter().map(|(query, mean, scores)| {
+            let (mean, scores) = (mean.clamp(0.0, 1.0), *scores);
+            (query.clone(), Baseline { mean, scores }, None)
+        });
+        Self::new(queries, is_lower_better, is_hour)
+    }
+
+    /// References to share: those with the most scores.
+    pub(super) fn to_share(&self) -> Vec<SharedReference> {
+        let mut queries: Vec<_> = (self.queries.iter())
+            .map(|(query, it)| (query.clone(), it.mean, it.scores))
+            .collect();
+        queries.sort_by(|one, other| other.2.cmp(&one.2).then_with(|| one.0.cmp(&other.0)));
+        queries.truncate(MAX_SHARED);
+        queries
     }
 
     /// Compares a score with the reference of its query. Returns the reference, where higher scores are

@@ -63,6 +63,7 @@ fn deployed(variant: &str) -> Input<'_> {
         variant,
         version: None,
         at: EventTime(START),
+        reported: WallTime(START),
     }
 }
 
@@ -118,7 +119,7 @@ impl Reader {
     }
 
     /// Baseline mean.
-    fn baseline(&self) -> Option<f64> {
+    pub(super) fn baseline(&self) -> Option<f64> {
         self.first("baseline_score", "")
     }
 
@@ -364,7 +365,9 @@ fn a_missed_target_is_reported() {
 fn a_baseline_reset_discards_the_learned_baseline() {
     let mut reader = Reader::new(watching(None, None));
     reader.searches(healthy(100));
-    reader.engine.apply(Input::ResetBaselines);
+    reader.engine.apply(Input::ResetBaselines {
+        reported: WallTime(START),
+    });
     assert_eq!(reader.evidence("drop_log_evidence"), None);
     reader.searches((0..200).map(|_| false));
     assert_eq!(
@@ -528,7 +531,9 @@ fn the_variation_of_hours_outlives_resets_and_applies_to_new_variants() {
             .map(|name| samples[name].clone())
     };
     let first = end(&reader, "V1").expect("searches were compared");
-    reader.engine.apply(Input::ResetBaselines);
+    reader.engine.apply(Input::ResetBaselines {
+        reported: WallTime(START),
+    });
     assert_eq!(end(&reader, "V1"), None);
     let world = World::new(watching(None, None));
     let (engine, _) = restored(&world, &write(&reader.engine));

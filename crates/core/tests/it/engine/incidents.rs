@@ -9,7 +9,7 @@ use rankgauge_core::engine::settings::{MonitoredMeasure, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
-use rankgauge_core::time::EventTime;
+use rankgauge_core::time::{EventTime, WallTime};
 
 use super::evidence::{Reader, STEP, healthy, watching};
 use super::recovery::{restored, write};
@@ -25,12 +25,12 @@ fn quiet() -> Settings {
 }
 
 impl Reader {
-    fn incidents(&self) -> Vec<Incident> {
+    pub(super) fn incidents(&self) -> Vec<Incident> {
         let snapshot = self.engine.snapshot();
         snapshot.totals.evidence.incidents().cloned().collect()
     }
 
-    fn only(&self) -> Incident {
+    pub(super) fn only(&self) -> Incident {
         let [incident] = &self.incidents()[..] else {
             panic!("one incident: {:?}", self.incidents());
         };
@@ -47,6 +47,7 @@ impl Reader {
             variant: "V1",
             version: Some(version),
             at,
+            reported: WallTime(at.0),
         });
     }
 }
@@ -158,7 +159,9 @@ fn a_deployment_that_repairs_nothing_leaves_it_open_and_one_that_does_is_named()
 #[test]
 fn it_ends_by_a_reset_of_the_baselines() {
     let mut reader = dropped();
-    reader.engine.apply(Input::ResetBaselines);
+    reader.engine.apply(Input::ResetBaselines {
+        reported: WallTime(START),
+    });
     let ended = reader.only().ended.expect("it has ended");
     assert_eq!(
         (ended.by, ended.at),
@@ -221,7 +224,10 @@ fn workers_agree_on_one_incident() {
     second.searches(bad(10));
     assert_eq!(share(&second.engine), []);
     let theirs = share(&first.engine);
-    second.engine.apply(Input::Incidents(&theirs));
+    second.engine.apply(Input::Incidents {
+        others: &theirs,
+        fleet: &[],
+    });
     let mine = share(&second.engine);
     assert_eq!(mine.len(), 1);
     assert_eq!(
@@ -248,8 +254,14 @@ fn workers_agree_on_one_incident() {
         first.searches(healthy(50));
         second.searches(healthy(50));
         let (one, other) = (share(&first.engine), share(&second.engine));
-        first.engine.apply(Input::Incidents(&other));
-        second.engine.apply(Input::Incidents(&one));
+        first.engine.apply(Input::Incidents {
+            others: &other,
+            fleet: &[],
+        });
+        second.engine.apply(Input::Incidents {
+            others: &one,
+            fleet: &[],
+        });
     }
     let all = merged(&first, &second);
     let ended = all.ended.expect("it has ended");

@@ -1,0 +1,149 @@
+//! Baselines that a worker shares with the others of its fleet, and those that it inherits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Detector, Evidence, Judged, VariantColumn};
+use crate::engine::family;
+use crate::engine::fleet::{FleetBaselines, Share, SharedBaselines, SharedIncident};
+use crate::engine::incidents::Incident;
+use crate::engine::registry::{Dimension, Label, Registry, Series};
+use crate::engine::scores::column_of;
+use crate::engine::settings::Settings;
+
+impl Evidence {
+    /// Sets the id under which this worker shares its values, unless saved state has one.
+    pub(in crate::engine) fn identify(&mut self, id: u64) {
+        if self.ids.is_empty() {
+            self.ids.push(id);
+        }
+    }
+
+    /// Values that this worker learned itself. Searches that may be part of a drop are left out.
+    pub(in crate::engine) fn share(&self, settings: &Settings, registry: &Registry) -> Share {
+        let variants = registry.values(Dimension::Variant);
+        let measures: BTreeMap<usize, Box<str>> = (settings.detection.measures.iter())
+            .filter_map(|it| {
+                let name = settings.measures.get(it.index)?.to_string();
+                Some((column_of(it.index), name.into()))
+            })
+            .collect();
+        let labels = registry.series_labels(&family::SCORE);
+        let variant_of = |series: Series| labels.get(series.index()).map(|labels| labels[0]);
+        let is_reset = |it: &Incident| self.resets.of(&it.variant).0 > it.alarmed_at.0;
+        let frozen = self.incidents.frozen_baselines(is_reset);
+        let mut baselines = Vec::new();
+        let rankings = self.rankings.get_key_value(&self.gold);
+        let of_rankings = rankings.map(|(gold, judged)| (gold.clone(), judged));
+        let judged = std::iter::once((Box::default(), &self.users)).chain(of_rankings);
+        for (gold, judged) in judged {
+            for (of, learned) in judged.baselines.iter() {
+                let known = variants.get(of.0.index()).zip(measures.get(&of.1));
+                let Some((variant, measure)) = known.filter(|_| of.0.position().is_some()) else {
+                    continue;
+                };
+                let detectors: Vec<&Detector> = judged.detectors_of(of, variant_of).collect();
+                let newest = detectors.iter().filter_map(|it| it.drop_series().minute());
+                let newest = newest.max().unwrap_or_default();
+                let since = detectors.iter().filter_map(|it| it.suspected_since()).min();
+                let frozen = frozen.get(&of);
+                let queries = learned.own_sums(since, |query| frozen?.get(query).copied());
+                if queries.is_empty() {
+                    continue;
+                }
+                baselines.push(SharedBaselines {
+                    gold: gold.clone(),
+                    variant: variant.clone(),
+                    measure: measure.clone(),
+                    reset_at: self.resets.of(variant),
+                    newest,
+                    queries,
+                });
+            }
+        }
+        Share {
+            ids: self.ids.clone(),
+            baselines,
+            incidents: (self.incidents).to_share(|column| measures.get(&column).cloned()),
+        }
+    }
+
+    /// Adds the shares that workers of other processes have in incidents, for exposition.
+    pub fn add_incidents<'a>(&mut self, shares: impl Iterator<Item = &'a Incident>) {
+        self.incidents.add_shares(shares);
+    }
+
+    /// Returns true if this worker shares its values with a fleet.
+    pub(in crate::engine) fn is_shared(&self) -> bool {
+        !self.ids.is_empty()
+    }
+
+    /// Incidents of other processes that concern this worker: those that its gold set judges, and that
+    /// began after the last reset of all baselines.
+    pub(super) fn concerns(&self, shared: &SharedIncident) -> bool {
+        let is_of_gold = shared.gold.is_empty() || shared.gold == self.gold;
+        let is_ended = shared.incident.ended.is_some();
+        is_ended || is_of_gold && shared.incident.alarmed_at.0 >= self.resets.of_all().0
+    }
+
+    /// Replaces what this worker inherited by the baselines of the others.
+    pub(in crate::engine) fn inherit(
+        &mut self,
+        fleet: &FleetBaselines,
+        settings: &Settings,
+        registry: &Registry,
+    ) {
+        let mut inherited = BTreeSet::new();
+        for shared in fleet.current() {
+            let mut watched = settings.detection.measures.iter();
+            let watched = watched.find(|it| {
+                let measure = settings.measures.get(it.index);
+                measure.is_some_and(|measure| measure.to_string() == *shared.measure)
+            });
+            let Some(watched) = watched else { continue };
+            let is_other_gold = !watched.is_user_measure && *shared.gold != *self.gold;
+            if is_other_gold || shared.reset_at < self.resets.of(&shared.variant) {
+                continue;
+            }
+            let label = registry.exposed_label(Dimension::Variant, &shared.variant);
+            if label == Label::OTHER {
+                continue;
+            }
+            let of = (label, column_of(watched.index));
+            let judged = if watched.is_user_measure {
+                &mut self.users
+            } else {
+                self.rankings.entry(self.gold.clone()).or_default()
+            };
+            let baselines = judged.baselines.get_or_default(of);
+            baselines.inherit(shared.queries);
+            inherited.insert((watched.is_user_measure, of));
+        }
+        let others = [
+            (true, Some(&mut self.users)),
+            (false, self.rankings.get_mut(&self.gold)),
+        ];
+        for (is_of_users, judged) in others {
+            let baselines = judged.into_iter().flat_map(|it| it.baselines.iter_mut());
+            for (of, baselines) in baselines {
+                if !inherited.contains(&(is_of_users, of)) {
+                    baselines.inherit([]);
+                }
+            }
+        }
+    }
+}
+
+impl Judged {
+    /// Detectors of a variant and a measure.
+    fn detectors_of(
+        &self,
+        (variant, column): VariantColumn,
+        variant_of: impl Fn(Series) -> Option<Label>,
+    ) -> impl Iterator<Item = &Detector> {
+        let of_variant = self
+            .detectors
+            .iter()
+            .filter(move |((series, of), _)| *of == column && variant_of(*series) == Some(variant));
+        of_variant.map(|(_, it)| it)
+    }
+}

@@ -1,0 +1,224 @@
+//! Values that the workers of a fleet share, with names instead of numbers.
+//!
+//! Baselines are sums of disjoint searches. A worker shares what it learned itself, and inherits the
+//! sums of the others: a worker without saved state continues with the baselines of the fleet. The sums
+//! of a variant follow its last reset, and those from before a later reset are not inherited.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use serde::{Deserialize, Serialize};
+
+use crate::detection::QuerySums;
+use crate::engine::incidents::Incident;
+use crate::time::{Millis, WallTime};
+
+/// Time between the reports of one version of a variant below which they are one deployment.
+pub const SAME_DEPLOYMENT: Millis = Millis(10 * 60_000);
+
+/// Maximum number of variants whose resets are kept.
+const MAX_VARIANTS: usize = 1_000;
+
+/// Time after the newest search of the fleet after which the baselines of a variant without searches
+/// are not inherited, in minutes. An idle variant is retired as early as then.
+const IDLE_MINUTES: i64 = 24 * 60;
+
+/// Baselines of one variant and measure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SharedBaselines {
+    /// Gold set that judged the searches; empty for measures of user behaviour.
+    pub gold: Box<str>,
+    /// Name of the variant.
+    pub variant: Box<str>,
+    /// Name of the measure.
+    pub measure: Box<str>,
+    /// Time of the last reset of the variant before the searches; 0 without one.
+    pub reset_at: WallTime,
+    /// Newest minute of event time of a search.
+    pub newest: i64,
+    /// Sums by key of the query, in the order of the keys.
+    pub queries: Vec<(Box<str>, QuerySums)>,
+}
+
+/// Mean of a query before an incident: key, mean and number of scores.
+pub type SharedReference = (Box<str>, f64, u32);
+
+/// Share of a worker in an incident, with what the others need to follow it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SharedIncident {
+    /// Gold set that judges its ranking measures; empty without one.
+    pub gold: Box<str>,
+    /// Share of the worker.
+    pub incident: Incident,
+    /// References of the queries, by measure. Empty after the end.
+    pub references: Vec<(Box<str>, Vec<SharedReference>)>,
+}
+
+impl SharedIncident {
+    /// References of a measure.
+    pub(super) fn references_of(&self, measure: &str) -> Option<&[SharedReference]> {
+        let mut references = self.references.iter();
+        let found = references.find(|(it, _)| **it == *measure)?;
+        (!found.1.is_empty()).then_some(&found.1)
+    }
+
+    /// Returns true if numbers and lengths are possible.
+    pub fn is_possible(&self, max_name: usize, max_query: usize) -> bool {
+        let is_query = |(query, mean, _): &SharedReference| {
+            query.len() <= max_query && (0.0..=1.0).contains(mean)
+        };
+        self.gold.len() <= max_name
+            && self.incident.is_possible(max_name, max_query)
+            && self.references.len() <= MAX_REFERENCES
+            && (self.references.iter())
+                .all(|(measure, queries)| measure.len() <= max_name && queries.iter().all(is_query))
+    }
+}
+
+/// Maximum number of measures with references.
+const MAX_REFERENCES: usize = 64;
+
+/// Own values of one worker.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Share {
+    /// Ids under which the worker shared them: its own, and those of workers whose saved state it
+    /// continues.
+    pub ids: Vec<u64>,
+    /// Baselines with scores.
+    pub baselines: Vec<SharedBaselines>,
+    /// Incidents: the open ones, and the last that ended.
+    pub incidents: Vec<SharedIncident>,
+}
+
+/// Sums of the baselines of several workers, by gold set, variant and measure.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FleetBaselines(BTreeMap<[Box<str>; 3], Group>);
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Group {
+    reset_at: WallTime,
+    newest: i64,
+    queries: BTreeMap<Box<str>, QuerySums>,
+}
+
+impl FleetBaselines {
+    /// Adds the baselines of a worker. Of two resets of a variant, the sums from before the later one
+    /// are left out.
+    pub fn add(&mut self, shared: &SharedBaselines) {
+        let name = [&shared.gold, &shared.variant, &shared.measure].map(Clone::clone);
+        let group = self.0.entry(name).or_default();
+        if shared.reset_at > group.reset_at {
+            *group = Group {
+                reset_at: shared.reset_at,
+                ..Group::default()
+            };
+        }
+        if shared.reset_at < group.reset_at {
+            return;
+        }
+        group.newest = group.newest.max(shared.newest);
+        for (query, sums) in &shared.queries {
+            group.queries.entry(query.clone()).or_default().merge(sums);
+        }
+    }
+
+    /// Returns true without any sums.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Baselines of variants with searches on the last day of the fleet.
+    pub(super) fn current(&self) -> impl Iterator<Item = SharedBaselines> {
+        let newest = self.0.values().map(|it| it.newest).max();
+        let oldest = newest.unwrap_or_default().saturating_sub(IDLE_MINUTES);
+        self.shared().filter(move |it| it.newest >= oldest)
+    }
+
+    /// The sums, as a worker would share them.
+    pub fn shared(&self) -> impl Iterator<Item = SharedBaselines> {
+        self.0
+            .iter()
+            .map(|([gold, variant, measure], it)| SharedBaselines {
+                gold: gold.clone(),
+                variant: variant.clone(),
+                measure: measure.clone(),
+                reset_at: it.reset_at,
+                newest: it.newest,
+                queries: (it.queries.iter())
+                    .map(|(query, sums)| (query.clone(), *sums))
+                    .collect(),
+            })
+    }
+}
+
+/// Last resets of baselines, by the times at which they were reported.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Resets {
+    /// Reset of all variants.
+    all: WallTime,
+    /// Deployments, by name of the variant.
+    variants: BTreeMap<Box<str>, Reset>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Reset {
+    at: WallTime,
+    version: Option<Box<str>>,
+}
+
+impl Resets {
+    /// Notes a reset of all variants. Returns true if it is new.
+    pub(super) fn reset(&mut self, at: WallTime) -> bool {
+        let is_new = at > self.all;
+        self.all = self.all.max(at);
+        is_new
+    }
+
+    /// Notes a deployment. Returns true if it is new: it is not known, and later than the last one of
+    /// the variant. The same version, reported at almost the same time, is one deployment.
+    pub(super) fn deploy(&mut self, variant: &str, version: Option<&str>, at: WallTime) -> bool {
+        let version: Option<Box<str>> = version.map(Into::into);
+        let is_full = self.variants.len() >= MAX_VARIANTS;
+        match self.variants.entry(variant.into()) {
+            Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                let is_near = known.at.0.abs_diff(at.0) < SAME_DEPLOYMENT.0.unsigned_abs();
+                if known.version == version && version.is_some() && is_near {
+                    known.at = known.at.min(at);
+                    return false;
+                }
+                if at <= known.at {
+                    return false;
+                }
+                *known = Reset { at, version };
+            }
+            Entry::Vacant(_) if is_full => {}
+            Entry::Vacant(new) => {
+                new.insert(Reset { at, version });
+            }
+        }
+        true
+    }
+
+    /// Time of the last reset of all variants; 0 without one.
+    pub(super) fn of_all(&self) -> WallTime {
+        self.all
+    }
+
+    /// Time of the last reset of a variant; 0 without one.
+    pub(super) fn of(&self, variant: &str) -> WallTime {
+        let deployed = self.variants.get(variant).map_or(WallTime(0), |it| it.at);
+        deployed.max(self.all)
+    }
+
+    /// Adds the resets of another worker.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.all = self.all.max(other.all);
+        for (variant, theirs) in &other.variants {
+            let known = self.variants.get(variant);
+            if known.is_none_or(|known| known.at < theirs.at) {
+                self.variants.insert(variant.clone(), theirs.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! View of the state that the fleet shares, for other threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use arc_swap::ArcSwap;
+
+use rankgauge_core::engine::family::STATE_OUTCOMES;
+use rankgauge_core::engine::fleet::SharedIncident;
+use rankgauge_core::time::WallTime;
+
+/// Outcome of a record of the state topic, in the order of [`STATE_OUTCOMES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateOutcome {
+    /// It was read and is used.
+    Read,
+    /// It was read and cannot be used.
+    Rejected,
+    /// It was written.
+    Written,
+    /// It could not be written.
+    Failed,
+}
+
+/// Records of the state topic, and what they hold.
+#[derive(Debug, Default)]
+pub struct FleetView {
+    records: [AtomicU64; STATE_OUTCOMES.len()],
+    workers: AtomicU64,
+    bytes: AtomicU64,
+    /// Time of the last complete publication in milliseconds; 0 before the first.
+    published: AtomicI64,
+    /// Shares that workers of other processes have in incidents.
+    incidents: ArcSwap<Vec<SharedIncident>>,
+}
+
+impl FleetView {
+    /// Counts records.
+    pub fn count(&self, outcome: StateOutcome, records: u64) {
+        self.records[outcome as usize].fetch_add(records, Ordering::Relaxed);
+    }
+
+    /// Sets the number of workers whose baselines are held, and the bytes of all records.
+    pub fn set_held(&self, workers: usize, bytes: usize) {
+        let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
+        self.workers.store(whole(workers), Ordering::Relaxed);
+        self.bytes.store(whole(bytes), Ordering::Relaxed);
+    }
+
+    /// Notes a complete publication.
+    pub fn note_published(&self, at: WallTime) {
+        self.published.store(at.0, Ordering::Relaxed);
+    }
+
+    /// Sets the shares that workers of other processes have in incidents.
+    pub fn set_incidents(&self, incidents: Vec<SharedIncident>) {
+        self.incidents.store(Arc::new(incidents));
+    }
+
+    /// Shares that workers of other processes have in incidents.
+    pub fn incidents(&self) -> Arc<Vec<SharedIncident>> {
+        self.incidents.load_full()
+    }
+
+    /// Number of records of each outcome.
+    pub(crate) fn records(&self) -> [(&'static str, u64); STATE_OUTCOMES.len()] {
+        let mut records = STATE_OUTCOMES.map(|outcome| (outcome, 0));
+        for ((_, count), counter) in records.iter_mut().zip(&self.records) {
+            *count = counter.load(Ordering::Relaxed);
+        }
+        records
+    }
+
+    /// Number of workers whose baselines are held, and the bytes of all records.
+    pub(crate) fn held(&self) -> [u64; 2] {
+        [&self.workers, &self.bytes].map(|it| it.load(Ordering::Relaxed))
+    }
+
+    /// Time of the last complete publication.
+    pub(crate) fn published(&self) -> Option<WallTime> {
+        let at = self.published.load(Ordering::Relaxed);
+        (at > 0).then_some(WallTime(at))
+    }
+}

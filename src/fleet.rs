@@ -1,0 +1,403 @@
+//! State of the fleet: a thread publishes what the workers of this process learned to the state topic,
+//! and passes what the other workers published to them.
+//!
+//! Baselines are sums of disjoint searches. Each worker writes its own under an id of its own, and every
+//! replica adds those of all others, so no record has two writers. Commands have a record each.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "the shell: a thread with a clock"
+)]
+
+mod held;
+mod record;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tracing::{error, info, warn};
+
+use crate::config::{Config, State};
+use held::{Held, MAX_COMMANDS};
+use rankgauge_core::engine::fleet::{FleetBaselines, Share};
+use rankgauge_kafka::Error;
+use rankgauge_kafka::state_topic::StateTopic;
+use rankgauge_kafka::throttle::Throttle;
+use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::live::{Control, FleetView, Published, StateOutcome};
+use record::{Key, Value, parts};
+
+/// Time for which a worker waits for the state of the fleet before it counts its first search.
+pub const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Maximum wait for records, and for what the workers of this process publish.
+const POLL_TIMEOUT: Duration = Duration::from_millis(100);
+
+/// Maximum number of records that are read at once.
+const MAX_READ: usize = 1_000;
+
+/// Wait between two attempts to connect.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Values between a worker and the thread of the fleet.
+#[derive(Debug, Default)]
+pub struct Link {
+    /// Last share of the worker that is not published.
+    share: Mutex<Option<Share>>,
+    /// Baselines of the other workers.
+    inherited: Mutex<Option<Arc<FleetBaselines>>>,
+}
+
+impl Link {
+    /// Passes the share of the worker to the thread.
+    pub fn publish(&self, share: Share) {
+        *lock(&self.share) = Some(share);
+    }
+
+    /// Baselines of the other workers. `None` before the topic was read.
+    pub fn inherited(&self) -> Option<Arc<FleetBaselines>> {
+        lock(&self.inherited).clone()
+    }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Links of the workers of a process.
+#[derive(Debug)]
+pub struct Links {
+    links: Vec<Link>,
+    is_read: AtomicBool,
+}
+
+impl Links {
+    /// Links of `workers` workers.
+    pub fn new(workers: usize) -> Self {
+        Self {
+            links: (0..workers).map(|_| Link::default()).collect(),
+            is_read: AtomicBool::new(false),
+        }
+    }
+
+    /// Link of a worker.
+    pub fn of(&self, worker: usize) -> Option<&Link> {
+        self.links.get(worker)
+    }
+
+    /// Returns true once the topic was read to its end.
+    pub fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Acquire)
+    }
+}
+
+/// Id of a worker that has none.
+pub fn new_id() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Starts the thread of the fleet. It ends after the workers, when their last shares are published.
+///
+/// # Errors
+/// If the thread cannot be started.
+pub fn start(
+    config: &Arc<Config>,
+    state: State,
+    links: Arc<Links>,
+    control: Arc<Control>,
+    published: &Published,
+) -> std::io::Result<JoinHandle<()>> {
+    let view = published.fleet.clone().unwrap_or_default();
+    let config = Arc::clone(config);
+    thread::Builder::new()
+        .name("fleet".to_owned())
+        .spawn(move || {
+            let mut fleet = Fleet {
+                config,
+                state,
+                links,
+                control,
+                view,
+                held: Held::default(),
+                own: BTreeMap::new(),
+                ids: BTreeMap::new(),
+                received: BTreeSet::new(),
+                passed: None,
+                rejections: Throttle::default(),
+            };
+            fleet.run();
+        })
+}
+
+struct Fleet {
+    config: Arc<Config>,
+    state: State,
+    links: Arc<Links>,
+    control: Arc<Control>,
+    view: Arc<FleetView>,
+    held: Held,
+    /// Written parts of the workers of this process, by key, without the times of writing.
+    own: BTreeMap<Key, Value>,
+    /// Ids of the workers of this process, by number.
+    ids: BTreeMap<usize, Vec<u64>>,
+    /// Commands that this process executed.
+    received: BTreeSet<Key>,
+    /// Changes and ids at the last time at which baselines were passed to the workers.
+    passed: Option<(u64, usize)>,
+    rejections: Throttle,
+}
+
+impl Fleet {
+    fn run(&mut self) {
+        let mut log = Throttle::default();
+        while !self.is_over() {
+            let control = Arc::clone(&self.control);
+            let connected = StateTopic::connect(&self.config.kafka, &self.state.topic, &|| {
+                control.is_stopping()
+            });
+            let ended = connected.and_then(|mut topic| {
+                info!(topic = self.state.topic, "state topic connected");
+                log.reset();
+                self.serve(&mut topic)
+            });
+            let Err(problem) = ended else { return };
+            if problem == Error::Interrupted {
+                return;
+            }
+            if let Some(suppressed) = log.admit() {
+                error!(error = %problem, suppressed, "state topic not available; retrying");
+            }
+            let until = Instant::now() + RETRY_INTERVAL;
+            while Instant::now() < until && !self.control.is_stopping() {
+                thread::sleep(POLL_TIMEOUT);
+            }
+        }
+    }
+
+    /// Returns true if the process stops, and its workers have passed their last shares.
+    fn is_over(&self) -> bool {
+        self.control.is_stopping() && self.control.all_drained()
+    }
+
+    /// Reads and writes until the process stops.
+    fn serve(&mut self, topic: &mut StateTopic) -> Result<(), Error> {
+        // After a connection was lost, the topic is read again. Keys that were removed meanwhile would
+        // stay otherwise.
+        self.held = Held::default();
+        self.passed = None;
+        loop {
+            let is_over = self.is_over();
+            self.read(topic)?;
+            if topic.is_read() {
+                self.pass_commands();
+                self.publish(topic)?;
+                self.pass_shares();
+                if !self.links.is_read.swap(true, Ordering::AcqRel) {
+                    info!(
+                        workers = self.held.workers().len(),
+                        bytes = self.held.bytes(),
+                        "state of the fleet read"
+                    );
+                }
+            }
+            if is_over {
+                return Ok(());
+            }
+        }
+    }
+
+    fn read(&mut self, topic: &mut StateTopic) -> Result<(), Error> {
+        let (held, view, rejections) = (&mut self.held, &self.view, &mut self.rejections);
+        let now = wall_now();
+        topic.read(POLL_TIMEOUT, MAX_READ, &mut |key, value| {
+            let read = Key::read(key).and_then(|key| {
+                let value = value.map(|bytes| Value::read(&key, bytes, now)).transpose()?;
+                Ok((key, value))
+            });
+            let problem = match read {
+                Ok((key, None)) => {
+                    held.remove(&key);
+                    None
+                }
+                Ok((key, Some((value, bytes)))) => {
+                    let is_held = held.put(key, value, bytes);
+                    (!is_held).then(|| "the limit of all records is reached".to_owned())
+                }
+                Err(problem) => Some(problem.to_string()),
+            };
+            let outcome = match problem {
+                None => StateOutcome::Read,
+                Some(_) => StateOutcome::Rejected,
+            };
+            view.count(outcome, 1);
+            if let Some(problem) = problem
+                && let Some(suppressed) = rejections.admit()
+            {
+                let key = String::from_utf8_lossy(key.get(..128).unwrap_or(key));
+                warn!(key = %key.escape_debug(), error = problem, suppressed, "state record rejected");
+            }
+        })?;
+        self.view
+            .set_held(self.held.workers().len(), self.held.bytes());
+        Ok(())
+    }
+
+    /// Passes commands of other replicas to the workers.
+    fn pass_commands(&mut self) {
+        for (key, command) in self.held.commands() {
+            if self.received.insert(key.clone()) {
+                self.control.receive(command);
+            }
+        }
+    }
+
+    /// Passes the baselines and incidents of the other workers to each worker, if they changed.
+    fn pass_shares(&mut self) {
+        let own = self.ids.values().map(Vec::len).sum();
+        let state = (self.held.changes(), own);
+        if self.passed == Some(state) {
+            return;
+        }
+        self.passed = Some(state);
+        for (number, link) in self.links.links.iter().enumerate() {
+            let except = self.ids.get(&number).map(Vec::as_slice).unwrap_or_default();
+            let others = self.held.baselines(except);
+            *lock(&link.inherited) = Some(Arc::new(others));
+        }
+        let own: Vec<u64> = self.ids.values().flatten().copied().collect();
+        self.view.set_incidents(self.held.incidents(&own));
+    }
+
+    /// Publishes the commands and the shares that wait.
+    fn publish(&mut self, topic: &mut StateTopic) -> Result<(), Error> {
+        let mut records: Vec<(Key, Option<Value>)> = Vec::new();
+        for command in self.control.take_outbox() {
+            let key = Key::of_command(&command);
+            self.received.insert(key.clone());
+            records.push((key, Some(Value::Command(command))));
+        }
+        let shares: Vec<(usize, Share)> = (self.links.links.iter().enumerate())
+            .filter_map(|(number, link)| Some((number, lock(&link.share).take()?)))
+            .collect();
+        let has_shares = !shares.is_empty();
+        for (number, share) in shares {
+            self.ids.insert(number, share.ids.clone());
+            records.extend(self.changes_of(&share));
+        }
+        if has_shares {
+            let commands = self.held.commands();
+            let old = commands.len().saturating_sub(MAX_COMMANDS);
+            let old = commands.iter().take(old);
+            records.extend(old.map(|(key, _)| ((*key).clone(), None)));
+            self.fold(topic)?;
+        }
+        if records.is_empty() {
+            if has_shares {
+                self.view.note_published(wall_now());
+            }
+            return Ok(());
+        }
+        self.write(topic, records)
+    }
+
+    /// Folds workers that have been silent for a week. Their records are removed when the sums are written.
+    fn fold(&mut self, topic: &mut StateTopic) -> Result<(), Error> {
+        let own: Vec<u64> = self.ids.values().flatten().copied().collect();
+        let (written, removed) = self.held.fold(&own, wall_now());
+        if removed.is_empty() {
+            return Ok(());
+        }
+        info!(records = removed.len(), "state of silent workers folded");
+        let written = written.into_iter().map(|(key, value)| (key, Some(value)));
+        self.write(topic, written.collect())?;
+        self.write(topic, removed.into_iter().map(|key| (key, None)).collect())
+    }
+
+    /// Records of a share that differ from the written ones.
+    fn changes_of(&self, share: &Share) -> Vec<(Key, Option<Value>)> {
+        let Some((id, former)) = share.ids.split_first() else {
+            return Vec::new();
+        };
+        let mut records = Vec::new();
+        let mut current = BTreeSet::new();
+        for shared in &share.baselines {
+            for (part, shared) in (0..).zip(parts(shared)) {
+                let key = Key::of_baselines(*id, &shared, part);
+                current.insert(key.clone());
+                let value = Value::Baselines(wall_now(), shared);
+                if !self
+                    .own
+                    .get(&key)
+                    .is_some_and(|known| known.is_current(&value))
+                {
+                    records.push((key, Some(value)));
+                }
+            }
+        }
+        for shared in &share.incidents {
+            let key = Key::Incident {
+                id: *id,
+                incident: shared.incident.id,
+            };
+            current.insert(key.clone());
+            let value = Value::Incident(wall_now(), shared.clone());
+            if !self
+                .own
+                .get(&key)
+                .is_some_and(|known| known.is_current(&value))
+            {
+                records.push((key, Some(value)));
+            }
+        }
+        // Saved state of several workers is continued under one id.
+        let ended = former.iter().flat_map(|id| self.held.keys_of(*id));
+        let removed = self.held.keys_of(*id).into_iter();
+        let removed = removed.filter(|key| !current.contains(key));
+        records.extend(removed.chain(ended).map(|key| (key, None)));
+        records
+    }
+
+    fn write(
+        &mut self,
+        topic: &mut StateTopic,
+        records: Vec<(Key, Option<Value>)>,
+    ) -> Result<(), Error> {
+        let mut sent = 0;
+        for (key, value) in &records {
+            let bytes = match value.as_ref().map(Value::encode) {
+                None => None,
+                Some(Some(bytes)) => Some(bytes),
+                Some(None) => {
+                    warn!(key = key.text(), "state record too large; not published");
+                    self.view.count(StateOutcome::Failed, 1);
+                    continue;
+                }
+            };
+            topic.send(&key.text(), bytes.as_deref());
+            sent += 1;
+        }
+        if let Err(problem) = topic.finish() {
+            self.view.count(StateOutcome::Failed, sent);
+            // Which of them failed is not known: all are written at the next interval.
+            self.own.clear();
+            return Err(problem);
+        }
+        self.view.count(StateOutcome::Written, sent);
+        self.view.note_published(wall_now());
+        for (key, value) in records {
+            match value {
+                Some(value @ (Value::Baselines(..) | Value::Incident(..))) => {
+                    self.own.insert(key, value);
+                }
+                Some(Value::Command(_)) => {}
+                None => {
+                    self.own.remove(&key);
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,275 @@
+//! Records of the state topic that this process holds: the newest of each key, within a limit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::record::{Key, Value, parts};
+use rankgauge_core::engine::fleet::{FleetBaselines, SharedBaselines, SharedIncident};
+use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_serve::live::ReportedCommand;
+
+/// Maximum size of all records, decompressed. Further keys are refused.
+const MAX_BYTES: usize = 128 << 20;
+
+/// Maximum number of records.
+const MAX_RECORDS: usize = 50_000;
+
+/// Time of event time without a search after which the share of a worker is not current.
+const MAX_SILENCE: Millis = Millis(10 * 60_000);
+
+/// Time without a search after which an open incident of a worker that ended is not passed on. Incidents
+/// expire as early.
+const MAX_OPEN: Millis = Millis(24 * 3_600_000);
+
+/// Id of the sums of workers that were folded.
+const FOLDED: u64 = 0;
+
+/// Time after which a worker that writes nothing is folded. Live workers write every day.
+const SILENT_AFTER: Millis = Millis(7 * 24 * 3_600_000);
+
+/// Maximum number of workers that are folded at once.
+const MAX_FOLDED: usize = 256;
+
+/// Maximum number of commands. The oldest are removed from the topic.
+pub(super) const MAX_COMMANDS: usize = 200;
+
+/// Records of the topic.
+#[derive(Debug, Default)]
+pub(super) struct Held {
+    records: BTreeMap<Key, (Value, usize)>,
+    bytes: usize,
+    /// Number of changes of the records of workers.
+    changes: u64,
+}
+
+impl Held {
+    /// Replaces the record of a key. Returns false without room for a further one.
+    pub(super) fn put(&mut self, key: Key, value: Value, bytes: usize) -> bool {
+        let before = self.records.get(&key).map_or(0, |(_, bytes)| *bytes);
+        let is_new = before == 0;
+        let is_full =
+            self.bytes - before + bytes > MAX_BYTES || is_new && self.records.len() >= MAX_RECORDS;
+        if is_full {
+            return false;
+        }
+        self.bytes = self.bytes - before + bytes;
+        self.changes += u64::from(key.worker().is_some());
+        self.records.insert(key, (value, bytes));
+        true
+    }
+
+    /// Removes a key.
+    pub(super) fn remove(&mut self, key: &Key) {
+        if let Some((_, bytes)) = self.records.remove(key) {
+            self.bytes -= bytes;
+            self.changes += u64::from(key.worker().is_some());
+        }
+    }
+
+    /// Size of all records, decompressed.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Number of changes of the records of workers so far.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// Workers with records.
+    pub(super) fn workers(&self) -> BTreeSet<u64> {
+        self.records.keys().filter_map(Key::worker).collect()
+    }
+
+    /// Keys of the records of a worker.
+    pub(super) fn keys_of(&self, worker: u64) -> Vec<Key> {
+        let keys = self.records.keys();
+        let of_worker = keys.filter(|key| key.worker() == Some(worker));
+        of_worker.cloned().collect()
+    }
+
+    /// Shares of all workers but those in `except` in incidents.
+    pub(super) fn incidents(&self, except: &[u64]) -> Vec<SharedIncident> {
+        let shares = self
+            .records
+            .iter()
+            .filter_map(|(key, (value, _))| match value {
+                Value::Incident(_, shared) if !except.contains(&key.worker()?) => Some(shared),
+                Value::Incident(..) | Value::Baselines(..) | Value::Command(_) => None,
+            });
+        let mut shares: Vec<SharedIncident> = shares.cloned().collect();
+        let mut newest: BTreeMap<u64, i64> = BTreeMap::new();
+        for it in shares.iter().map(|it| &it.incident) {
+            let known = newest.entry(it.id).or_insert(it.last);
+            *known = it.last.max(*known);
+        }
+        let baselines = self.records.values().filter_map(|(value, _)| match value {
+            Value::Baselines(_, of) => Some(of.newest.saturating_mul(60_000)),
+            Value::Incident(..) | Value::Command(_) => None,
+        });
+        let last_of_all = newest.values().copied().chain(baselines).max();
+        let last_of_all = last_of_all.unwrap_or_default();
+        for shared in &mut shares {
+            let incident = &mut shared.incident;
+            let newest = newest.get(&incident.id).copied().unwrap_or_default();
+            // The share of a worker that has ended says nothing about the present.
+            if newest.saturating_sub(incident.last) > MAX_SILENCE.0 {
+                incident.remove_current();
+            }
+        }
+        shares.retain(|it| {
+            it.incident.ended.is_some() || last_of_all.saturating_sub(it.incident.last) < MAX_OPEN.0
+        });
+        shares
+    }
+
+    /// Folds the baselines of workers that have been silent for a week into those of [`FOLDED`]. Returns the
+    /// records to write, and then the keys to remove; none unless one of `own` is the first of the live
+    /// workers, so that one process folds.
+    pub(super) fn fold(&self, own: &[u64], now: WallTime) -> (Vec<(Key, Value)>, Vec<Key>) {
+        let mut newest: BTreeMap<u64, WallTime> = BTreeMap::new();
+        for (key, (value, _)) in &self.records {
+            if let (Some(id), Some(written)) = (key.worker(), value.written()) {
+                let known = newest.entry(id).or_insert(written);
+                *known = written.max(*known);
+            }
+        }
+        newest.remove(&FOLDED);
+        let is_silent = |written: &WallTime| now.since(*written) > SILENT_AFTER;
+        let first = newest.iter().find(|(_, written)| !is_silent(written));
+        if !first.is_some_and(|(id, _)| own.contains(id)) {
+            return Default::default();
+        }
+        let silent = newest.iter().filter(|(_, written)| is_silent(written));
+        let silent: Vec<u64> = silent.map(|(id, _)| *id).take(MAX_FOLDED).collect();
+        if silent.is_empty() {
+            return Default::default();
+        }
+        let others = newest.keys().filter(|id| !silent.contains(id));
+        let kept: Vec<u64> = others.copied().collect();
+        let mut records = Vec::new();
+        for shared in self.baselines(&kept).shared() {
+            records.extend((0..).zip(parts(&shared)).map(|(part, shared)| {
+                let key = Key::of_baselines(FOLDED, &shared, part);
+                (key, Value::Baselines(now, shared))
+            }));
+        }
+        let written: BTreeSet<&Key> = records.iter().map(|(key, _)| key).collect();
+        let left = self.keys_of(FOLDED).into_iter();
+        let left = left.filter(|key| !written.contains(key));
+        let removed = silent.iter().flat_map(|id| self.keys_of(*id)).chain(left);
+        let removed = removed.collect();
+        (records, removed)
+    }
+
+    /// Commands, oldest first.
+    pub(super) fn commands(&self) -> Vec<(&Key, &ReportedCommand)> {
+        let records = self.records.iter();
+        let mut commands: Vec<_> = records
+            .filter_map(|(key, (value, _))| match value {
+                Value::Command(command) => Some((key, command)),
+                Value::Baselines(..) | Value::Incident(..) => None,
+            })
+            .collect();
+        commands.sort_by_key(|(_, command)| command.reported);
+        commands
+    }
+
+    /// Sums of the baselines of all workers but those in `except`.
+    pub(super) fn baselines(&self, except: &[u64]) -> FleetBaselines {
+        let mut fleet = FleetBaselines::default();
+        let mut parts: BTreeMap<(u64, u64), Vec<(WallTime, &SharedBaselines)>> = BTreeMap::new();
+        for (key, (value, _)) in &self.records {
+            if let (Key::Baselines { id, group, .. }, Value::Baselines(written, shared)) =
+                (key, value)
+                && !except.contains(id)
+            {
+                parts
+                    .entry((*id, *group))
+                    .or_default()
+                    .push((*written, shared));
+            }
+        }
+        for mut parts in parts.into_values() {
+            // While a worker replaces its parts, a query can be in two of them: the newer one has its
+            // sums.
+            parts.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
+            let mut seen = BTreeSet::new();
+            let several = parts.len() > 1;
+            for (_, shared) in parts {
+                if several {
+                    let mut once = shared.clone();
+                    once.queries.retain(|(query, _)| seen.insert(query.clone()));
+                    fleet.add(&once);
+                } else {
+                    fleet.add(shared);
+                }
+            }
+        }
+        fleet
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rankgauge_core::detection::QuerySums;
+
+    const DAY: i64 = 24 * 3_600_000;
+
+    fn put(held: &mut Held, id: u64, written: i64, mean: f64) {
+        let shared = SharedBaselines {
+            variant: "V5".into(),
+            measure: "RR".into(),
+            queries: vec![("q".into(), QuerySums::of(mean, 10))],
+            ..SharedBaselines::default()
+        };
+        let key = Key::of_baselines(id, &shared, 0);
+        assert!(held.put(key, Value::Baselines(WallTime(written), shared), 100));
+    }
+
+    fn sums(held: &Held) -> Vec<(u32, Option<f64>)> {
+        let all: Vec<SharedBaselines> = held.baselines(&[]).shared().collect();
+        let queries = all.iter().flat_map(|it| &it.queries);
+        queries.map(|(_, it)| (it.scores(), it.mean())).collect()
+    }
+
+    #[test]
+    fn workers_that_are_silent_for_a_week_are_folded_by_the_first_live_one() {
+        let mut held = Held::default();
+        put(&mut held, 3, 0, 1.0);
+        put(&mut held, 5, 9 * DAY, 1.0);
+        put(&mut held, 7, DAY, 0.5);
+        put(&mut held, 9, 9 * DAY, 1.0);
+        let before = sums(&held);
+        let now = WallTime(10 * DAY);
+        // Another process folds, and nothing is silent yet after six days.
+        assert_eq!(held.fold(&[9], now), (Vec::new(), Vec::new()));
+        assert_eq!(held.fold(&[5], WallTime(7 * DAY)), (Vec::new(), Vec::new()));
+        let (written, removed) = held.fold(&[5, 9], now);
+        let ids = |keys: &[Key]| keys.iter().filter_map(Key::worker).collect::<Vec<_>>();
+        assert_eq!(ids(&removed), [3, 7]);
+        for (key, value) in written {
+            held.put(key, value, 100);
+        }
+        for key in &removed {
+            held.remove(key);
+        }
+        assert_eq!(sums(&held), before);
+        assert_eq!(held.workers(), BTreeSet::from([FOLDED, 5, 9]));
+        assert_eq!(held.fold(&[5], now), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn records_beyond_the_limit_are_refused() {
+        let mut held = Held::default();
+        put(&mut held, 1, 0, 1.0);
+        let key = Key::Incident { id: 1, incident: 2 };
+        let (_, (value, _)) = held.records.first_key_value().expect("a record");
+        let value = value.clone();
+        assert!(!held.put(key.clone(), value.clone(), MAX_BYTES));
+        assert!(held.put(key.clone(), value.clone(), MAX_BYTES - 100));
+        assert_eq!(held.bytes(), MAX_BYTES);
+        held.remove(&key);
+        assert_eq!(held.bytes(), 100);
+    }
+}

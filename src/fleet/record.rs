@@ -1,0 +1,314 @@
+//! Records of the state topic: keys, and values as compressed JSON with a version.
+//!
+//! A key is `worker/ID/baselines/GROUP/PART`, `worker/ID/incident/ID` or `command/TIME/HASH`, so that a worker replaces only its
+//! own records. Values hold keys of queries, never their texts. A writer of the topic can write
+//! anything: a record is bounded and checked before it is used.
+
+use std::io::Read as _;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use rankgauge_core::engine::fleet::{SharedBaselines, SharedIncident};
+use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_kafka::state_topic::MAX_VALUE_BYTES;
+use rankgauge_serve::live::{Order, ReportedCommand};
+
+/// First bytes of every value: name and version of the format.
+const MAGIC: &[u8] = b"rankgauge state 1\n";
+
+/// First bytes of a value of any version.
+const ANY_VERSION: &[u8] = b"rankgauge state ";
+
+/// Zstandard compression level.
+const LEVEL: i32 = 3;
+
+/// Maximum decompressed size of a value.
+pub(super) const MAX_BYTES: usize = 4 << 20;
+
+/// Maximum length of a key.
+const MAX_KEY_BYTES: usize = 256;
+
+/// Maximum length of a name, and of the key of a query, in bytes.
+const MAX_NAME_BYTES: usize = 256;
+const MAX_QUERY_BYTES: usize = 1 << 10;
+
+/// Maximum number of queries of a record. A query takes about 120 bytes before the compression.
+const MAX_QUERIES: usize = 8_192;
+
+/// Time by which the clock of another replica can be ahead.
+const MAX_SKEW: Millis = Millis(10 * 60_000);
+
+/// Time after which an unchanged record is written again: the worker lives.
+const RENEWAL: Millis = Millis(24 * 3_600_000);
+
+/// Key of a record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Key {
+    /// Part of the baselines of a worker.
+    Baselines {
+        /// Worker.
+        id: u64,
+        /// Hash of gold set, variant and measure.
+        group: u64,
+        /// Number of the part.
+        part: u32,
+    },
+    /// Share of a worker in an incident.
+    Incident {
+        /// Worker.
+        id: u64,
+        /// Id of the incident.
+        incident: u64,
+    },
+    /// Command of an operator.
+    Command {
+        /// Time of the command.
+        reported: i64,
+        /// Hash of the command.
+        hash: u64,
+    },
+}
+
+/// Value of a record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) enum Value {
+    /// Part of the baselines of a worker, with the time at which it was written.
+    Baselines(WallTime, SharedBaselines),
+    /// Share of a worker in an incident, with the time at which it was written.
+    Incident(WallTime, SharedIncident),
+    /// Command of an operator.
+    Command(ReportedCommand),
+}
+
+/// Reason for which a record cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unusable {
+    #[error("its key is none of rankgauge")]
+    Key,
+    #[error("another version of rankgauge wrote it")]
+    Version,
+    #[error("its value is damaged or too large")]
+    Damaged,
+    #[error(
+        "its value is not possible: a name is too long, a sum too large, or a time in the future"
+    )]
+    Impossible,
+}
+
+fn hash(parts: &[&[u8]]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let hash = hash.finalize();
+    hash.iter()
+        .take(8)
+        .fold(0, |id, byte| id << 8 | u64::from(*byte))
+}
+
+impl Key {
+    /// Text of the key.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Baselines { id, group, part } => {
+                format!("worker/{id:016x}/baselines/{group:016x}/{part}")
+            }
+            Self::Incident { id, incident } => {
+                format!("worker/{id:016x}/incident/{incident:016x}")
+            }
+            Self::Command { reported, hash } => format!("command/{reported}/{hash:016x}"),
+        }
+    }
+
+    /// Reads the key of a record.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Unusable> {
+        let text = std::str::from_utf8(bytes).ok();
+        let text = text
+            .filter(|it| it.len() <= MAX_KEY_BYTES)
+            .ok_or(Unusable::Key)?;
+        let number = |text: &str| u64::from_str_radix(text, 16).ok();
+        let parts: Vec<&str> = text.split('/').collect();
+        let key = match *parts.as_slice() {
+            ["worker", id, "baselines", group, part] => number(id)
+                .zip(number(group))
+                .zip(part.parse().ok())
+                .map(|((id, group), part)| Self::Baselines { id, group, part }),
+            ["worker", id, "incident", incident] => number(id)
+                .zip(number(incident))
+                .map(|(id, incident)| Self::Incident { id, incident }),
+            ["command", reported, hash] => reported
+                .parse()
+                .ok()
+                .zip(number(hash))
+                .map(|(reported, hash)| Self::Command { reported, hash }),
+            _ => None,
+        };
+        // Another spelling of a number would be another key of the topic.
+        key.filter(|key| key.text() == text).ok_or(Unusable::Key)
+    }
+
+    /// Key of a part of the baselines of a worker.
+    pub(super) fn of_baselines(id: u64, shared: &SharedBaselines, part: u32) -> Self {
+        let names = [&shared.gold, &shared.variant, &shared.measure];
+        let group = hash(&names.map(|it| it.as_bytes()));
+        Self::Baselines { id, group, part }
+    }
+
+    /// Id of the worker that writes the record.
+    pub(super) fn worker(&self) -> Option<u64> {
+        match self {
+            Self::Baselines { id, .. } | Self::Incident { id, .. } => Some(*id),
+            Self::Command { .. } => None,
+        }
+    }
+
+    /// Key of a command.
+    pub(super) fn of_command(command: &ReportedCommand) -> Self {
+        let order = match &command.order {
+            Order::ResetBaselines => hash(&[b"reset"]),
+            Order::Acknowledge(it) => hash(&[b"acknowledge", &it.to_be_bytes()]),
+            Order::Deploy(it) => hash(&[b"deploy", it.variant.as_bytes(), it.version.as_bytes()]),
+        };
+        Self::Command {
+            reported: command.reported.0,
+            hash: order,
+        }
+    }
+}
+
+impl Value {
+    /// Bytes of the value. `None` if they exceed what a topic accepts.
+    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+        let plain = serde_json::to_vec(self).ok()?;
+        let compressed = zstd::encode_all(plain.as_slice(), LEVEL).ok()?;
+        let bytes = [MAGIC, &compressed].concat();
+        (plain.len() <= MAX_BYTES && bytes.len() <= MAX_VALUE_BYTES).then_some(bytes)
+    }
+
+    /// Reads and checks the value of `key`. Returns it with its decompressed size.
+    pub(super) fn read(key: &Key, bytes: &[u8], now: WallTime) -> Result<(Self, usize), Unusable> {
+        if bytes.len() > MAX_VALUE_BYTES {
+            return Err(Unusable::Damaged);
+        }
+        let Some(compressed) = bytes.strip_prefix(MAGIC) else {
+            return Err(if bytes.starts_with(ANY_VERSION) {
+                Unusable::Version
+            } else {
+                Unusable::Damaged
+            });
+        };
+        let mut plain = Vec::new();
+        let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX) + 1;
+        let decoder = zstd::Decoder::with_buffer(compressed).map_err(|_| Unusable::Damaged)?;
+        let read = decoder.single_frame().take(limit).read_to_end(&mut plain);
+        if read.is_err() || plain.len() > MAX_BYTES {
+            return Err(Unusable::Damaged);
+        }
+        let value: Self = serde_json::from_slice(&plain).map_err(|_| Unusable::Damaged)?;
+        if !value.belongs_to(key) || !value.is_possible(now) {
+            return Err(Unusable::Impossible);
+        }
+        Ok((value, plain.len()))
+    }
+
+    /// Time at which a worker wrote the record.
+    pub(super) fn written(&self) -> Option<WallTime> {
+        match self {
+            Self::Baselines(written, _) | Self::Incident(written, _) => Some(*written),
+            Self::Command(_) => None,
+        }
+    }
+
+    /// Returns true if both differ at most in the time of writing, and by less than a day in it.
+    pub(super) fn is_current(&self, other: &Self) -> bool {
+        let written = self.written().zip(other.written());
+        let is_old = written.is_some_and(|(mine, theirs)| theirs.since(mine) > RENEWAL);
+        !is_old && self.has_equal_content(other)
+    }
+
+    /// Returns true if both differ at most in the time of writing.
+    fn has_equal_content(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Baselines(_, mine), Self::Baselines(_, theirs)) => mine == theirs,
+            (Self::Incident(_, mine), Self::Incident(_, theirs)) => mine == theirs,
+            (Self::Command(mine), Self::Command(theirs)) => mine == theirs,
+            (Self::Baselines(..) | Self::Incident(..) | Self::Command(_), _) => false,
+        }
+    }
+
+    fn belongs_to(&self, key: &Key) -> bool {
+        match (self, key) {
+            (Self::Baselines(_, shared), Key::Baselines { id, part, .. }) => {
+                Key::of_baselines(*id, shared, *part) == *key
+            }
+            (Self::Incident(_, shared), Key::Incident { incident, .. }) => {
+                shared.incident.id == *incident
+            }
+            (Self::Command(command), Key::Command { .. }) => Key::of_command(command) == *key,
+            (Self::Baselines(..) | Self::Incident(..) | Self::Command(_), _) => false,
+        }
+    }
+
+    fn is_possible(&self, now: WallTime) -> bool {
+        let is_past = |at: WallTime| at.0 >= 0 && at.since(now) <= MAX_SKEW;
+        let is_name = |text: &str| text.len() <= MAX_NAME_BYTES;
+        match self {
+            Self::Baselines(written, shared) => {
+                let SharedBaselines {
+                    gold,
+                    variant,
+                    measure,
+                    reset_at,
+                    newest,
+                    queries,
+                } = shared;
+                let newest = WallTime(newest.saturating_mul(60_000));
+                is_past(*written)
+                    && is_past(*reset_at)
+                    && is_past(newest)
+                    && [gold, variant, measure].into_iter().all(|it| is_name(it))
+                    && queries.len() <= MAX_QUERIES
+                    && (queries.iter())
+                        .all(|(query, sums)| query.len() <= MAX_QUERY_BYTES && sums.is_possible())
+            }
+            Self::Incident(written, shared) => {
+                let incident = &shared.incident;
+                let times = [incident.last, incident.started.at, incident.alarmed_at.0];
+                is_past(*written)
+                    && times.into_iter().all(|at| is_past(WallTime(at)))
+                    && shared.is_possible(MAX_NAME_BYTES, MAX_QUERY_BYTES)
+            }
+            Self::Command(ReportedCommand {
+                reported,
+                by,
+                order,
+            }) => {
+                let is_text = |text: &Option<String>| text.as_deref().is_none_or(is_name);
+                let is_possible = match order {
+                    Order::ResetBaselines | Order::Acknowledge(_) => true,
+                    Order::Deploy(it) => {
+                        is_name(&it.variant)
+                            && is_name(&it.version)
+                            && is_text(&it.note)
+                            && is_text(&it.by)
+                            && it.lists.is_none()
+                    }
+                };
+                is_past(*reported) && is_text(by) && is_possible
+            }
+        }
+    }
+}
+
+/// Baselines in parts that fit into records.
+pub(super) fn parts(shared: &SharedBaselines) -> impl Iterator<Item = SharedBaselines> {
+    (shared.queries.chunks(MAX_QUERIES / 2)).map(|queries| SharedBaselines {
+        queries: queries.to_vec(),
+        gold: shared.gold.clone(),
+        variant: shared.variant.clone(),
+        measure: shared.measure.clone(),
+        ..*shared
+    })
+}

@@ -1,0 +1,332 @@
+//! State topic: replicas without disks share baselines and commands through a compacted topic.
+
+use std::collections::BTreeMap;
+
+use rankgauge_core::time::Millis;
+use rankgauge_serve::clock::wall_now;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::http::ask_with_body;
+use super::stream::Stream;
+use super::{CONSUMED, SOON, count, settings, start, wait_until_counted};
+use crate::harness::kafka::{broker, unique_name};
+use crate::harness::sidecar::{Exposition, Sidecar};
+use crate::harness::{http_get, wait_until};
+
+/// Settings of replicas without disks that share a state topic.
+fn sharing(stream: &Stream) -> Value {
+    let mut settings = settings(broker(), stream);
+    settings["measures"] = json!(["nDCG@10"]);
+    settings["detection"] = json!({"measures": ["nDCG@10"]});
+    settings["state"] = json!({"topic": unique_name("state"), "interval": "1s"});
+    settings["admin"] = json!({"listen": "127.0.0.1:0"});
+    settings
+}
+
+/// Baseline means by variant.
+fn baselines(exposition: &Exposition) -> BTreeMap<String, f64> {
+    let samples = exposition.matching("rankgauge_baseline_score", &[]);
+    samples
+        .map(|it| (it.labels["variant"].clone(), it.value))
+        .collect()
+}
+
+fn get(sidecar: &Sidecar, path: &str) -> Value {
+    let url = format!("http://{}{path}", sidecar.admin_address());
+    let (status, body) = http_get(&url).expect("the sidecar answers");
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).expect("JSON")
+}
+
+fn post(sidecar: &Sidecar, path: &str, body: &str) {
+    let headers = format!("Host: localhost\r\nContent-Length: {}\r\n", body.len());
+    let answer = ask_with_body(sidecar.admin_address(), "POST", path, &headers, body);
+    let text = String::from_utf8_lossy(&answer.body);
+    assert!((200..300).contains(&answer.status), "{path}: {text}");
+}
+
+/// Waits until each replica has published its state after this moment.
+fn wait_until_published(replicas: &[Sidecar]) {
+    let now = wall_now();
+    for replica in replicas {
+        wait_until(SOON, "the state is published", || {
+            let exposition = replica.metrics();
+            let at = exposition.value("rankgauge_state_published_timestamp_seconds", &[])?;
+            (at * 1000.0 > rankgauge_core::number::real(now.0.unsigned_abs()) + 1000.0)
+                .then_some(())
+        });
+    }
+}
+
+#[test]
+fn replicas_without_disks_continue_with_the_baselines_of_those_before_them() {
+    let mut stream = Stream::on_new_topics(broker(), 6, 10.0, Millis(300_000));
+    let settings = sharing(&stream);
+    let mut replicas = [start(&settings), start(&settings), start(&settings)];
+    stream.produce(broker(), 2_500);
+    wait_until_counted(broker(), &settings, &stream);
+    wait_until_published(&replicas);
+    // Each replica has the baselines of all: every variant, with almost equal means.
+    let of_each = replicas.each_ref().map(|it| baselines(&it.metrics()));
+    assert_eq!(of_each[0].len(), 5, "{of_each:?}");
+    for (variant, mean) in &of_each[0] {
+        for other in &of_each[1..] {
+            assert!((mean - other[variant]).abs() < 0.05, "{of_each:?}");
+        }
+    }
+    replicas.iter_mut().for_each(Sidecar::kill);
+    drop(replicas);
+    let successors = [start(&settings), start(&settings)];
+    let inherited = successors.each_ref().map(|it| {
+        wait_until(SOON, "a replica has the baselines of the fleet", || {
+            let exposition = it.metrics();
+            let found = baselines(&exposition);
+            let is_known = count(&exposition, "rankgauge_state_workers", &[]) > 0;
+            (is_known && found.len() == 5).then_some(found)
+        })
+    });
+    // Nothing was produced since: what they have is what was published, which is the same for both.
+    assert_eq!(inherited[0], inherited[1]);
+    for (variant, mean) in &inherited[0] {
+        assert!(
+            (mean - of_each[0][variant]).abs() < 0.05,
+            "{variant}: {inherited:?} {of_each:?}"
+        );
+    }
+
+    // A command to one replica reaches all, and those that start later.
+    let body = r#"{"variant": "V5", "version": "5.1", "note": "repair"}"#;
+    post(&successors[1], "/-/deployment", body);
+    for replica in &successors {
+        wait_until(SOON, "the deployment is known", || {
+            let found = get(replica, "/api/v1/deployments");
+            let is_known = found["deployments"][0]["version"] == "5.1";
+            (is_known && !baselines(&replica.metrics()).contains_key("V5")).then_some(())
+        });
+    }
+    let later = start(&settings);
+    wait_until(SOON, "a later replica has the state", || {
+        let found = get(&later, "/api/v1/deployments");
+        let known = baselines(&later.metrics());
+        (found["deployments"][0]["note"] == "repair" && known.len() == 4).then_some(())
+    });
+    post(&later, "/-/baseline", "");
+    for replica in &successors {
+        wait_until(SOON, "the baselines are reset", || {
+            baselines(&replica.metrics()).is_empty().then_some(())
+        });
+    }
+    // What follows is learned, and shared.
+    stream.produce(broker(), 1_500);
+    wait_until_counted(broker(), &settings, &stream);
+    for replica in &successors {
+        wait_until(CONSUMED, "new baselines are shared", || {
+            (baselines(&replica.metrics()).len() == 5).then_some(())
+        });
+    }
+}
+
+#[test]
+fn records_of_others_on_the_state_topic_are_refused_and_counted() {
+    let stream = Stream::on_new_topics(broker(), 1, 10.0, Millis(300_000));
+    let settings = sharing(&stream);
+    let topic = settings["state"]["topic"].as_str().expect("a topic");
+    let replica = start(&settings);
+    wait_until(SOON, "the topic is read", || {
+        replica
+            .log()
+            .contains("state of the fleet read")
+            .then_some(())
+    });
+    let bomb = zstd::encode_all(&vec![b' '; 64 << 20][..], 1).expect("it compresses");
+    let magic: &[u8] = b"rankgauge state 1\n";
+    let key = "worker/00000000000000ab/baselines/00000000000000cd/0";
+    let json = zstd::encode_all(&br#"{"Command":{"reported":-1}}"#[..], 1).expect("it compresses");
+    let hostile: Vec<(&str, Vec<u8>)> = vec![
+        ("", Vec::new()),
+        ("\u{7}\u{1b}[31mkey", b"x".to_vec()),
+        ("worker/../../etc", b"x".to_vec()),
+        (key, b"x".to_vec()),
+        (key, b"rankgauge state 9\nx".to_vec()),
+        (key, magic.to_vec()),
+        (key, [magic, &bomb].concat()),
+        (key, [magic, &json].concat()),
+        ("command/-1/00000000000000ab", [magic, &json].concat()),
+    ];
+    let number = u64::try_from(hostile.len()).expect("a number");
+    let records = hostile
+        .into_iter()
+        .map(|(key, value)| (key, value, Some(0)));
+    broker().produce(topic, records);
+    wait_until(SOON, "the records are counted", || {
+        let exposition = replica.metrics();
+        let rejected = [("outcome", "rejected")];
+        (count(&exposition, "rankgauge_state_records_total", &rejected) == number).then_some(())
+    });
+    assert!(replica.log().contains("state record rejected"));
+    assert!(!replica.log().contains('\u{1b}'));
+    assert_eq!(count(&replica.metrics(), "rankgauge_state_workers", &[]), 0);
+}
+
+/// Searches of 40 queries at one a second of event time, which begin three hours ago.
+struct Searches {
+    topic: String,
+    gold: TempDir,
+    start: i64,
+    sent: i64,
+}
+
+impl Searches {
+    fn new() -> Self {
+        let topic = unique_name("incident");
+        broker().create_topic(&topic, 6);
+        let gold = tempfile::tempdir().expect("a folder");
+        let lines: Vec<String> = (0..40).map(|it| format!("g{it} 0 d{it} 1\n")).collect();
+        std::fs::write(gold.path().join("gold.qrels"), lines.concat())
+            .expect("the folder can be written");
+        Self {
+            topic,
+            gold,
+            start: wall_now().0 - 3 * 3_600_000,
+            sent: 0,
+        }
+    }
+
+    /// Settings of replicas without disks that share a state topic.
+    fn settings(&self) -> Value {
+        json!({
+            "kafka": {
+                "brokers": broker().bootstrap(),
+                "group_id": unique_name("group"),
+                "search_topic": self.topic,
+                "feedback_topic": "none",
+                "start": "earliest",
+                "properties": {"session.timeout.ms": "6000"},
+            },
+            "commit_interval": "200ms",
+            "publish_interval": "200ms",
+            "gold": {"paths": [self.gold.path().join("gold.qrels")]},
+            "measures": ["RR"],
+            "slices": [],
+            "detection": {"measures": ["RR"]},
+            "engine": {"out_of_orderness": "5s", "idle_timeout": "24h"},
+            "state": {"topic": unique_name("state"), "interval": "1s"},
+            "admin": {"listen": "127.0.0.1:0"},
+        })
+    }
+
+    /// Produces searches. Of ten of a healthy system, one finds nothing; of ten during the drop, six.
+    fn produce(&mut self, number: i64, is_healthy: bool) {
+        let searches = (self.sent..self.sent + number).map(|it| {
+            // The pattern visits every query with good and bad results.
+            let is_bad = (it / 40 + it) % 10 < if is_healthy { 1 } else { 6 };
+            let (query, ts) = (it % 40, self.start + it * 1_000);
+            let found = if is_bad {
+                "nothing".to_owned()
+            } else {
+                format!("d{query}")
+            };
+            let payload = json!({
+                "query_id": format!("q{it}"), "ts": ts, "query_key": format!("g{query}"),
+                "variant": "V5", "session_id": format!("s{it}"), "results": [{"id": found}],
+            });
+            (format!("q{it}"), payload.to_string(), None)
+        });
+        let searches: Vec<(String, String, Option<i32>)> = searches.collect();
+        broker().produce(&self.topic, searches);
+        self.sent += number;
+    }
+}
+
+/// The only incident that a replica lists.
+fn incident(replica: &Sidecar) -> Option<Value> {
+    let found = get(replica, "/api/v1/incidents");
+    let listed = found["incidents"].as_array().expect("a list");
+    assert!(listed.len() < 2, "{found}");
+    listed.first().cloned()
+}
+
+#[test]
+fn an_incident_outlives_all_replicas_with_its_reference() {
+    let mut searches = Searches::new();
+    let settings = searches.settings();
+    let mut replicas = [start(&settings), start(&settings), start(&settings)];
+    searches.produce(3_000, true);
+    for replica in &replicas {
+        wait_until(CONSUMED, "the baselines are shared", || {
+            let mean = *baselines(&replica.metrics()).get("V5")?;
+            (mean > 0.85).then_some(())
+        });
+    }
+    searches.produce(900, false);
+    for replica in &replicas {
+        wait_until(CONSUMED, "the incident is on every replica", || {
+            incident(replica)
+        });
+    }
+    wait_until(SOON, "all replicas have one id", || {
+        let ids = replicas
+            .each_ref()
+            .map(|it| incident(it).map(|it| it["id"].clone()));
+        (ids[0] == ids[1] && ids[1] == ids[2]).then_some(())
+    });
+    // One size on all, once they have exchanged it.
+    wait_until(SOON, "all replicas have one reference", || {
+        let before = replicas.each_ref().map(|it| {
+            let level = incident(it)?["measures"][0]["before"].clone();
+            Some((
+                level["searches"].as_u64()?,
+                (level["mean"].as_f64()? * 1e9).round(),
+            ))
+        });
+        (before[0].is_some() && before[0] == before[1] && before[1] == before[2]).then_some(())
+    });
+    let shown = incident(&replicas[0]).expect("it is open");
+    let (id, before) = (shown["id"].clone(), shown["measures"][0]["before"].clone());
+    assert!(before["mean"].as_f64().expect("a mean") > 0.8, "{shown}");
+    // An operator takes note of it on one replica.
+    let path = format!(
+        "/api/v1/incidents/{}/acknowledge",
+        id.as_str().expect("an id")
+    );
+    post(&replicas[1], &path, r#"{"by": "on call"}"#);
+    wait_until(SOON, "the note is on every replica", || {
+        let noted =
+            |it: &Sidecar| incident(it).is_some_and(|it| it["acknowledged"]["by"] == "on call");
+        replicas.iter().all(noted).then_some(())
+    });
+    wait_until_published(&replicas);
+    replicas.iter_mut().for_each(Sidecar::kill);
+    drop(replicas);
+
+    let successors = [start(&settings), start(&settings), start(&settings)];
+    for replica in &successors {
+        let kept = wait_until(SOON, "the incident stands", || incident(replica));
+        assert_eq!(kept["id"], id, "{kept}");
+        assert_eq!(kept["ended_at"], Value::Null, "{kept}");
+        assert_eq!(kept["acknowledged"]["by"], "on call", "{kept}");
+        let mean = kept["measures"][0]["before"]["mean"]
+            .as_f64()
+            .expect("a mean");
+        let known = before["mean"].as_f64().expect("a mean");
+        assert!((mean - known).abs() < 1e-6, "{kept}");
+    }
+    searches.produce(600, false);
+    for replica in &successors {
+        wait_until(CONSUMED, "the searches of the drop are compared", || {
+            let found = incident(replica)?;
+            assert_eq!(found["ended_at"], Value::Null, "{found}");
+            let loss = &found["measures"][0]["loss"];
+            (loss["searches"].as_u64()? >= 60 && loss["mean"].as_f64()? > 0.3).then_some(())
+        });
+    }
+    searches.produce(3_000, true);
+    for replica in &successors {
+        let ended = wait_until(CONSUMED, "the recovery is found", || {
+            incident(replica).filter(|it| it["ended_at"].is_string())
+        });
+        assert_eq!(ended["ended_by"], "recovered", "{ended}");
+        assert_eq!(ended["id"], id, "{ended}");
+    }
+}
