@@ -263,7 +263,8 @@ fn checking_many_windows_measures_or_keys_takes_no_time() {
         let found = problems(&file);
         let seconds = start.elapsed().as_secs_f64();
         assert_eq!(found[0], expected);
-        assert!(seconds < 5.0, "{expected}: {seconds} s");
+        // Quadratic work takes minutes.
+        assert!(seconds < 20.0, "{expected}: {seconds} s");
     }
 }
 

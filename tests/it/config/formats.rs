@@ -206,7 +206,7 @@ fn invalid_mappings_of_spans_are_rejected() {
         ),
         (
             "otlp:\n  feedback:\n    stars: rating 5..1",
-            "0.yaml:3: otlp.feedback.stars: \"rating 5..1\" is neither thumbs nor rating MIN..MAX",
+            "0.yaml:3: otlp.feedback.stars: \"rating 5..1\" is neither thumbs, rating MIN..MAX nor judgment [answer|search] [human|model|rule] [MIN..MAX]",
         ),
         (
             "otlp:\n  session: user",

@@ -10,7 +10,7 @@ use super::client::{Gateway, Response, SOON, response, search};
 use crate::harness::wait_until;
 
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
     encoder.write_all(bytes).expect("memory does not fail");
     encoder.finish().expect("memory does not fail")
 }
