@@ -87,7 +87,7 @@ fn the_fields_of_an_event_are_members_of_its_line() {
     assert_eq!(line["message"], "record rejected");
     assert_eq!(line["level"], "DEBUG");
     assert_eq!(line["target"], "rankgauge::ingest::replay");
-    assert_eq!(line["line"], 1);
+    assert_eq!(line["record"], 1);
     let path = line["path"].as_str().expect("a path");
     assert!(path.ends_with("search.jsonl"), "{path}");
     assert!(line["error"].is_string(), "{line:?}");
