@@ -1,5 +1,6 @@
 //! The `gold` commands.
 
+mod demo_labels;
 mod commands;
 mod from_clicks;
 mod label_serve;

