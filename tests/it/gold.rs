@@ -1,7 +1,7 @@
 //! The `gold` commands.
 
-mod demo_labels;
 mod commands;
+mod demo_labels;
 mod from_clicks;
 mod label_serve;
 mod propose;
