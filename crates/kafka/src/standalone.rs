@@ -67,7 +67,11 @@ impl ClientContext for StandaloneContext {
             let mut connection = self.connection();
             connection.log.note(None, cause, &reason);
             connection.cause = Some(cause.explain(&reason));
-        } else if problem.rdkafka_error_code() != Some(RDKafkaErrorCode::AllBrokersDown) {
+        } else if !matches!(
+            problem.rdkafka_error_code(),
+            // The end of a partition is what a reader waits for.
+            Some(RDKafkaErrorCode::AllBrokersDown | RDKafkaErrorCode::PartitionEOF)
+        ) {
             let error = self.settings.text_of(&problem);
             warn!(%error, reason, "client error");
         }

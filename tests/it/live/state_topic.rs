@@ -239,12 +239,14 @@ impl Searches {
     }
 }
 
-/// The only incident that a replica lists.
+/// The incident that a replica lists, if it lists one.
 fn incident(replica: &Sidecar) -> Option<Value> {
     let found = get(replica, "/api/v1/incidents");
-    let listed = found["incidents"].as_array().expect("a list");
-    assert!(listed.len() < 2, "{found}");
-    listed.first().cloned()
+    // Two replicas that raise the alarm at once have one incident after the next exchange.
+    match found["incidents"].as_array().expect("a list").as_slice() {
+        [incident] => Some(incident.clone()),
+        _ => None,
+    }
 }
 
 #[test]

@@ -228,18 +228,21 @@ fn read_bytes(
     let mut rest = reader.by_ref().take(length - kept);
     let skipped = io::copy(&mut rest, &mut io::sink())?;
     if u64::try_from(read).unwrap_or(u64::MAX) + skipped < length {
-        return Err(io::Error::new(
-            ErrorKind::UnexpectedEof,
-            "the file ends within a record",
-        ));
+        return Err(cut_off());
     }
     Ok(())
 }
 
+fn cut_off() -> io::Error {
+    io::Error::new(ErrorKind::UnexpectedEof, "the file ends within a record")
+}
+
 fn read_array<const N: usize>(reader: &mut impl BufRead) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
-    reader.read_exact(&mut bytes)?;
-    Ok(bytes)
+    match reader.read_exact(&mut bytes) {
+        Err(problem) if problem.kind() == ErrorKind::UnexpectedEof => Err(cut_off()),
+        read => read.map(|()| bytes),
+    }
 }
 
 /// Variable-length integer; `None` at the end of the file.
@@ -402,7 +405,7 @@ fn too_large() -> io::Error {
 
 fn read_long(reader: &mut impl BufRead) -> io::Result<i64> {
     let number = read_varint(reader)?;
-    let number = number.ok_or_else(|| io::Error::from(ErrorKind::UnexpectedEof))?;
+    let number = number.ok_or_else(cut_off)?;
     Ok((number >> 1).cast_signed() ^ (number & 1).cast_signed().wrapping_neg())
 }
 
