@@ -239,6 +239,15 @@ impl Searches {
     }
 }
 
+/// Waits until the replicas together have read `number` searches since they started.
+fn wait_until_read(replicas: &[Sidecar], number: u64) {
+    let used = [("outcome", "used")];
+    wait_until(CONSUMED, "the searches are read", || {
+        let read = |it: &Sidecar| count(&it.metrics(), "rankgauge_records_total", &used);
+        (replicas.iter().map(read).sum::<u64>() >= number).then_some(())
+    });
+}
+
 /// The incident that a replica lists, if it lists one.
 fn incident(replica: &Sidecar) -> Option<Value> {
     let found = get(replica, "/api/v1/incidents");
@@ -255,6 +264,7 @@ fn an_incident_outlives_all_replicas_with_its_reference() {
     let settings = searches.settings();
     let mut replicas = [start(&settings), start(&settings), start(&settings)];
     searches.produce(3_000, true);
+    wait_until_read(&replicas, 3_000);
     for replica in &replicas {
         wait_until(CONSUMED, "the baselines are shared", || {
             let mean = *baselines(&replica.metrics()).get("V5")?;
@@ -262,6 +272,7 @@ fn an_incident_outlives_all_replicas_with_its_reference() {
         });
     }
     searches.produce(900, false);
+    wait_until_read(&replicas, 3_900);
     for replica in &replicas {
         wait_until(CONSUMED, "the incident is on every replica", || {
             incident(replica)
@@ -315,6 +326,8 @@ fn an_incident_outlives_all_replicas_with_its_reference() {
         assert!((mean - known).abs() < 1e-6, "{kept}");
     }
     searches.produce(600, false);
+    // A partition that is read before the others would show the recovery before the drop.
+    wait_until_read(&successors, 600);
     for replica in &successors {
         wait_until(CONSUMED, "the searches of the drop are compared", || {
             let found = incident(replica)?;
