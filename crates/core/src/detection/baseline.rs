@@ -33,15 +33,15 @@ const RECENT_SCORES: u8 = 4;
 /// Baseline of a query.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueryBaseline {
-    /// Sum of the scores, in [`UNITS`].
+    /// Sum of the scores, in units of 2⁻⁴⁴.
     sum: i64,
-    /// Sum of the scores of the local part, in [`UNITS`].
+    /// Sum of the scores of the local part, in units of 2⁻⁴⁴.
     own_sum: i64,
-    /// Sum of the scores before the drop that is being looked at, in [`UNITS`].
+    /// Sum of the scores before the drop that is being looked at, in units of 2⁻⁴⁴.
     before_sum: i64,
-    /// Sum of the differences of the scores from their upper bounds, in [`UNITS`].
+    /// Sum of the differences of the scores from their upper bounds, in units of 2⁻⁴⁴.
     high_sum: i64,
-    /// Sum of the shares of unjudged results, in [`UNITS`].
+    /// Sum of the shares of unjudged results, in units of 2⁻⁴⁴.
     unjudged_sum: i64,
     /// Local bets on a drop of the query.
     bets: LocalBets,
@@ -214,7 +214,7 @@ pub struct Baselines<K: Eq + Hash> {
     #[serde(serialize_with = "serialize_sorted")]
     inherited: FxHashMap<K, QuerySums>,
     scores: u64,
-    /// Sum of the scores in the baselines, in [`UNITS`].
+    /// Sum of the scores in the baselines, in units of 2⁻⁴⁴.
     sum: i128,
     number: u64,
 }

@@ -182,7 +182,7 @@ impl ListChange {
         })
     }
 
-    /// True if the lists changed: at least [`MIN_QUERIES`] queries, and churn above [`MIN_CHURN`] and above
+    /// True if the lists changed: at least [`MIN_QUERIES`] queries, and churn above `MIN_CHURN` and above
     /// three standard errors.
     pub fn is_reported(&self) -> bool {
         let QueryMean {
