@@ -67,23 +67,23 @@ const NOT_RUN: [(&str, &str, &str); 56] = [
     (
         "docs/guarantees.md",
         "make chaos",
-        "takes many minutes; .ci/run starts it",
+        "takes many minutes; .github/workflows/scheduled.yml starts it",
     ),
     (
         "docs/guarantees.md",
         "make fuzz",
-        "takes many minutes; .ci/run starts it",
+        "takes many minutes; .github/workflows/scheduled.yml starts it",
     ),
     (
         "docs/guarantees.md",
         "make soak",
-        "takes ten minutes; .ci/run starts it",
+        "takes ten minutes; .github/workflows/scheduled.yml starts it",
     ),
     ("docs/install.md", "rankgauge check", KAFKA),
     (
         "docs/install.md",
         "sudo editor",
-        "root, systemd and an editor; make deploy-test installs the packages",
+        "root, systemd and an editor; make release-test installs the packages",
     ),
     ("docs/install.md", "make image", "make image-test runs it"),
     (
