@@ -55,7 +55,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::harness::kafka::{Broker, unique_name};
+use crate::harness::kafka::{Broker, broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::wait_until;
 use stream::Stream;
@@ -109,6 +109,26 @@ pub(crate) fn yaml(settings: &Value) -> String {
 /// Starts a sidecar with these settings.
 fn start(settings: &Value) -> Sidecar {
     Sidecar::start(&yaml(settings), &[])
+}
+
+/// Starts a sidecar with two workers and without a gold set. The label `build` of a search is the version
+/// of its variant. Returns it with its search topic, which has two partitions.
+fn start_with_builds(name: &str) -> (Sidecar, String) {
+    let (search, feedback) = broker().unique_topics(name, 2);
+    let sidecar = start(&json!({
+        "kafka": {
+            "brokers": broker().bootstrap(),
+            "group_id": unique_name(name),
+            "search_topic": search,
+            "feedback_topic": feedback,
+            "start": "earliest",
+        },
+        "publish_interval": "200ms",
+        "workers": 2,
+        "gold": {"paths": []},
+        "deployments": {"from": ["labels.build"]},
+    }));
+    (sidecar, search)
 }
 
 /// Number of records of a kind with an outcome.

@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::http::{Answer, ask_as_written, ask_with_body};
-use super::{SHUTDOWN, SOON, start};
-use crate::harness::kafka::{broker, unique_name};
+use super::{SHUTDOWN, SOON, start, start_with_builds};
+use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};
 
@@ -393,20 +393,7 @@ fn deploy(sidecar: &Sidecar, body: &str, headers: &str) -> Answer {
 
 #[test]
 fn searches_with_a_new_version_are_one_deployment_of_their_variant() {
-    let (search, feedback) = broker().unique_topics("versions", 2);
-    let sidecar = start(&json!({
-        "kafka": {
-            "brokers": broker().bootstrap(),
-            "group_id": unique_name("versions"),
-            "search_topic": search,
-            "feedback_topic": feedback,
-            "start": "earliest",
-        },
-        "publish_interval": "200ms",
-        "workers": 2,
-        "gold": {"paths": []},
-        "deployments": {"from": ["labels.build"]},
-    }));
+    let (sidecar, search) = start_with_builds("versions");
     let start = wall_now().0 - 60_000;
     // Both workers see both versions, and the second version beside the first one.
     let searches = (0..40).map(|number| {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::http::ask_with_body;
-use super::{SOON, start};
-use crate::harness::kafka::{broker, unique_name};
+use super::{SOON, start_with_builds};
+use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 use rankgauge_serve::clock::wall_now;
@@ -64,20 +64,7 @@ fn searches() -> Vec<(String, String, Option<i32>)> {
 
 #[test]
 fn a_deployment_shows_the_share_of_head_queries_whose_lists_changed() {
-    let (search, feedback) = broker().unique_topics("lists", 2);
-    let sidecar = start(&json!({
-        "kafka": {
-            "brokers": broker().bootstrap(),
-            "group_id": unique_name("lists"),
-            "search_topic": search,
-            "feedback_topic": feedback,
-            "start": "earliest",
-        },
-        "publish_interval": "200ms",
-        "workers": 2,
-        "gold": {"paths": []},
-        "deployments": {"from": ["labels.build"]},
-    }));
+    let (sidecar, search) = start_with_builds("lists");
     broker().produce(&search, searches());
 
     let marked = wait_until(SOON, "the deployment is marked", || {
