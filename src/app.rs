@@ -17,6 +17,7 @@ pub mod signals;
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -40,6 +41,7 @@ use gold_watch::GoldWatch;
 pub use listeners::BUILD;
 use listeners::{listen, load, serve_metrics};
 use rankgauge_core::engine::Engine;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::gold::GoldError;
 use rankgauge_core::labelling::SigningKey;
@@ -203,7 +205,11 @@ impl App {
         let fleet = fleet.transpose()?;
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
+        let process = RandomState::new().build_hasher().finish();
         for (number, (context, engine)) in workers.into_iter().enumerate() {
+            if config.kafka.join == Join::Repartition {
+                threads.push(spawn_forwarder(number, context.clone(), process, &report)?);
+            }
             threads.push(spawn_worker(number, context, engine, &report)?);
         }
         Ok(Self {
@@ -417,19 +423,38 @@ fn spawn_worker(
     engine: Engine,
     report: &mpsc::UnboundedSender<Ended>,
 ) -> io::Result<JoinHandle<()>> {
+    let run = move || ingest::run(context, engine);
+    spawn(number, format!("worker-{number}"), run, report)
+}
+
+/// Starts the forwarder of a worker.
+fn spawn_forwarder(
+    number: usize,
+    context: WorkerContext,
+    process: u64,
+    report: &mpsc::UnboundedSender<Ended>,
+) -> io::Result<JoinHandle<()>> {
+    let run = move || Ok(ingest::run_forwarder(&context, process)?);
+    spawn(number, format!("forwarder-{number}"), run, report)
+}
+
+fn spawn(
+    number: usize,
+    name: String,
+    run: impl FnOnce() -> Result<(), IngestError> + Send + 'static,
+    report: &mpsc::UnboundedSender<Ended>,
+) -> io::Result<JoinHandle<()>> {
     let report = report.clone();
-    thread::Builder::new()
-        .name(format!("worker-{number}"))
-        .spawn(move || {
-            let run = AssertUnwindSafe(|| ingest::run(context, engine));
-            let end = match std::panic::catch_unwind(run) {
-                Ok(Ok(())) => WorkerEnd::Stopped,
-                Ok(Err(problem)) => WorkerEnd::Failed(problem),
-                Err(_) => WorkerEnd::Panicked,
-            };
-            // During shutdown the receiver may be closed already.
-            drop(report.send((number, end)));
-        })
+    thread::Builder::new().name(name).spawn(move || {
+        let run = AssertUnwindSafe(run);
+        let end = match std::panic::catch_unwind(run) {
+            Ok(Ok(())) => WorkerEnd::Stopped,
+            Ok(Err(problem)) => WorkerEnd::Failed(problem),
+            Err(_) => WorkerEnd::Panicked,
+        };
+        // During shutdown the receiver may be closed already.
+        drop(report.send((number, end)));
+    })
 }
 
 fn names(config: &Config, registry: Arc<Registry>) -> Names {

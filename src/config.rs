@@ -49,6 +49,7 @@ use rankgauge_core::decode::mapped::Mapped;
 use rankgauge_core::decode::{Format, Formats};
 use rankgauge_core::detection::FalseAlarms;
 use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::Options;
 use rankgauge_core::measure::Measure;
@@ -74,6 +75,8 @@ use reader::Reader;
 pub struct Config {
     /// Kafka cluster and topics.
     pub kafka: rankgauge_kafka::Settings,
+    /// Id by which forwarders distribute records.
+    pub repartition_key: RepartitionKey,
     /// Record formats of the topics.
     pub formats: Formats,
     /// Schema registry.
@@ -311,6 +314,7 @@ fn read(reader: &mut Reader) -> Config {
     }
     let state = kafka::state(reader, &kafka);
     Config {
+        repartition_key: kafka::repartition_key(reader, &kafka, &formats),
         kafka,
         state,
         formats,

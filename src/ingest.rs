@@ -12,14 +12,18 @@
 pub mod backoff;
 pub mod boot_time;
 mod context;
+mod forward;
 pub mod history;
+mod internal;
 mod member;
 pub mod pace;
+mod place;
 mod publisher;
 mod recovery;
 pub mod replay;
 mod schemas;
 pub mod source;
+mod stall;
 mod stalled;
 mod startup;
 mod undecodable;
@@ -43,7 +47,6 @@ use rankgauge_core::records::{self, RejectedRecord};
 use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
-use rankgauge_kafka::envelope::MessageEnvelope;
 use rankgauge_kafka::group::{Consumer, Message, Polled};
 use rankgauge_kafka::label_requests::LabelRequests;
 use rankgauge_kafka::throttle::Throttle;
@@ -54,13 +57,17 @@ use rankgauge_serve::live::session_partitions::RecentSessions;
 use crate::fleet::START_TIMEOUT;
 use backoff::Backoff;
 use boot_time::BootTime;
+use internal::InternalEnvelope;
 use member::EngineMember;
 use pace::{Batch, Schedule, StallCheck};
+use place::position;
 use publisher::Publisher;
+use stall::has_stalled;
 use stalled::StalledPartitions;
 use undecodable::Undecodable;
 
 pub use context::WorkerContext;
+pub use forward::run as run_forwarder;
 pub use startup::{Startup, start_up};
 
 /// Interval between two connection attempts before the worker joins its group. librdkafka limits
@@ -602,38 +609,12 @@ fn timestamp(ts: i64) -> String {
     at.map(|at| at.to_string()).unwrap_or_default()
 }
 
-/// Requests a rejoin after a stall, and returns true. After a stall of this length the group considers
-/// the member dead, and another member counts its partitions.
-fn has_stalled(
-    check: &mut StallCheck,
-    consumer: &Consumer<EngineMember>,
-    context: &WorkerContext,
-) -> bool {
-    let Some(stalled) = check.runs(BootTime::now()) else {
-        return false;
-    };
-    warn!(
-        worker = context.number,
-        seconds = stalled.as_secs(),
-        "stalled; rejoining the consumer group"
-    );
-    consumer.rejoin_as_lost();
-    true
-}
-
 /// Sets the gold set of a worker: of its engine and of its query statistics.
 fn set_gold(context: &WorkerContext, engine: &mut Engine, gold: &Arc<GoldSet>) {
     if let Some(stats) = context.query_stats() {
         stats.reset(Arc::clone(gold));
     }
     engine.apply(Input::Gold(Arc::clone(gold)));
-}
-
-fn position(record: &impl Message) -> Position {
-    Position {
-        partition: record.partition(),
-        offset: record.offset(),
-    }
 }
 
 /// Feeds records to the engine, and its effects to the query statistics and the dead-letter topic.
@@ -645,12 +626,41 @@ fn process<M: Message + Debug>(
     letters: Option<&DeadLetters>,
     messages: &[M],
 ) -> Vec<RejectedRecord> {
+    if !context.has_internal_topics() {
+        let noted = (recent_sessions, undecodable);
+        return process_events(consumer, context, noted, letters, messages);
+    }
+    let mut rejected = Vec::new();
+    for group in messages.chunk_by(|a, b| !internal::is_report(a) && !internal::is_report(b)) {
+        if let [record] = group
+            && internal::is_report(record)
+        {
+            let kind = consumer.kind_of(record);
+            internal::apply_report(&mut consumer.member().engine, kind, record);
+            continue;
+        }
+        let noted = (&mut *recent_sessions, &mut *undecodable);
+        rejected.extend(process_events(consumer, context, noted, letters, group));
+    }
+    rejected
+}
+
+/// Feeds records of events to the engine.
+fn process_events<M: Message + Debug>(
+    consumer: &Consumer<EngineMember>,
+    context: &WorkerContext,
+    (recent_sessions, undecodable): (&mut RecentSessions, &mut Undecodable),
+    letters: Option<&DeadLetters>,
+    messages: &[M],
+) -> Vec<RejectedRecord> {
+    let is_internal = context.has_internal_topics();
     let mut member = consumer.member();
     let formats = &context.config.formats;
     // Only mappings read the parts around a payload.
     let is_mapped = formats.mapped.iter().any(Option::is_some);
-    let envelopes = messages.iter().filter(|_| is_mapped).map(MessageEnvelope);
-    let envelopes: Vec<MessageEnvelope<'_, M>> = envelopes.collect();
+    let envelopes = messages.iter().filter(|_| is_mapped);
+    let envelopes = envelopes.map(|message| InternalEnvelope::new(message, is_internal));
+    let envelopes: Vec<InternalEnvelope<'_, M>> = envelopes.collect();
     let encoded = messages.iter().enumerate().map(|(index, message)| {
         let record = Encoded {
             payload: message.payload().unwrap_or_default(),
@@ -694,16 +704,23 @@ fn process<M: Message + Debug>(
     note_times(consumer, &mut member.engine, messages);
     undecodable.note(messages.iter().map(|it| consumer.kind_of(it)), &rejected);
     member.publisher.withhold(undecodable.withholds_commits());
-    let rejected = rejected.into_iter().map(|(index, rejected)| {
+    let rejected = rejected.into_iter().filter_map(|(index, rejected)| {
+        let message = messages.get(index)?;
         // A record that is read again was sent when it was first read. The other events of a record
         // that is rejected in part are counted: it is no dead letter.
-        if let (Some(letters), Some(message)) = (letters, messages.get(index))
-            && !rejected.is_read_again
-            && rejected.rejection.is_whole_record
-        {
-            letters.send(consumer.kind_of(message), message, &rejected.rejection);
+        let letters =
+            letters.filter(|_| !rejected.is_read_again && rejected.rejection.is_whole_record);
+        let kind = consumer.kind_of(message);
+        let source =
+            is_internal.then(|| internal::source(message, context.config.kafka.topic(kind)));
+        let at = source.as_ref().map_or(rejected.at, position);
+        if let Some(letters) = letters {
+            match &source {
+                Some(source) => letters.send(kind, source, &rejected.rejection),
+                None => letters.send(kind, message, &rejected.rejection),
+            }
         }
-        rejected
+        Some(RejectedRecord { at, ..rejected })
     });
     rejected.collect()
 }
@@ -743,7 +760,7 @@ type RejectionLog = [Throttle; Reason::ALL.len()];
 
 fn note_rejection(context: &WorkerContext, rejected: RejectedRecord, log: &mut RejectionLog) {
     let worker = context.number;
-    let topic = context.kafka().topic(rejected.kind);
+    let topic = context.config.kafka.topic(rejected.kind);
     let Position { partition, offset } = rejected.at;
     let reason = rejected.rejection.reason;
     let error = rejected.rejection.to_string();

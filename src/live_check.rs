@@ -165,12 +165,15 @@ fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> 
     }
     if let [Some(searches), Some(feedback)] = counts {
         let (search_topic, feedback_topic) = (&kafka.search_topic, &kafka.feedback_topic);
-        findings.push(if kafka.join == Join::All {
+        findings.push(if kafka.join != Join::Partition {
+            let how = match kafka.join {
+                Join::Partition | Join::All => "the owner reads all of them",
+                Join::Repartition => "their records are copied to the internal topics",
+            };
             Finding::ok(
                 "topics",
                 format!(
-                    "{search_topic} has {searches} partitions and {feedback_topic} has {feedback}; the \
-                     owner reads all of them"
+                    "{search_topic} has {searches} partitions and {feedback_topic} has {feedback}; {how}"
                 ),
             )
         } else if searches == feedback {
@@ -191,12 +194,14 @@ fn topics(config: &Config, reader: &Reader<'_>, findings: &mut Vec<Finding>) -> 
                 ),
                 format!(
                     "add partitions to {smaller}: one worker must read a search and its feedback; or set \
-                     kafka.join: owner, with which one replica reads all partitions"
+                     kafka.join: owner, with which one replica reads all partitions, or repartition, with \
+                     which the replicas share them"
                 ),
             )
         });
     }
     findings.extend(owner_topic(config, reader));
+    findings.extend(internal_topics(config, reader, counts));
     if let Some(topic) = &kafka.dead_letter_topic {
         findings.push(match reader.partitions(topic) {
             Ok(_) => Finding::ok("topics", format!("{topic} exists for dead-letter records")),
@@ -227,6 +232,44 @@ fn owner_topic(config: &Config, reader: &Reader<'_>) -> Option<Finding> {
         ),
         Err(problem) => unavailable(&problem, "1 partition"),
     })
+}
+
+/// Findings about the internal topics of forwarders.
+fn internal_topics(
+    config: &Config,
+    reader: &Reader<'_>,
+    sources: [Option<usize>; 2],
+) -> Vec<Finding> {
+    let kafka = &config.kafka;
+    if kafka.join != Join::Repartition {
+        return Vec::new();
+    }
+    let names = kafka.kinds().iter().map(|kind| kafka.internal_topic(*kind));
+    let found: Vec<_> = names.map(|name| (reader.partitions(&name), name)).collect();
+    let counts = found.iter().filter_map(|(count, _)| count.as_ref().ok());
+    let wanted = counts.max().copied();
+    let wanted = wanted.or(sources.into_iter().flatten().max());
+    let wanted = wanted.unwrap_or_default();
+    let finding = |(count, topic): &(Result<usize, Error>, String)| match count {
+        Ok(count) if *count == wanted => Finding::ok(
+            "topics",
+            format!("{topic} has {count} partitions, for copies of the records"),
+        ),
+        Ok(count) => Finding::error(
+            "topics",
+            format!("{topic} has {count} partitions, and the other internal topic has {wanted}"),
+            "stop all replicas and delete both: rankgauge creates them with equal numbers",
+        ),
+        Err(Error::NoTopic(_)) => Finding::ok(
+            "topics",
+            format!(
+                "{topic} does not exist; rankgauge creates it with {wanted} partitions, which needs the \
+                 permission Create"
+            ),
+        ),
+        Err(problem) => unavailable(problem, "as many partitions as the other internal topic"),
+    };
+    found.iter().map(finding).collect()
 }
 
 fn unavailable(problem: &Error, partitions: &str) -> Finding {

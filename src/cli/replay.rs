@@ -14,7 +14,7 @@ use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
 use crate::config::Config;
 use crate::ingest::replay::replay;
-use rankgauge_core::engine::position::Join;
+use rankgauge_core::engine::position::{Join, Topics};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
@@ -98,6 +98,14 @@ impl Replay {
         let settings = Arc::new(Settings {
             // The final state is complete.
             rolling: Rolling::All,
+            topics: Topics {
+                // Without internal topics, the files are joined with each other.
+                join: match config.kafka.join {
+                    Join::Repartition => Join::All,
+                    join => join,
+                },
+                ..config.engine.topics
+            },
             ..config.engine.clone()
         });
         let registry = Arc::new(Engine::registry(&settings));

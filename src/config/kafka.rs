@@ -3,7 +3,10 @@
 //! librdkafka knows its properties; [`Settings::problems`] checks their names. Only properties that
 //! the sidecar sets itself are rejected here.
 
+use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::position::Join;
+use rankgauge_core::engine::sources::RepartitionKey;
+use rankgauge_core::event::Kind;
 use rankgauge_kafka::settings::{Properties, Settings, topic_name};
 
 use super::reader::Reader;
@@ -27,6 +30,15 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         join: reader.get(&keys::JOIN),
         properties: properties(reader),
     };
+    if kafka.join == Join::Repartition
+        && let Err(problem) = topic_name(&kafka.internal_topic(Kind::Feedback))
+    {
+        let topic = kafka.internal_topic(Kind::Feedback);
+        reader.conflict(
+            &[&keys::JOIN.path, &keys::GROUP_ID.path],
+            format!("the internal topic \"{topic}\" {problem}"),
+        );
+    }
     if kafka.join == Join::All
         && let Err(problem) = topic_name(&kafka.owner_topic())
     {
@@ -47,6 +59,34 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         );
     }
     kafka
+}
+
+/// Id by which forwarders distribute records. Reports formats whose records hold several events, which can
+/// belong to several partitions.
+pub(super) fn repartition_key(
+    reader: &mut Reader,
+    kafka: &Settings,
+    formats: &Formats,
+) -> RepartitionKey {
+    let key = reader.get(&keys::REPARTITION_KEY);
+    let kinds = [
+        (Kind::Search, &keys::SEARCH_FORMAT),
+        (Kind::Feedback, &keys::FEEDBACK_FORMAT),
+    ];
+    for (kind, format) in kinds {
+        let holds_several = formats.of(kind).is_otlp()
+            || (formats.mapped[kind.index()].as_ref()).is_some_and(|it| it.holds_several(kind));
+        if kafka.join == Join::Repartition && holds_several && kafka.kinds().contains(&kind) {
+            let text = "a record can hold several events, and repartition copies each record to one \
+                        partition; use kafka.join: owner, or partition with equal keys";
+            reader.conflict(&[&keys::JOIN.path, &format.path], text);
+        }
+    }
+    if kafka.join != Join::Repartition && reader.is_written(&keys::REPARTITION_KEY.path) {
+        let text = "has no effect without kafka.join: repartition; remove it";
+        reader.problem(&keys::REPARTITION_KEY.path, text);
+    }
+    key
 }
 
 /// State topic of the fleet.

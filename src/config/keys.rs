@@ -24,6 +24,7 @@ use rankgauge_core::decode::ubi::Meaning;
 use rankgauge_core::engine::money::Money;
 use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::settings::{Assignment, Ranges, Rolling};
+use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::gold::{self, Grade};
 use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_core::measure::{Measure, Requirement};
@@ -130,9 +131,21 @@ keys! {
     /// Partitions in which a search and its feedback can lie. partition: those of the same number, with
     /// equal keys and partition counts; the replicas share the partitions. owner: any; one replica reads all
     /// partitions, the others stand by. It is the owner by the only partition of the topic GROUP-owner,
-    /// which rankgauge creates.
+    /// which rankgauge creates. repartition: any; the replicas copy the records to the topics
+    /// GROUP-repartition-search and GROUP-repartition-feedback, by the id of their events, and share the
+    /// partitions of these.
     JOIN: Word<Join> = "kafka.join",
-        Word(&[("partition", Join::Partition), ("owner", Join::All)]), default "partition";
+        Word(&[
+            ("partition", Join::Partition),
+            ("owner", Join::All),
+            ("repartition", Join::Repartition),
+        ]), default "partition";
+    /// Id by which kafka.join: repartition distributes the records: query_id, or session_id, where it is
+    /// stated. With session_id, session measures see whole sessions; feedback must then have the session_id
+    /// of its search.
+    REPARTITION_KEY: Word<RepartitionKey> = "kafka.repartition_key",
+        Word(&[("query_id", RepartitionKey::Query), ("session_id", RepartitionKey::Session)]),
+        default "query_id";
     /// Protocol of the consumer group: classic, or consumer (KIP-848, brokers of Kafka 4.0 and newer). With
     /// consumer, the brokers assign the partitions (by ranges) and set the session time-out, and
     /// session.timeout.ms and heartbeat.interval.ms cannot be set below. A group changes its protocol by a

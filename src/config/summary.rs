@@ -11,7 +11,8 @@ use rankgauge_core::decode::Format;
 use rankgauge_core::decode::mapped::Mapped;
 use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, WARM_UP_DAYS};
 use rankgauge_core::engine::position::{FeedbackTopic, Join};
-use rankgauge_core::engine::settings::{MIN_LOCAL_THRESHOLD, SYNTHETIC};
+use rankgauge_core::engine::settings::SYNTHETIC;
+use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::event::Kind;
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_core::text::escape_controls;
@@ -170,6 +171,16 @@ fn kafka(config: &Config) -> Vec<(&'static str, String)> {
         );
         lines.push(("join", owner));
     }
+    if kafka.join == Join::Repartition {
+        let key = match config.repartition_key {
+            RepartitionKey::Query => "query_id",
+            RepartitionKey::Session => "session_id",
+        };
+        let topics = kafka.kinds().iter().map(|kind| kafka.internal_topic(*kind));
+        let topics: Vec<String> = topics.collect();
+        let text = format!("copies by {key} in {}", topics.join(" and "));
+        lines.push(("join", text));
+    }
     let formats = &config.formats;
     if [formats.search, formats.feedback].contains(&Format::Ubi) {
         lines.push((
@@ -247,23 +258,12 @@ fn detection(config: &Config) -> Vec<(&'static str, String)> {
         ),
     };
     let accepted = &config.false_alarms;
-    let some_queries = if !detection.local {
-        "not found, because detection.local is false".to_owned()
-    } else if detection.drop_threshold < MIN_LOCAL_THRESHOLD {
-        format!(
-            "not found, because the evidence is below {MIN_LOCAL_THRESHOLD:.2}; raise detection.series or lower \
-             detection.false_alarms"
-        )
-    } else {
-        "found as well".to_owned()
-    };
     let text = format!(
         "{measures}\n\
          {seasonal}\
          drops of more than {} from the mean of the earlier searches of a query, at evidence {:.2}:\n\
          of more than {} in the warm-up, the first {} days of a series ({} of a seasonal measure)\n\
          ln(90 days x 1440 minutes x {} series x {} detectors of each / {} false alarms a quarter)\n\
-         drops in some of the queries are {some_queries}\n\
          targets missed at evidence {:.2}: ln(1 / {}); one worker alone at {:.2}\n\
          bursts: a query counts once in {}; a block of {} is one observation of a mean",
         detection.tolerance,

@@ -6,6 +6,7 @@ use super::recovery::Recovery;
 use crate::config::Config;
 use crate::fleet::{Link, Links};
 use crate::registry::Fetcher;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::state::State;
 use rankgauge_core::engine::{Engine, Input};
@@ -21,6 +22,8 @@ pub struct WorkerContext {
     /// Worker number.
     pub(super) number: usize,
     pub(super) config: Arc<Config>,
+    /// Settings of the consumer of the worker.
+    pub(super) kafka: Arc<Settings>,
     pub(super) registry: Arc<Registry>,
     pub(super) published: Arc<Published>,
     pub(super) control: Arc<Control>,
@@ -32,8 +35,14 @@ pub struct WorkerContext {
 }
 
 impl WorkerContext {
+    /// Cluster, and the topics from which the worker reads: internal ones with `kafka.join: repartition`.
     pub(super) fn kafka(&self) -> &Settings {
-        &self.config.kafka
+        &self.kafka
+    }
+
+    /// Returns true if the worker reads internal topics.
+    pub(super) fn has_internal_topics(&self) -> bool {
+        self.config.kafka.join == Join::Repartition
     }
 
     /// View of this worker for other threads.

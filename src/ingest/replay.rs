@@ -185,7 +185,8 @@ fn ended_early(sources: &[Source], idle_timeout: Millis) -> Vec<(i32, Kind)> {
 }
 
 /// Replays `searches` and `feedback`, whose records have the given `formats`, through `engine`. The
-/// files at the same index are one partition, unless all partitions are joined with each other. The wall time
+/// files at the same index are one partition, unless all partitions are joined with each other. With
+/// [`Join::Repartition`], an engine that joins all of them counts the same. The wall time
 /// of the engine does not advance: only the watermark does. A topic that ends `engine.idle_timeout` before the
 /// other one is idle, as in live operation.
 ///
@@ -252,7 +253,8 @@ pub fn replay(
             ..
         } => ended_early(&sources, idle_timeout),
         Topics {
-            join: Join::All, ..
+            join: Join::All | Join::Repartition,
+            ..
         } => ended_before_all(&sources, idle_timeout),
     };
     let tick = |engine: &mut Engine, wall| engine.apply(Input::Tick { wall, others: None });

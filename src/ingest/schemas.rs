@@ -7,7 +7,7 @@ use super::context::WorkerContext;
 use super::member::EngineMember;
 use rankgauge_core::engine::Position;
 use rankgauge_core::event::Kind;
-use rankgauge_kafka::group::{BorrowedMessage, Consumer, Message, OwnedMessage};
+use rankgauge_kafka::group::{BorrowedMessage, Consumer, Member, Message, OwnedMessage};
 
 /// Requests the schema of a record. Returns false if it is known, or not needed.
 pub(super) fn is_missing(context: &WorkerContext, kind: Kind, record: &impl Message) -> bool {
@@ -28,8 +28,8 @@ pub(super) fn is_missing(context: &WorkerContext, kind: Kind, record: &impl Mess
 
 /// Defers the records whose schema is missing, and those that follow them in their topic partition.
 /// Returns true if there are any.
-pub(super) fn defer(
-    consumer: &Consumer<EngineMember>,
+pub(super) fn defer<M: Member>(
+    consumer: &Consumer<M>,
     context: &WorkerContext,
     records: &mut Vec<BorrowedMessage<'_>>,
 ) -> bool {

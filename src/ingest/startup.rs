@@ -14,6 +14,7 @@ use crate::fleet::{self, Links};
 use crate::registry::Fetcher;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
+use rankgauge_kafka::Settings;
 use rankgauge_serve::live::{Control, Enabled, Published};
 
 /// Parts of a process before its workers run.
@@ -34,8 +35,9 @@ pub struct Startup {
 /// Creates the parts of a process, with an empty gold set. The counters and positions are those of
 /// the checkpoints in `folder`.
 pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
+    let kafka = Arc::new(config.kafka.of_worker());
     let checkpoints = match &folder {
-        Some(folder) => load_checkpoints(folder, config),
+        Some(folder) => load_checkpoints(folder, &kafka),
         None => Vec::new(),
     };
     let has_checkpoints = folder.is_some();
@@ -59,13 +61,14 @@ pub fn start_up(config: &Arc<Config>, folder: Option<Folder>) -> Startup {
     let schemas = fetcher(config, &published);
     let recovery = Arc::new(Recovery::new(
         config.workers,
-        config.kafka.join,
+        kafka.join,
         folder,
         &checkpoints,
     ));
     let context = |number| WorkerContext {
         number,
         config: Arc::clone(config),
+        kafka: Arc::clone(&kafka),
         registry: Arc::clone(&registry),
         published: Arc::clone(&published),
         control: Arc::clone(&control),
@@ -122,7 +125,7 @@ fn fetcher(config: &Config, published: &Published) -> Option<Arc<Fetcher>> {
 }
 
 /// Loads and logs the checkpoints of an earlier process. Drops positions of other topics or groups.
-fn load_checkpoints(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
+fn load_checkpoints(folder: &Folder, kafka: &Settings) -> Vec<Checkpoint> {
     let mut contents = folder.load();
     if let Some(problem) = &contents.list_error {
         error!(
@@ -150,8 +153,8 @@ fn load_checkpoints(folder: &Folder, config: &Config) -> Vec<Checkpoint> {
     }
     for checkpoint in &mut contents.checkpoints {
         let source = &checkpoint.source;
-        let is_ours = source.group == config.kafka.group_id
-            && source.topics == [&*config.kafka.search_topic, &*config.kafka.feedback_topic];
+        let is_ours = source.group == kafka.group_id
+            && source.topics == [&*kafka.search_topic, &*kafka.feedback_topic];
         if is_ours {
             info!(
                 worker = checkpoint.worker,

@@ -81,6 +81,11 @@ impl Undecodable {
         }
     }
 
+    /// Returns true if a record of the topic of a kind has decoded since the start.
+    pub(super) fn has_decoded(&self, kind: Kind) -> bool {
+        self.topics[kind.index()].has_decoded
+    }
+
     /// Returns true if offsets must not be committed: nothing decodes since the start, or for
     /// [`MAX_RECORDS`] records.
     pub(super) fn withholds_commits(&self) -> bool {
@@ -105,7 +110,7 @@ impl Undecodable {
             if std::mem::replace(&mut topic.is_reported, is_undecodable) == is_undecodable {
                 continue;
             }
-            let name = context.kafka().topic(kind);
+            let name = context.config.kafka.topic(kind);
             let Some((first, _)) = topic.first.as_ref().filter(|_| is_undecodable) else {
                 info!(
                     worker = context.number,

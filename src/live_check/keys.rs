@@ -50,8 +50,8 @@ pub(super) fn check(
             first.get_or_insert((feedback, target));
         }
     }
-    if config.kafka.join == Join::All && pairs > 0 {
-        return vec![of_owner(apart, pairs, partitions)];
+    if config.kafka.join != Join::Partition && pairs > 0 {
+        return vec![of_any(config.kafka.join, apart, pairs, partitions)];
     }
     let Some((feedback, target)) = first else {
         return vec![if pairs > 0 {
@@ -90,14 +90,20 @@ pub(super) fn check(
         "keys",
         message,
         format!(
-            "{}; or set kafka.join: owner, with which one replica reads all partitions",
+            "{}; or set kafka.join: owner, with which one replica reads all partitions, or repartition, with \
+             which the replicas share them",
             remedy(feedback, target, right_key)
         ),
     )]
 }
 
 /// Finding about the pairs of a configuration with which they can lie apart.
-fn of_owner(apart: usize, pairs: usize, [searches, feedback]: [Option<usize>; 2]) -> Finding {
+fn of_any(
+    join: Join,
+    apart: usize,
+    pairs: usize,
+    [searches, feedback]: [Option<usize>; 2],
+) -> Finding {
     let shared = format!(
         "{apart} of {pairs} sampled feedback events ({}) lie in another partition than their search",
         percent(apart, pairs)
@@ -106,7 +112,13 @@ fn of_owner(apart: usize, pairs: usize, [searches, feedback]: [Option<usize>; 2]
     Finding::ok(
         "keys",
         if is_needed {
-            format!("{shared}; kafka.join: owner joins them")
+            match join {
+                Join::Partition | Join::All => format!("{shared}; kafka.join: owner joins them"),
+                Join::Repartition => format!(
+                    "{shared}; kafka.join: repartition joins them; owner does, too, without copies of the \
+                     records, as long as one replica can read all of them"
+                ),
+            }
         } else {
             format!(
                 "{shared}; kafka.join: partition suffices, and lets replicas share the partitions"

@@ -362,28 +362,6 @@ fn check_warns_of_targets_that_are_not_watched() {
 }
 
 #[test]
-fn check_says_whether_drops_in_some_of_the_queries_are_found() {
-    let folder = folder();
-    for (detection, expected) in [
-        ("series: 10", "found as well"),
-        (
-            "local: false",
-            "not found, because detection.local is false",
-        ),
-        (
-            "series: 1, false_alarms: 20",
-            "not found, because the evidence is below 9.57; raise detection.series or lower detection.false_alarms",
-        ),
-    ] {
-        let configuration = format!("detection: {{measures: [RR], {detection}}}\n");
-        let (text, code) = check(folder.path(), &configuration, &[]);
-        assert_eq!(code, 0, "{text}");
-        let line = format!("drops in some of the queries are {expected}\n");
-        assert!(text.contains(&line), "{text}");
-    }
-}
-
-#[test]
 fn check_warns_of_tests_that_the_stated_traffic_cannot_decide() {
     let folder = folder();
     write_gold(folder.path());

@@ -597,6 +597,9 @@ fn strimzi(name: &str) -> Vec<Value> {
     documents.collect()
 }
 
+/// Group of the forwarders of a release `rankgauge` in the namespace `search`.
+const FORWARDERS: &str = "search.rankgauge-repartition";
+
 #[test]
 fn users_of_strimzi_have_the_permissions_that_the_configuration_needs() {
     let topics = strimzi("topics.yaml");
@@ -643,9 +646,19 @@ fn users_of_strimzi_have_the_permissions_that_the_configuration_needs() {
         }
         assert_eq!(allowed("topic", &rejected), ["Describe", "Write"]);
         // The group of a release `rankgauge` in the namespace `search`, as the chart names it.
-        for group in ["search.rankgauge", "search.rankgauge-owner"] {
+        for group in ["search.rankgauge", "search.rankgauge-owner", FORWARDERS] {
             assert_eq!(allowed("group", group), ["Describe", "Read"]);
         }
+        let internal = format!("{FORWARDERS}-search");
+        assert_eq!(
+            allowed("topic", &internal),
+            ["Create", "Describe", "Read", "Write"]
+        );
+        let transaction = format!("{FORWARDERS}-0123456789abcdef-0");
+        assert_eq!(
+            allowed("transactionalId", &transaction),
+            ["Describe", "Write"]
+        );
         // The values are a valid configuration with the secrets of the environment.
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("rankgauge.yaml");

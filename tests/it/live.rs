@@ -28,6 +28,7 @@ mod pace;
 mod page;
 mod prometheus;
 mod recovery;
+mod repartition;
 mod secure;
 mod shared_topic;
 mod shutdown;
@@ -219,9 +220,47 @@ fn counted(broker: &Broker, settings: &Value, stream: &Stream) -> [u64; 2] {
 /// over a partition has read the pending records of the partition again. Before that, feedback may
 /// be shown as pending although its search is about to be read.
 fn wait_until_counted(broker: &Broker, settings: &Value, stream: &Stream) {
+    if settings["kafka"]["join"] == json!("repartition") {
+        wait_until_repartitioned(broker, settings, stream);
+        return;
+    }
     wait_until(CONSUMED * 2, "the group has counted every record", || {
         (counted(broker, settings, stream) == stream.produced()).then_some(())
     });
+}
+
+/// Internal topics of a group.
+fn internal_topics(settings: &Value) -> [String; 2] {
+    let group = settings["kafka"]["group_id"].as_str();
+    let group = group.expect("invariant: settings name a group");
+    Kind::ALL.map(|kind| format!("{group}-repartition-{}", kind.name()))
+}
+
+/// Waits until the forwarders have committed every record of the stream, and the group what they wrote.
+fn wait_until_repartitioned(broker: &Broker, settings: &Value, stream: &Stream) {
+    let group = settings["kafka"]["group_id"].as_str();
+    let group = group.expect("invariant: settings name a group");
+    let mut forwarders = settings.clone();
+    forwarders["kafka"]["group_id"] = json!(format!("{group}-repartition"));
+    wait_until(
+        CONSUMED * 2,
+        "the forwarders have copied every record",
+        || (counted(broker, &forwarders, stream) == stream.produced()).then_some(()),
+    );
+    for (kind, topic) in Kind::ALL.into_iter().zip(internal_topics(settings)) {
+        let ends = broker.ends(&topic);
+        wait_until(CONSUMED * 2, "the group has counted the copies", || {
+            let points = broker.committed_metadata(group, &topic);
+            let points = points.into_iter().filter_map(|(partition, metadata)| {
+                let point = commit_metadata::decode(partition, kind, 0, &metadata)?;
+                Some((partition, point.counted))
+            });
+            let points: BTreeMap<i32, i64> = points.collect();
+            let mut ends = ends.iter();
+            let is_done = ends.all(|(partition, end)| points.get(partition) >= Some(end));
+            is_done.then_some(())
+        });
+    }
 }
 
 /// Everything that is additive over time and replicas, by series. Series and values are in their

@@ -265,7 +265,12 @@ pub(crate) fn counted(formats: &str, records: &Records, ignored: f64) -> Vec<f64
 }
 
 /// The same with 6 and 12 partitions, whose keys do not matter, and a process that is killed.
-pub(crate) fn counted_apart(formats: &str, records: &Records, ignored: f64) -> Vec<f64> {
+pub(crate) fn counted_apart(
+    formats: &str,
+    records: &Records,
+    ignored: f64,
+    join: &str,
+) -> Vec<f64> {
     let topics = ["apart-search", "apart-feedback"].map(unique_name);
     for (topic, partitions) in topics.iter().zip([6, 12]) {
         broker().create_topic(topic, partitions);
@@ -274,11 +279,12 @@ pub(crate) fn counted_apart(formats: &str, records: &Records, ignored: f64) -> V
     produce(&topics, halves.map(|(first, _)| first));
     let rest = || produce(&topics, halves.map(|(_, second)| second));
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let owner = format!(
+    let more = format!(
         "checkpoint: {{folder: {}}}\ncommit_interval: 200ms\n",
         folder.path().display()
     );
-    read(formats, &topics, records, ignored, &owner, Some(&rest))
+    let rest = Some((join, &rest as &dyn Fn()));
+    read(formats, &topics, records, ignored, &more, rest)
 }
 
 /// Produces records of both kinds.
@@ -292,15 +298,15 @@ fn produce(topics: &[String; 2], records: [&[(String, Vec<u8>)]; 2]) {
     }
 }
 
-/// Counters of a sidecar that reads the topics. With `rest`, one replica owns all partitions; it is killed
-/// after the first records, and another one continues with what `rest` produces.
+/// Counters of a sidecar that reads the topics. With `rest`, it has this join; it is killed after the first
+/// records, and another one continues with what `rest` produces.
 fn read(
     formats: &str,
     topics: &[String; 2],
     records: &Records,
     ignored: f64,
     more: &str,
-    rest: Option<&dyn Fn()>,
+    rest: Option<(&str, &dyn Fn())>,
 ) -> Vec<f64> {
     let broker = broker();
     let [search, feedback] = topics;
@@ -312,7 +318,8 @@ fn read(
     let kafka = json!({
         "brokers": broker.bootstrap(), "group_id": unique_name("group"), "start": "earliest",
         "search_topic": search, "feedback_topic": feedback,
-        "join": if rest.is_some() { "owner" } else { "partition" },
+        "join": rest.map_or("partition", |(join, _)| join),
+        "properties__session_timeout_ms": "10000",
     });
     let configuration = format!(
         "{formats}\nmeasures: [nDCG@10, P@1]\ngold: {{paths: [{}]}}\npublish_interval: 200ms\n{more}",
@@ -332,7 +339,7 @@ fn read(
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     let mut sidecar = Sidecar::start(&configuration, &overrides);
-    if let Some(rest) = rest {
+    if let Some((_, rest)) = rest {
         wait_until(LIMIT, "records are read", || {
             let read = sidecar.metrics().sum("rankgauge_records_total", &[]);
             (read > 0.5).then_some(())
@@ -365,10 +372,13 @@ fn read(
 fn topics_of_a_shop_with_other_keys_and_partitions_are_counted_as_native_events_are() {
     let shop = std::fs::read_to_string(repository("examples/mappings/shop.yaml"));
     let (native, mapped) = shop_records(|number| format!("request-{number}"));
-    let expected = counted_apart("", &native, 0.0);
+    let expected = counted_apart("", &native, 0.0, "owner");
     assert_eq!(format!("{:?}", &expected[3..]), "[40.0, 20.0]");
-    let found = counted_apart(&shop.expect("the mapping"), &mapped, 20.0);
-    assert_eq!(found, expected);
+    let shop = shop.expect("the mapping");
+    for join in ["owner", "repartition"] {
+        let found = counted_apart(&shop, &mapped, 20.0, join);
+        assert_eq!(found, expected, "{join}");
+    }
     // The scores are those of topics with equal keys.
     let (native, _) = shop_records(|number| format!("u{}", number % 3));
     assert_eq!(counted("", &native, 0.0), expected);

@@ -736,7 +736,7 @@ fn records_of_real_serializers_through_a_real_registry_are_counted_as_native_eve
             json!({"kind": "feedback", "value": {"meta": meta(&click, ts + 50), "search": id, "place": place}}),
         ));
     }
-    let expected = counted_apart("", &native, 0.0);
+    let expected = counted_apart("", &native, 0.0, "owner");
     assert!(expected[1] > 9.5, "{expected:?}");
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/registry");
@@ -780,7 +780,7 @@ formats:
                 registry.url
             );
             assert_eq!(
-                counted_apart(&formats, &records, 0.0),
+                counted_apart(&formats, &records, 0.0, "owner"),
                 expected,
                 "{script} {encoding}"
             );

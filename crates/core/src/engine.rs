@@ -46,6 +46,7 @@ pub mod scores;
 pub mod segment;
 pub mod settings;
 pub mod snapshot;
+pub mod sources;
 pub mod state;
 mod table;
 pub mod totals;
@@ -339,6 +340,7 @@ impl Engine {
                 before,
                 reason,
             } => self.lose(kind, partition, before, reason),
+            Input::Sources { kind, at, sources } => self.advance_sources(kind, at, sources),
             Input::Written {
                 kind,
                 partition,
@@ -427,7 +429,7 @@ impl Engine {
     /// other have one.
     fn parking_place(&self, partition: i32) -> i32 {
         match self.settings.topics.join {
-            position::Join::Partition => partition,
+            position::Join::Partition | position::Join::Repartition => partition,
             position::Join::All => 0,
         }
     }

@@ -49,6 +49,24 @@ pub enum Error {
          Describe and Read on it to the user of this process, or create it"
     )]
     OwnerTopic { topic: String, error: String },
+    /// An internal topic is missing or wrong.
+    #[error(
+        "topic {topic}: {error}; with kafka.join: repartition, it needs {partitions} partitions, as every \
+         internal topic: allow Create, Describe, Read and Write on it to the user of this process, or create \
+         it: kafka-topics.sh --create --topic {topic} --partitions {partitions} --config \
+         retention.ms=259200000 --config max.message.bytes=104857600"
+    )]
+    InternalTopic {
+        topic: String,
+        partitions: usize,
+        error: String,
+    },
+    /// The transaction of a forwarder failed.
+    #[error(
+        "transaction {id}: {error}; if it repeats, allow Describe and Write on the transactional id and the \
+         internal topics, and Read on the group, to the user of this process"
+    )]
+    Transaction { id: String, error: String },
     /// The state topic cannot be used.
     #[error(
         "topic {topic} (state.topic): {error}; allow Create, Describe, Read and Write on it to the user of \
@@ -92,6 +110,8 @@ impl Error {
                 | Self::ForbiddenTopic(_)
                 | Self::Topic { .. }
                 | Self::OwnerTopic { .. }
+                | Self::InternalTopic { .. }
+                | Self::Transaction { .. }
         )
     }
 

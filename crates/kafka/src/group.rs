@@ -30,6 +30,7 @@ use crate::connection::ConnectionLog;
 use crate::positions::Positions;
 use crate::prober::is_unreadable;
 use crate::throttle::Throttle;
+use crate::transaction::Transaction;
 use crate::{Error, Settings, commit_metadata, topic};
 use stall::StallWatch;
 
@@ -76,6 +77,15 @@ pub trait Member: Send + 'static {
 
     /// Drops the state of partitions that another member owns from now on.
     fn revoke(&mut self, partitions: &BTreeSet<i32>);
+
+    /// Notes the numbers of partitions of both source topics, and of each internal topic.
+    fn note_internal(&mut self, _sources: [usize; 2], _internal: usize) {}
+
+    /// Transaction of the member, complete, in which the commit points are committed; `None` for a member
+    /// without transactions.
+    fn transaction(&mut self) -> Option<&mut Transaction> {
+        None
+    }
 }
 
 /// Records of a topic partition that are lost, from the first one that is not counted.
@@ -218,7 +228,7 @@ impl<M: Member> Consumer<M> {
     }
 
     /// Checks that the topics exist and have matching numbers of partitions. Creates the topic of the
-    /// owner.
+    /// owner, or the internal topics of a forwarder.
     ///
     /// # Errors
     /// A [temporary](Error::is_temporary) error if a retry may succeed.
@@ -231,12 +241,15 @@ impl<M: Member> Consumer<M> {
             CONNECT_TIMEOUT
         };
         let counts = membership.matching_partitions(&self.inner, wait)?;
-        if membership.settings.join == Join::All {
-            topic::ensure_owner(
-                self.inner.client(),
-                &membership.settings,
-                TOPIC_CHECK_INTERVAL,
-            )?;
+        let (client, settings) = (self.inner.client(), &membership.settings);
+        match settings.join {
+            Join::Partition => {}
+            Join::All => topic::ensure_owner(client, settings, TOPIC_CHECK_INTERVAL)?,
+            Join::Repartition => {
+                let number =
+                    topic::ensure_internal(client, settings, counts, TOPIC_CHECK_INTERVAL)?;
+                membership.state().member.note_internal(counts, number);
+            }
         }
         self.confirm_cluster();
         membership.positions.found_partitions(counts);
@@ -283,6 +296,11 @@ impl<M: Member> Consumer<M> {
         let mut state = self.membership().state();
         let records = state.deferred.entry(place).or_default();
         records.push_back(record.detach());
+    }
+
+    /// Topic partitions with deferred records.
+    pub fn deferred(&self) -> BTreeSet<(i32, Kind)> {
+        self.membership().state().deferred.keys().copied().collect()
     }
 
     /// Removes and returns deferred records that are `ready`: at most one of a topic partition, because it
@@ -596,7 +614,7 @@ impl<M: Member> Membership<M> {
     /// Interval between two checks of the topics.
     fn check_interval(&self) -> Duration {
         match self.settings.join {
-            Join::Partition => TOPIC_CHECK_INTERVAL,
+            Join::Partition | Join::Repartition => TOPIC_CHECK_INTERVAL,
             Join::All => GROWTH_CHECK_INTERVAL,
         }
     }
@@ -610,7 +628,7 @@ impl<M: Member> Membership<M> {
         let counts = topic::matching_partitions(consumer.client(), &self.settings, wait)?;
         // Of all partitions, the owner reads whole sessions.
         let apart = match self.settings.join {
-            Join::Partition => counts[0],
+            Join::Partition | Join::Repartition => counts[0],
             Join::All => 1,
         };
         self.state().member.note_topics(apart);
@@ -648,7 +666,12 @@ impl<M: Member> Membership<M> {
                 return;
             }
         }
-        match consumer.commit(&list, mode) {
+        let in_transaction = {
+            let mut state = self.state();
+            let transaction = state.member.transaction();
+            transaction.map(|it| it.commit(&list, consumer.group_metadata().as_ref()))
+        };
+        match in_transaction.unwrap_or_else(|| consumer.commit(&list, mode)) {
             Ok(()) => {
                 let committed = points
                     .into_iter()

@@ -38,6 +38,7 @@ mod standalone;
 pub mod state_topic;
 pub mod throttle;
 mod topic;
+pub mod transaction;
 
 pub use error::Error;
 pub use settings::Settings;

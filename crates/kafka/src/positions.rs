@@ -84,7 +84,7 @@ impl Positions {
 
     /// Partition of a point, if only equal numbers are joined with each other.
     fn group(&self, point: &CommitPoint) -> Option<i32> {
-        (self.join == Join::Partition).then_some(point.partition)
+        (self.join != Join::All).then_some(point.partition)
     }
 
     /// Adds the points of partitions that `worker` no longer owns. Its later checkpoints keep these

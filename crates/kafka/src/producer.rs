@@ -136,10 +136,10 @@ pub struct Producer {
 
 /// Number of failed deliveries and the first problem.
 #[derive(Default)]
-struct Tally(Mutex<(u64, Option<String>)>);
+pub(crate) struct Tally(Mutex<(u64, Option<String>)>);
 
 impl Tally {
-    fn failures(&self) -> MutexGuard<'_, (u64, Option<String>)> {
+    pub(crate) fn failures(&self) -> MutexGuard<'_, (u64, Option<String>)> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

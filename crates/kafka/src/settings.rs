@@ -290,7 +290,7 @@ impl Settings {
     /// # Errors
     /// [`Error::UnequalPartitions`].
     pub fn check_partitions(&self, [search, feedback]: [usize; 2]) -> Result<(), Error> {
-        if search == feedback || self.join == Join::All {
+        if search == feedback || self.join != Join::Partition {
             return Ok(());
         }
         Err(Error::UnequalPartitions {
@@ -387,17 +387,22 @@ impl Settings {
         client
     }
 
-    /// Configuration of the consumer of worker `number`.
+    /// Configuration of the consumer of worker `number`; with [`Join::Repartition`], of its forwarder.
     pub fn consumer(&self, number: usize) -> ClientConfig {
         let mut client = self.client();
-        client.set("group.id", &self.group_id);
+        client.set("group.id", self.consumer_group());
         client.set("client.id", format!("rankgauge-{number}"));
         for (name, value) in FIXED {
             client.set(name, value);
         }
         self.set_fetch_sizes(&mut client);
         // One worker must read a search and its feedback.
-        match self.group_protocol {
+        let protocol = match self.join {
+            Join::Partition | Join::All => self.group_protocol,
+            // All partitions of a forwarder are revoked together: its transaction ends then.
+            Join::Repartition => GroupProtocol::Classic,
+        };
+        match protocol {
             GroupProtocol::Classic => client.set("partition.assignment.strategy", "range"),
             GroupProtocol::Consumer => client
                 .set("group.protocol", "consumer")
@@ -408,7 +413,7 @@ impl Settings {
         // its partitions.
         if let Some(instance) = client.get("group.instance.id").map(str::to_owned) {
             let topics = match self.join {
-                Join::Partition => Vec::new(),
+                Join::Partition | Join::Repartition => Vec::new(),
                 Join::All => self.subscription(),
             };
             let topics = hash(&[self.names(), topics].concat());
@@ -424,8 +429,57 @@ impl Settings {
     /// read.
     pub(crate) fn subscription(&self) -> Vec<String> {
         match self.join {
-            Join::Partition => self.names(),
+            Join::Partition | Join::Repartition => self.names(),
             Join::All => vec![self.owner_topic()],
+        }
+    }
+
+    /// Group of the consumer: that of the forwarders, or the configured one.
+    pub fn consumer_group(&self) -> String {
+        match self.join {
+            Join::Partition | Join::All => self.group_id.clone(),
+            Join::Repartition => self.forwarder_group(),
+        }
+    }
+
+    /// Group of the forwarders, and prefix of their internal topics and transactional ids.
+    pub fn forwarder_group(&self) -> String {
+        format!("{}-repartition", self.group_id)
+    }
+
+    /// Internal topic with the records of the topic of a kind.
+    pub fn internal_topic(&self, kind: Kind) -> String {
+        format!("{}-{}", self.forwarder_group(), kind.name())
+    }
+
+    /// Settings of a worker, which reads the internal topics with [`Join::Repartition`]: only committed
+    /// records, and all of them.
+    #[must_use]
+    pub fn of_worker(&self) -> Self {
+        if self.join != Join::Repartition {
+            return self.clone();
+        }
+        let mut worker = self.clone();
+        worker.join = Join::Partition;
+        worker.start = Start::Earliest;
+        worker.search_topic = self.internal_topic(Kind::Search);
+        worker.feedback_topic = match self.topics().feedback {
+            FeedbackTopic::Own => self.internal_topic(Kind::Feedback),
+            FeedbackTopic::Shared => worker.search_topic.clone(),
+            FeedbackTopic::None => NO_TOPIC.to_owned(),
+        };
+        worker.properties.0.remove("isolation.level");
+        worker
+    }
+
+    /// Transactional id of the forwarder of worker `number`. A static member has the same after a restart,
+    /// which ends its earlier transaction at once.
+    pub(crate) fn transactional_id(&self, process: u64, number: usize) -> String {
+        let group = self.forwarder_group();
+        let instance = self.properties.0.get("group.instance.id");
+        match instance {
+            Some(instance) => format!("{group}-{instance}-{number}"),
+            None => format!("{group}-{process:016x}-{number}"),
         }
     }
 

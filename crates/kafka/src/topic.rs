@@ -101,14 +101,27 @@ pub(crate) fn ensure_owner<C: ClientContext>(
         Err(Error::NoTopic(_)) => {}
         Err(problem) => return Err(problem),
     }
+    // The brokers choose the number of replicas.
+    let wanted = NewTopic::new(&topic, 1, TopicReplication::Fixed(-1));
+    create(client, settings, &wanted, (1, wait), failed)?;
+    info!(topic, "topic of the owner created");
+    Ok(())
+}
+
+/// Creates a topic, unless another process just did, and waits until its partitions are known.
+fn create<C: ClientContext>(
+    client: &Client<C>,
+    settings: &Settings,
+    wanted: &NewTopic<'_>,
+    (number, wait): (usize, Duration),
+    failed: impl Fn(String) -> Error,
+) -> Result<(), Error> {
     let admin: AdminClient<DefaultClientContext> = settings
         .client()
         .create()
         .map_err(|error| Error::of_configuration(&error, settings))?;
-    // The brokers choose the number of replicas.
-    let wanted = NewTopic::new(&topic, 1, TopicReplication::Fixed(-1));
     let options = AdminOptions::new().operation_timeout(Some(wait));
-    let created = block_on(admin.create_topics([&wanted], &options));
+    let created = block_on(admin.create_topics([wanted], &options));
     let created = created.map_err(|error| failed(settings.text_of(&error)))?;
     for result in created {
         match result {
@@ -116,15 +129,68 @@ pub(crate) fn ensure_owner<C: ClientContext>(
             Err((_, code)) => return Err(failed(code.to_string())),
         }
     }
-    info!(topic, "topic of the owner created");
     // It is known when its leader is.
     for _ in 0..METADATA_ATTEMPTS {
-        if partitions(client, settings, &topic, wait) == Ok(1) {
+        if partitions(client, settings, wanted.name, wait) == Ok(number) {
             return Ok(());
         }
         thread::sleep(METADATA_INTERVAL);
     }
     Err(failed("it is not available yet".to_owned()))
+}
+
+/// Configuration of an internal topic. Its records are larger than those of its source, by their headers.
+/// The retention outlasts a weekend without a reader.
+pub(crate) const INTERNAL_CONFIGURATION: [(&str, &str); 4] = [
+    ("cleanup.policy", "delete"),
+    ("retention.ms", "259200000"),
+    ("message.timestamp.type", "CreateTime"),
+    ("max.message.bytes", "104857600"),
+];
+
+/// Creates the internal topics of forwarders, unless they exist: with as many partitions as the larger one of
+/// the source topics. Returns the number of partitions of each internal topic.
+///
+/// # Errors
+/// [`Error::InternalTopic`], if one cannot be created, or they have different numbers of partitions.
+pub(crate) fn ensure_internal<C: ClientContext>(
+    client: &Client<C>,
+    settings: &Settings,
+    sources: [usize; 2],
+    wait: Duration,
+) -> Result<usize, Error> {
+    let names: Vec<String> = (settings.kinds().iter())
+        .map(|kind| settings.internal_topic(*kind))
+        .collect();
+    let mut counts = Vec::new();
+    for name in &names {
+        counts.push(match partitions(client, settings, name, wait) {
+            Ok(count) => Some(count),
+            Err(Error::NoTopic(_)) => None,
+            Err(problem) => return Err(problem),
+        });
+    }
+    let known = counts.iter().flatten().max().copied();
+    let number = known.unwrap_or(sources[0].max(sources[1]));
+    for (name, count) in names.iter().zip(counts) {
+        let failed = |error: String| Error::InternalTopic {
+            topic: name.clone(),
+            partitions: number,
+            error,
+        };
+        match count {
+            Some(count) if count == number => continue,
+            Some(count) => return Err(failed(format!("it has {count} partitions"))),
+            None => {}
+        }
+        let partitions_of = i32::try_from(number).unwrap_or(i32::MAX);
+        let topic = NewTopic::new(name, partitions_of, TopicReplication::Fixed(-1));
+        let topic = (INTERNAL_CONFIGURATION.iter())
+            .fold(topic, |topic, (key, value)| topic.set(key, value));
+        create(client, settings, &topic, (number, wait), failed)?;
+        info!(topic = name, partitions = number, "internal topic created");
+    }
+    Ok(number)
 }
 
 /// Waits for a request on the current thread.

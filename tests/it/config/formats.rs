@@ -290,3 +290,71 @@ fn topic_of_both_kinds_has_one_format_that_tells_them_apart() {
     );
     assert!(load(&[&mapped("when: {/e: s}, ", feedback)], &[], &[]).is_ok());
 }
+
+#[test]
+fn repartition_has_records_of_one_event_and_its_own_key() {
+    let config = load(&["kafka: {join: repartition, group_id: g}"], &[], &[]).expect("valid");
+    let summary = config.summary();
+    assert!(
+        summary.contains("copies by query_id in g-repartition-search and g-repartition-feedback"),
+        "{summary}"
+    );
+    let worker = config.kafka.of_worker();
+    assert_eq!(
+        worker.names(),
+        ["g-repartition-search", "g-repartition-feedback"]
+    );
+    assert_eq!(worker.consumer_group(), "g");
+    assert_eq!(config.kafka.consumer_group(), "g-repartition");
+    assert_problem(
+        "kafka:\n  join: repartition\n  search_format: otlp_json\n",
+        "0.yaml:2: kafka.join: a record can hold several events, and repartition copies each record to one \
+         partition; use kafka.join: owner, or partition with equal keys",
+    );
+    let mapped = "kafka:\n  join: repartition\n  search_format: shop\nformats:\n  shop:\n    mapping:\n      \
+                  search: {each: /searches, fields: {query_id: /id, ts: /at, query: /q}, hits: {list: /ids}}\n";
+    assert_problem(
+        mapped,
+        "0.yaml:2: kafka.join: a record can hold several events, and repartition copies each record to one \
+         partition; use kafka.join: owner, or partition with equal keys",
+    );
+    assert_problem(
+        "kafka:\n  repartition_key: session_id\n",
+        "0.yaml:2: kafka.repartition_key: has no effect without kafka.join: repartition; remove it",
+    );
+    let long = format!(
+        "kafka:\n  join: repartition\n  group_id: {}\n",
+        "g".repeat(240)
+    );
+    assert!(load(&[&long], &[], &[]).is_err());
+}
+
+#[test]
+fn problems_in_files_of_schemas_have_the_file_and_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (encoding, name, content, problem) in [
+        (
+            "avro",
+            "broken.avsc",
+            "{\"type\": \"record\",\n \"name\": oops}",
+            "is no Avro schema: expected value at line 2 column 10",
+        ),
+        (
+            "protobuf",
+            "broken.proto",
+            "syntax = \"proto3\";\nmessage Search {\n  string = 1;\n}\n",
+            "is no Protobuf schema: line 3: ",
+        ),
+    ] {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).expect("a file");
+        let path = path.display();
+        let text = format!(
+            "kafka: {{search_format: own}}\nformats:\n  own:\n    encoding: {encoding}\n    schema: {path}\n    \
+             mapping:\n      search: {{fields: {{query_id: /id, ts: /at, query: /q}}, hits: {{list: /ids}}}}\n"
+        );
+        let problems = load(&[&text], &[], &[]).expect_err("a problem").join("\n");
+        let expected = format!("0.yaml:5: formats.own.schema: {path} {problem}");
+        assert!(problems.contains(&expected), "{problems}");
+    }
+}

@@ -526,6 +526,20 @@ impl Broker {
             .collect()
     }
 
+    /// Offsets after the last record of a topic, by partition.
+    pub(crate) fn ends(&self, topic: &str) -> BTreeMap<i32, i64> {
+        let client: BaseConsumer = self.client("harness");
+        let end = |partition| {
+            let offsets = client.fetch_watermarks(topic, partition, REQUEST_TIMEOUT);
+            offsets
+                .unwrap_or_else(|error| panic!("no offsets of {topic} [{partition}]: {error}"))
+                .1
+        };
+        (0..partition_count(&client, topic))
+            .map(|partition| (partition, end(partition)))
+            .collect()
+    }
+
     fn committed(&self, group: &str, topic: &str) -> BTreeMap<i32, (i64, String)> {
         let client: BaseConsumer = self.client(group);
         let mut wanted = TopicPartitionList::new();

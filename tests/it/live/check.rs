@@ -432,6 +432,23 @@ fn join_that_the_sample_needs_is_recommended() {
             "-owner does not exist; rankgauge creates it",
         ],
     );
+    plant.settings["kafka"]["join"] = json!("repartition");
+    assert_finds(
+        &plant.settings,
+        &[
+            "ok ",
+            "keys: 5 of 10 ",
+            "kafka.join: repartition joins them",
+        ],
+    );
+    assert_finds(
+        &plant.settings,
+        &[
+            "ok ",
+            "topics: ",
+            "-repartition-feedback does not exist; rankgauge creates it with ",
+        ],
+    );
     let mut plant = Plant::new();
     plant.produce(|number, _, _| beside(number));
     plant.settings["kafka"]["join"] = json!("owner");

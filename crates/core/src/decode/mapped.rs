@@ -194,6 +194,11 @@ impl Mapped {
         self.plan(kind).is_some()
     }
 
+    /// Returns true if a record can hold several events of a kind.
+    pub fn holds_several(&self, kind: Kind) -> bool {
+        self.plan(kind).is_some_and(|plan| plan.each.is_some())
+    }
+
     /// Returns true if the mapping of a kind selects records by a condition.
     pub fn is_selective(&self, kind: Kind) -> bool {
         self.plan(kind).is_some_and(|plan| !plan.when.is_empty())

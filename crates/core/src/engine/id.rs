@@ -21,6 +21,12 @@ impl Id {
         Self([low, high].map(|half| half.try_into().map_or(0, u64::from_le_bytes)))
     }
 
+    /// Returns the partition of the id among `partitions`. Like the hash, it is the same in every release.
+    pub fn partition(self, partitions: usize) -> usize {
+        let partitions = u64::try_from(partitions).unwrap_or(u64::MAX).max(1);
+        usize::try_from(self.0[1] % partitions).unwrap_or_default()
+    }
+
     /// Position of the id in hash tables.
     pub(super) fn slot(self) -> u64 {
         self.0[0]

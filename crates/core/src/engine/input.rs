@@ -7,6 +7,7 @@ use crate::engine::id::{SearchIds, Target};
 use crate::engine::incidents::{Acknowledged, Incident};
 use crate::engine::partition::Resume;
 use crate::engine::position::Position;
+use crate::engine::sources::SourceReport;
 use crate::engine::window::Progress;
 use crate::event::{Feedback, Kind, LossReason, RecordCounts, RecordOutcome, Rejection, Search};
 use crate::gold::GoldSet;
@@ -103,6 +104,15 @@ pub enum Input<'a> {
         before: i64,
         /// Reason of the loss.
         reason: LossReason,
+    },
+    /// Record of an internal topic about the source partitions of the records before it.
+    Sources {
+        /// Kind of the topic.
+        kind: Kind,
+        /// Position of the record.
+        at: Position,
+        /// Its content.
+        sources: &'a SourceReport,
     },
     /// Time that Kafka states for a record of an assigned topic partition.
     Written {

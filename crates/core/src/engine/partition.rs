@@ -276,7 +276,10 @@ impl Partition {
         let mut partition = Self {
             number,
             topics: settings.topics,
-            clock: PartitionClock::default(),
+            clock: match settings.topics.join {
+                position::Join::Partition | position::Join::All => PartitionClock::default(),
+                position::Join::Repartition => PartitionClock::of_sources(settings.topics.kinds()),
+            },
             join: Join::new(window, settings.join_limits, None),
             streams: SmallVec::new(),
             by_place: BTreeMap::new(),
@@ -353,7 +356,7 @@ impl Partition {
     fn find(&self, kind: Kind, partition: i32) -> Option<usize> {
         let topic = self.topics.of(kind);
         match self.topics.join {
-            position::Join::Partition => Some(topic.index()),
+            position::Join::Partition | position::Join::Repartition => Some(topic.index()),
             position::Join::All => self.by_place.get(&(partition, topic)).copied(),
         }
     }

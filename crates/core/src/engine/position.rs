@@ -40,6 +40,9 @@ pub enum Join {
     Partition,
     /// Any partition.
     All,
+    /// Any partition of the source topics. Records are copied to internal topics, to the partition that
+    /// their id determines, and read from there.
+    Repartition,
 }
 
 impl Topics {

@@ -8,6 +8,7 @@ use crate::engine::family::{self, Family};
 use crate::engine::partition::Resume;
 use crate::engine::position::Position;
 use crate::engine::registry::Label;
+use crate::engine::sources::SourceReport;
 use crate::event::{Kind, LossReason, Reason, RecordCounts, RecordOutcome, Rejection, SpanOutcome};
 use crate::time::EventTime;
 
@@ -112,6 +113,22 @@ impl Engine {
             self.count(&family::OFFSETS_WITHOUT_RECORDS, [topic], gap);
         }
         (index, fresh)
+    }
+
+    /// Applies a report about source partitions: their clocks, and the losses of a report that is read
+    /// for the first time. It is no record of an event.
+    pub(super) fn advance_sources(&mut self, kind: Kind, at: Position, report: &SourceReport) {
+        self.record = None;
+        let (index, fresh) = self.receive_record(kind, at);
+        let topic = self.settings.topics.of(kind);
+        let wall = self.wall;
+        self.partitions[index].clock.report(topic, report, wall);
+        for (reason, &lost) in report.lost.iter().enumerate() {
+            if fresh && lost > 0 {
+                let labels = [topic.index(), reason].map(Label::from_position);
+                self.count(&family::OFFSET_GAP_RECORDS, labels, lost);
+            }
+        }
     }
 
     /// Counts the records of an assigned topic partition before an offset as lost, unless they are

@@ -149,7 +149,7 @@ pub struct Detection {
 
 /// Minimum threshold of the drop test with the local part: ln of ten days in minutes. Without evidence,
 /// M of the local part is that of two days.
-pub const MIN_LOCAL_THRESHOLD: f64 = 9.574_983_485_564_092;
+const MIN_LOCAL_THRESHOLD: f64 = 9.574_983_485_564_092;
 
 impl Detection {
     /// Rules of the drop test of a series.

@@ -7,9 +7,15 @@
 //! clock, and windows drain. A topic counts as read to
 //! its end only while the broker keeps confirming it: time does not advance while the broker is
 //! unavailable.
+//!
+//! A partition of an internal topic has the records of many source partitions, of which one can be read
+//! minutes behind another. It has a clock for each of them, which advances by the reports that follow their
+//! records.
 
 use smallvec::SmallVec;
 
+use crate::engine::sources::{MAX_SOURCES, SourceReport};
+use crate::event::Kind;
 use crate::time::{EventTime, Millis, WallTime};
 
 /// Validity of a broker report that no records are left to read.
@@ -19,7 +25,18 @@ const REPORT_VALID_FOR: Millis = Millis(15_000);
 #[derive(Clone, Debug, Default)]
 pub struct PartitionClock {
     topics: SmallVec<[TopicClock; 2]>,
+    /// Clocks of the source partitions, if the topics are internal ones.
+    sources: Option<Sources>,
     watermark: Option<EventTime>,
+}
+
+/// Clocks of the source partitions of internal topics.
+#[derive(Clone, Debug)]
+struct Sources {
+    /// Kinds of the topics.
+    kinds: &'static [Kind],
+    /// Clocks by kind; empty before the first report.
+    clocks: [Vec<TopicClock>; 2],
 }
 
 #[derive(Clone, Debug, Default)]
@@ -44,6 +61,52 @@ pub struct ClockSettings {
 }
 
 impl PartitionClock {
+    /// Creates the clock of partitions of internal topics of these kinds.
+    pub fn of_sources(kinds: &'static [Kind]) -> Self {
+        Self {
+            sources: Some(Sources {
+                kinds,
+                clocks: [Vec::new(), Vec::new()],
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Applies a report about source partitions of an internal topic, which is read at `wall`.
+    pub fn report(&mut self, kind: Kind, report: &SourceReport, wall: WallTime) {
+        let Some(sources) = &mut self.sources else {
+            return;
+        };
+        let clocks = &mut sources.clocks[kind.index()];
+        let number = report.partitions.min(MAX_SOURCES);
+        if clocks.len() < number {
+            clocks.resize_with(number, TopicClock::default);
+        }
+        for source in &report.sources {
+            let clock = usize::try_from(source.partition).ok();
+            let Some(clock) = clock.and_then(|index| clocks.get_mut(index)) else {
+                continue;
+            };
+            let is_newer = source.newest > clock.newest;
+            clock.newest = clock.newest.max(source.newest);
+            let since = clock.read_to_end.filter(|_| !is_newer);
+            clock.read_to_end = source.is_at_end.then(|| ReadToEnd {
+                since: since.map_or(wall, |earlier| earlier.since),
+                confirmed: wall,
+            });
+        }
+    }
+
+    /// Clocks that determine the watermark; `None` while the source partitions of a topic are not known.
+    fn clocks(&self) -> Option<SmallVec<[&TopicClock; 2]>> {
+        let Some(sources) = &self.sources else {
+            return Some(self.topics.iter().collect());
+        };
+        let mut kinds = sources.kinds.iter();
+        let is_known = kinds.all(|kind| !sources.clocks[kind.index()].is_empty());
+        is_known.then(|| sources.clocks.iter().flatten().collect())
+    }
+
     /// Adds the clock of a topic partition, from the state of its previous owner.
     pub fn add(&mut self, newest: Option<EventTime>) {
         self.topics.push(TopicClock {
@@ -75,16 +138,18 @@ impl PartitionClock {
     pub fn watermark(&mut self, settings: ClockSettings, wall: WallTime) -> Option<EventTime> {
         let behind = |at: EventTime| at.minus(settings.out_of_orderness);
         let idle_for = |topic: &TopicClock| topic.idle_for(settings, wall);
-        let mut active = (self.topics.iter())
+        let clocks = self.clocks().unwrap_or_default();
+        let mut active = (clocks.iter())
             .filter(|topic| idle_for(topic).is_none())
             .peekable();
         let current = if active.peek().is_none() {
             // All are idle: event time advances with the wall clock.
-            let paced = |topic: &TopicClock| Some(behind(topic.newest?).plus(idle_for(topic)?));
-            self.topics.iter().filter_map(paced).max()
+            let paced = |topic: &&TopicClock| Some(behind(topic.newest?).plus(idle_for(topic)?));
+            clocks.iter().filter_map(paced).max()
         } else {
             active.map(|topic| topic.newest.map(behind)).min().flatten()
         };
+        drop(clocks);
         self.watermark = self.watermark.max(current);
         self.watermark
     }

@@ -26,7 +26,6 @@ mod merging;
 mod objectives;
 mod preparation;
 mod query_stats;
-mod query_stats_memory;
 mod recovery;
 mod reordering;
 mod scores;

@@ -133,7 +133,7 @@ impl<M: Member> Membership<M> {
 
     /// Number of a partition that is assigned without that of the other topic, if there is one.
     fn alone(&self, resumes: &BTreeMap<i32, Resume>) -> Option<i32> {
-        if self.settings.join == Join::All {
+        if self.settings.join != Join::Partition {
             return None;
         }
         let is_assigned = |resume: &Resume, kind: &Kind| resume.rebuild[kind.index()].is_some();
@@ -192,7 +192,7 @@ impl<M: Member> Membership<M> {
         }
         let mut state = self.state();
         let numbers: BTreeSet<i32> = match self.settings.join {
-            Join::Partition => {
+            Join::Partition | Join::Repartition => {
                 let elements = revoked.elements();
                 elements
                     .iter()

@@ -103,8 +103,10 @@ impl<M: Member> Membership<M> {
             // Topic partitions that are joined with each other resume from the same source. With one
             // position from disk and one from Kafka, a search counted before the one position and its
             // feedback read before the other would each be taken as already counted with the other.
-            let is_joined = |it: &&StartCandidates| {
-                self.settings.join == Join::All || it.partition == topic.partition
+            let is_joined = |it: &&StartCandidates| match self.settings.join {
+                Join::Partition => it.partition == topic.partition,
+                Join::All => true,
+                Join::Repartition => (it.partition, it.kind) == (topic.partition, topic.kind),
             };
             let mut joined = known.iter().filter(is_joined);
             let disk_is_further = joined.all(|it| {

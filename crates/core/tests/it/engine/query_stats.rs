@@ -83,7 +83,7 @@ fn query(gold: &GoldSet, key: &str) -> QueryIndex {
 }
 
 /// Merged statistics of `workers`, as a reader sees them.
-pub(super) fn merged<'a>(
+fn merged<'a>(
     world: &World,
     workers: impl IntoIterator<Item = &'a Arc<QueryStats>>,
 ) -> MergedQueryStats {

@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use rankgauge_core::engine::sources::{SourceClock, SourceReport};
 use rankgauge_core::engine::watermark::{ClockSettings, PartitionClock};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
@@ -217,4 +218,109 @@ fn a_held_watermark_is_released_by_a_tick_once_the_topic_is_idle() {
         Some(EventTime(START - OUT_OF_ORDERNESS))
     );
     assert_eq!(progress.newest, EventTime(START));
+}
+
+/// Report about source partitions, as (partition, newest second, is at its end).
+fn report(partitions: usize, sources: &[(i32, Option<i64>, bool)]) -> SourceReport {
+    let sources = sources
+        .iter()
+        .map(|&(partition, newest, is_at_end)| SourceClock {
+            partition,
+            newest: newest.map(|seconds| EventTime(seconds * 1_000)),
+            is_at_end,
+        });
+    SourceReport {
+        partitions,
+        sources: sources.collect(),
+        lost: [0; 3],
+    }
+}
+
+#[test]
+fn the_watermark_of_an_internal_topic_follows_the_slowest_source_partition_of_all() {
+    let mut clock = Clock::new();
+    clock.clock = PartitionClock::of_sources(&Kind::ALL);
+    for _ in Kind::ALL {
+        clock.clock.add(None);
+    }
+    let apply = |clock: &mut Clock, kind, report: &SourceReport| {
+        let wall = WallTime(clock.wall * 1_000);
+        clock.clock.report(kind, report, wall);
+    };
+    // The records themselves say nothing: another source partition can be far behind.
+    clock.observe(Kind::Search, 500);
+    clock.observe(Kind::Feedback, 500);
+    assert_eq!(clock.watermark(), None);
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(2, &[(0, Some(100), false)]),
+    );
+    apply(
+        &mut clock,
+        Kind::Feedback,
+        &report(1, &[(0, Some(300), false)]),
+    );
+    assert_eq!(clock.watermark(), None, "a forwarder reads partition 1");
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(2, &[(1, Some(50), false)]),
+    );
+    assert_eq!(clock.watermark(), Some(45));
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(2, &[(1, Some(400), false)]),
+    );
+    assert_eq!(clock.watermark(), Some(95));
+    // A late report of a forwarder that was frozen.
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(2, &[(1, Some(40), false)]),
+    );
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(2, &[(0, Some(200), false)]),
+    );
+    assert_eq!(clock.watermark(), Some(195));
+    // A new partition.
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(3, &[(0, Some(600), false), (1, Some(600), false)]),
+    );
+    assert_eq!(clock.watermark(), Some(195));
+    apply(
+        &mut clock,
+        Kind::Search,
+        &report(3, &[(2, Some(250), false), (9, None, false)]),
+    );
+    assert_eq!(clock.watermark(), Some(245));
+}
+
+#[test]
+fn a_source_partition_that_its_forwarder_has_read_to_the_end_becomes_idle() {
+    let mut clock = Clock::new();
+    clock.clock = PartitionClock::of_sources(&[Kind::Search]);
+    clock.clock.add(None);
+    let idle = report(2, &[(0, Some(100), false), (1, None, true)]);
+    for _ in 0..=IDLE_TIMEOUT / 1_000 {
+        clock.wall += 1;
+        clock
+            .clock
+            .report(Kind::Search, &idle, WallTime(clock.wall * 1_000));
+    }
+    assert_eq!(clock.watermark(), Some(95));
+    // Without its forwarder, it is not known to be idle.
+    clock.wall += 20;
+    clock.observe(Kind::Search, 200);
+    assert_eq!(clock.watermark(), Some(95), "it never decreases");
+    let other = report(2, &[(0, Some(300), false)]);
+    clock
+        .clock
+        .report(Kind::Search, &other, WallTime(clock.wall * 1_000));
+    assert_eq!(clock.watermark(), Some(95));
 }

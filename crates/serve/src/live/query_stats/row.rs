@@ -12,9 +12,6 @@ use super::moments::{self, Moments};
 use super::served::Served;
 use super::{BASELINE_SEARCHES, MAX_LISTS, MAX_TREND, MAX_UNJUDGED};
 
-/// Bytes that an allocation needs beside its content.
-pub(super) const ALLOCATION: usize = 16;
-
 /// Statistics of a gold query and a variant.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
@@ -221,18 +218,13 @@ impl Row {
         lists.map(|list| list.query_id.as_str())
     }
 
-    /// Size in bytes, with what the allocator and the tree of rows need.
+    /// Size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let lists = self.lists.iter().chain(&self.references).map(Served::bytes);
-        let unjudged = self.unjudged.iter();
-        let unjudged = unjudged.map(|(document, _)| document.len() + ALLOCATION);
-        let places = self.lists.capacity() + self.references.capacity();
+        let unjudged = self.unjudged.iter().map(|(document, _)| document.len());
         let columns = [&self.baseline, &self.now[0], &self.now[1]];
         let columns: usize = columns.iter().map(|columns| columns.capacity()).sum();
-        // A node of the tree is half full at least.
-        2 * size_of::<Self>()
-            + 8 * ALLOCATION
-            + places * size_of::<Served>()
+        size_of::<Self>()
             + self.scores.capacity() * size_of::<Cell>()
             + columns * size_of::<Moments>()
             + self.trend.capacity() * size_of::<(EventTime, Nano)>()

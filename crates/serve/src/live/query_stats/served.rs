@@ -7,7 +7,6 @@ use rankgauge_core::gold::Grade;
 use rankgauge_core::time::EventTime;
 
 use super::MAX_DOCUMENTS;
-use super::row::ALLOCATION;
 
 /// Maximum number of bytes kept of the stage names of one result.
 const MAX_STAGES_BYTES: usize = 96;
@@ -192,9 +191,8 @@ impl Served {
         self.documents().nth(at).map(|document| document.id.into())
     }
 
-    /// Bytes of its content, without the list itself.
     pub(super) fn bytes(&self) -> usize {
-        4 * ALLOCATION
+        size_of::<Self>()
             + self.query_id.capacity()
             + self.text.capacity()
             + self.documents.capacity() * size_of::<StoredDocument>()

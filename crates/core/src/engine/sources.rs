@@ -1,0 +1,69 @@
+//! Source partitions of the records in an internal topic.
+//!
+//! A forwarder copies records from the partitions of a source topic to an internal topic. Behind the records
+//! of a transaction, it writes a [`SourceReport`] to each partition of the internal topic: a reader then knows
+//! how far each source partition has been read, also if none of its records lies in this partition.
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::id::Id;
+use crate::event::{Feedback, LossReason, Search};
+use crate::time::EventTime;
+
+/// Maximum number of partitions of a source topic.
+pub(super) const MAX_SOURCES: usize = 10_000;
+
+/// Report of a forwarder about the source partitions that it reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceReport {
+    /// Number of partitions of the source topic, also of those that others read.
+    pub partitions: usize,
+    /// Partitions that the forwarder reads.
+    pub sources: Vec<SourceClock>,
+    /// Number of records that were lost before they were copied, by [`LossReason`].
+    #[serde(default)]
+    pub lost: [u64; LossReason::NAMES.len()],
+}
+
+/// Progress of a source partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceClock {
+    /// Number of the partition.
+    pub partition: i32,
+    /// Newest event time of its records so far.
+    pub newest: Option<EventTime>,
+    /// True if it has been read to its end.
+    pub is_at_end: bool,
+}
+
+/// Id by which records are distributed over the partitions of an internal topic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RepartitionKey {
+    /// Search: feedback states the search.
+    #[default]
+    Query,
+    /// Session of the user, as far as it is stated: sessions are whole, and feedback states the session.
+    Session,
+}
+
+impl RepartitionKey {
+    /// Returns the id of a search.
+    pub fn id_of_search(self, search: &Search<'_>) -> Id {
+        let session = match self {
+            Self::Query => None,
+            // Feedback does not state that its search is synthetic.
+            Self::Session => search.session_id.as_deref(),
+        };
+        Id::of(session.unwrap_or(&search.query_id))
+    }
+
+    /// Returns the id of a feedback event; `None` if it states none.
+    pub fn id_of_feedback(self, feedback: &Feedback<'_>) -> Option<Id> {
+        let (query, session) = (feedback.query_id.as_deref(), feedback.session_id.as_deref());
+        let id = match self {
+            Self::Query => query.or(session),
+            Self::Session => session.or(query),
+        };
+        id.map(Id::of)
+    }
+}
