@@ -30,6 +30,11 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "content is decompressed independent of its meaning",
     ),
     (
+        "core::columns",
+        &[],
+        "columns are found by names, whatever the rows are",
+    ),
+    (
         "core::text",
         &[],
         "bytes become text independent of their source and meaning",
@@ -56,7 +61,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "core::gold",
-        &["core::compression", "core::text"],
+        &["core::columns", "core::compression", "core::text"],
         "judgements depend on nothing, and only gold::load reads files",
     ),
     (
@@ -138,6 +143,15 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "operations are a function of the events of a run and a price table",
     ),
     (
+        "eval::preferences",
+        &[
+            "eval::evaluate",
+            "eval::run",
+            "eval::text_layout::escape_controls",
+        ],
+        "preferences are judged apart from grades, and have the evaluation in common",
+    ),
+    (
         "eval::pass",
         &[
             "eval::compare",
@@ -182,6 +196,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
             "eval::evaluate",
             "eval::gate",
             "eval::operations",
+            "eval::preferences::is_count",
             "eval::sweep",
             "eval::text_layout",
         ],

@@ -39,6 +39,7 @@
 //! [snapshots](engine::snapshot::Snapshot) of its totals. [`detection`] distinguishes regressions
 //! from noise, and [`statistics`] compares scores of queries.
 
+pub mod columns;
 pub mod compression;
 pub mod decode;
 pub mod detection;

@@ -300,7 +300,7 @@ pub fn judge_in_memory(
         states,
         places: Places::default(),
         tag: None,
-        skipped: None,
+        warning: None,
     };
     let judged = finish(gold, name, PathBuf::from(name), None, &plan, read)?;
     Ok(judged.evaluation)
@@ -354,6 +354,6 @@ fn finish(
             .and_then(|operations| operations.finish(name)),
         sweep,
         labels,
-        warning: warning.or(read.skipped).or_else(|| forms.warning(name)),
+        warning: warning.or(read.warning).or_else(|| forms.warning(name)),
     })
 }

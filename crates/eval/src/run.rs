@@ -7,18 +7,18 @@
 //! or measures, and only `run::input` accesses files.
 
 mod answer;
-mod columns;
 mod error;
 mod events;
 mod input;
 mod memory;
+mod positions;
 mod reader;
 mod score_map;
 mod table;
 mod trec;
 
+pub(crate) use answer::as_compared;
 pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, name_of};
-pub use columns::Columns;
 pub use error::{RunError, RunProblem};
 pub use memory::RankedQuery;
 pub use reader::{Place, Places, ReadRun, RunReader};

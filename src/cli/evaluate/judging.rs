@@ -1,7 +1,7 @@
 //! Inputs of a judgement from arguments and configuration, and one pass over each run.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -13,6 +13,7 @@ use crate::cli::input;
 use crate::cli::output;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
+use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::{Compat, Measure, Number};
 use rankgauge_eval::behaviour::Behaviour;
@@ -22,7 +23,7 @@ use rankgauge_eval::gate::OperationBound;
 use rankgauge_eval::operations::Operations;
 use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
 use rankgauge_eval::report;
-use rankgauge_eval::run::{Columns, Order, ReadOptions, name_of};
+use rankgauge_eval::run::{Order, ReadOptions, RunReader, name_of};
 use rankgauge_eval::sweep::Sweep;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
@@ -38,8 +39,8 @@ pub(in crate::cli) struct JudgingArguments {
     /// configuration.
     #[arg(long, value_name = "PATH")]
     gold: Vec<PathBuf>,
-    /// Run to judge: a TREC run, search events (one per line), a table (CSV, TSV, MS MARCO), records or JSON
-    /// {query: {document: score}}, also compressed; may be repeated; `-` is standard input.
+    /// Run to judge: a TREC run, search events (one per line), a table (CSV, TSV, MS MARCO, Parquet, Arrow), records
+    /// or JSON {query: {document: score}}, also compressed; may be repeated; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     run: Vec<PathBuf>,
     /// Measures, separated by blanks or commas: "P@5 R@10 nDCG(gain=exp)@10". Without it,
@@ -72,8 +73,12 @@ pub(in crate::cli) struct JudgingArguments {
     /// Columns of runs in tables or records whose names are not found: their contents in order, or by name
     /// or number: "query,document,rank", "query=qid,document=pid,score=3". Contents are query, document, rank,
     /// score and distance (lower is better); `_` is a column that is not read.
-    #[arg(long, value_name = "COLUMNS")]
+    #[arg(long, value_name = "COLUMNS", value_parser = Columns::of_run)]
     columns: Option<Columns>,
+    /// Columns of judgements in tables whose names are not found, as with --columns:
+    /// "query=qid,document=pid,grade=label". Contents are query, document, grade and text (of the query).
+    #[arg(long, value_name = "COLUMNS", value_parser = Columns::of_gold)]
+    gold_columns: Option<Columns>,
     /// Leave out results whose id is that of the query, as BEIR does.
     #[arg(long)]
     ignore_identical_ids: bool,
@@ -295,6 +300,41 @@ impl JudgingArguments {
         })
     }
 
+    /// Measures as they are written.
+    pub(super) fn names_of_measures(&self) -> &[String] {
+        &self.measures
+    }
+
+    /// True to count queries that a run does not answer.
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Opens each run with its name and the options it is read with, which keep the scores. `other` is a further
+    /// input.
+    pub(super) fn each_run(
+        &self,
+        other: &Path,
+        mut each: impl FnMut(&str, RunReader, &ReadOptions) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let config = self.settings.load()?;
+        if self.run.is_empty() {
+            return Err(Failure::Usage(anyhow::anyhow!(
+                "no run: name one with --run"
+            )));
+        }
+        input::check_distinct(self.run.iter().chain([&other.to_owned()]))?;
+        let reading = self.reading(&config, true);
+        for (path, name) in self.run.iter().zip(&names(&self.run)) {
+            each(
+                name,
+                super::encoded::open(path, &config, &reading)?,
+                &reading,
+            )?;
+        }
+        Ok(())
+    }
+
     /// Options of the readers of runs. `scores` is true to keep the scores of documents.
     fn reading(&self, config: &Config, scores: bool) -> ReadOptions {
         ReadOptions {
@@ -314,7 +354,8 @@ impl JudgingArguments {
     fn gold_options(&self, config: &Config) -> gold::Options {
         gold::Options {
             compose_ids: self.normalise_ids.is_some(),
-            ..config.gold.options
+            columns: self.gold_columns.clone(),
+            ..config.gold.options.clone()
         }
     }
 

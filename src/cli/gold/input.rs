@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::cli::failure::Failure;
 use crate::config::Config;
+use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
 
 /// Files of a gold set.
@@ -26,12 +27,18 @@ pub(super) struct Input {
     /// qrels, beir, quepid, srw, rank_eval, ranx.
     #[arg(long = "from", value_name = "FORMAT", value_parser = format)]
     pub(super) from: Option<gold::Format>,
+    /// Columns of tables whose names are not found: their contents in order, or by name or number:
+    /// "query,_,document,grade", "query=qid,document=pid,grade=3". Contents are query, document, grade and text
+    /// (of the query); `_` is a column that is not read.
+    #[arg(long, value_name = "COLUMNS", value_parser = Columns::of_gold)]
+    columns: Option<Columns>,
 }
 
 impl Input {
     pub(super) fn options(&self) -> Options {
         Options {
             format: self.from,
+            columns: self.columns.clone(),
             ..Options::default()
         }
     }
@@ -41,7 +48,8 @@ impl Input {
         let (paths, options) = if paths.is_empty() {
             let options = Options {
                 format: self.from.or(config.gold.options.format),
-                ..config.gold.options
+                columns: self.columns.clone(),
+                ..config.gold.options.clone()
             };
             (config.gold.paths.as_slice(), options)
         } else {

@@ -8,6 +8,7 @@ mod detect;
 pub(super) mod draft;
 pub(super) mod edges;
 pub(super) mod format;
+mod graded;
 mod json;
 pub(super) mod judgements;
 mod lines;
@@ -16,7 +17,6 @@ mod native;
 pub(super) mod parts;
 mod plan;
 mod qrels;
-mod quepid;
 mod quepid_json;
 mod rag;
 pub(super) mod rank_eval;
@@ -30,6 +30,7 @@ mod table;
 use sha2::Sha256;
 
 use super::problem::Problems;
+use super::set::Options;
 use crate::text;
 use detect::Content;
 use draft::{Draft, SourceFile, text_of};
@@ -37,16 +38,13 @@ use format::Format;
 use json::Source;
 use parts::PartReader;
 
-/// Parses one file as `format`. Default: the format is detected from the content. `None` after a
-/// problem that prevents further parsing.
-pub(super) fn read(
-    file: &SourceFile,
-    format: Option<Format>,
-    problems: &mut Problems,
-) -> Option<Draft> {
+/// Parses one file in the format and with the columns of `options`. Default: both are detected from the content.
+/// `None` after a problem that prevents further parsing.
+pub(super) fn read(file: &SourceFile, options: &Options, problems: &mut Problems) -> Option<Draft> {
     let text = text_of(file, &file.bytes, problems)?;
     let source = Source { file, text };
-    match detect::content(&source, format, problems)? {
+    let columns = options.columns.as_ref();
+    match detect::content(&source, options, problems)? {
         Content::Native => native::read(&source, problems),
         Content::Rag => Some(rag::read(&source, problems)),
         Content::Plan => Some(plan::read(&source, problems)),
@@ -56,7 +54,8 @@ pub(super) fn read(
         Content::Topics => Some(qrels::read_topics(file, text, problems)),
         Content::Beir => Some(beir::read_judgements(file, text, problems)),
         Content::BeirQueries => Some(beir::read_queries(file, text, problems)),
-        Content::Quepid => Some(quepid::read(file, text, problems)),
+        Content::Graded => Some(graded::read(file, text, columns, problems)),
+        Content::Texts => Some(graded::read_texts(file, text, problems)),
         Content::QuepidBook => quepid_json::read_book(&source, problems),
         Content::QuepidCase => quepid_json::read_case(&source, problems),
         Content::Rre => rre::read(&source, problems),
@@ -71,22 +70,25 @@ pub(super) fn read(
 pub(super) fn read_parts(
     file: &SourceFile,
     source: PartReader,
-    format: Option<Format>,
+    options: &Options,
 ) -> Option<(Draft, Sha256)> {
     let text = text::decode(&file.bytes).ok()?;
-    let content = detect::content(&Source { file, text }, format, &mut Problems::default())?;
+    let content = detect::content(&Source { file, text }, options, &mut Problems::default())?;
     (content == Content::Qrels).then(|| qrels::read_parts(file, source))?
 }
 
 /// Returns the format of a file whose query texts may be in another file, [`Format::Qrels`] or
-/// [`Format::Beir`]; `None` for other formats. `stated` is the configured format.
-pub(super) fn format_with_separate_texts(bytes: &[u8], stated: Option<Format>) -> Option<Format> {
+/// [`Format::Beir`]; `None` for other formats.
+pub(super) fn format_with_separate_texts(bytes: &[u8], options: &Options) -> Option<Format> {
+    if options.columns.is_some() {
+        return None;
+    }
     let bytes = text::without_mark(bytes);
     let mut rows = bytes.split(|byte| *byte == b'\n');
     let has_content = |row: &&[u8]| !matches!(row.trim_ascii(), [] | [b'#', ..]);
     let first = rows.find(has_content)?;
     let first = std::str::from_utf8(first).ok()?;
-    match stated {
+    match options.format {
         None if beir::is_header(first) => Some(Format::Beir),
         None if qrels::is_judgement(first) => Some(Format::Qrels),
         None => None,

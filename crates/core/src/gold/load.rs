@@ -68,7 +68,7 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     file.rewind().ok()?;
     let reader = PartReader::new(file, metadata.len(), hash);
     let head = SourceFile { name, bytes };
-    let (draft, hash) = formats::read_parts(&head, reader, options.format)?;
+    let (draft, hash) = formats::read_parts(&head, reader, options)?;
     let mut problems = Problems::default();
     let set = validate::assemble(vec![draft], options, hex(hash), &mut problems);
     problems.is_empty().then_some(set)
@@ -186,7 +186,7 @@ fn build(
 ) -> (GoldSet, Option<GoldError>) {
     let mut read = || {
         let drafts = files.iter();
-        let drafts = drafts.filter_map(|file| formats::read(file, options.format, &mut problems));
+        let drafts = drafts.filter_map(|file| formats::read(file, options, &mut problems));
         drafts.collect::<Vec<_>>()
     };
     let bytes: usize = files.iter().map(|file| file.bytes.len()).sum();
@@ -262,7 +262,7 @@ fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> 
 
 /// Path of the query texts of judgements that begin with `bytes`, if they are in a file of their own.
 fn texts_of(path: &Path, bytes: &[u8], options: &Options) -> Option<PathBuf> {
-    match formats::format_with_separate_texts(bytes, options.format)? {
+    match formats::format_with_separate_texts(bytes, options)? {
         Format::Beir => beir_queries(path),
         _ => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
     }

@@ -93,8 +93,8 @@ pub enum Problem {
     #[error(
         "{place}: unknown gold format; expected JSON (native, RAG design, evaluation \
          plan, SRW, rank_eval, ranx, Quepid, RRE), TREC qrels with four columns `query iteration document \
-         grade`, a BEIR tsv with the header `query-id corpus-id score`, or a Quepid CSV with the \
-         header `query,docid,rating`"
+         grade`, a BEIR tsv with the header `query-id corpus-id score`, or a table whose header names a query, a \
+         document and a grade, as `query_id,doc_id,relevance`"
     )]
     UnrecognisedFormat { place: Place },
     #[error("{place}: {reason}")]

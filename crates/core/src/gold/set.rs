@@ -12,15 +12,18 @@ use super::normal_form::normalise;
 use super::problem::{Place, Problems};
 use super::query::GoldQuery;
 use super::validate;
+use crate::columns::Columns;
 use crate::text::count_of;
 
 /// Options for reading gold files.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// Lowest grade that counts as relevant. Default: the level that the files state, else 1.
     pub relevance_level: Option<Grade>,
     /// Format of every file. Default: each format is detected from the content.
     pub format: Option<Format>,
+    /// Columns of tables. By default they are found by their names.
+    pub columns: Option<Columns>,
     /// True to compose the ids of queries and documents (Unicode NFC).
     pub compose_ids: bool,
 }

@@ -433,7 +433,8 @@ fn an_unknown_format_error_lists_the_expected_formats() {
     let expected = "unknown gold format; expected JSON (native, RAG design, \
                     evaluation plan, SRW, rank_eval, ranx, Quepid, RRE), TREC qrels with four columns `query \
                     iteration document grade`, a BEIR tsv with the header `query-id corpus-id \
-                    score`, or a Quepid CSV with the header `query,docid,rating`";
+                    score`, or a table whose header names a query, a document and a grade, as \
+                    `query_id,doc_id,relevance`";
     assert_problems("\nquery,document\n", &[&format!("gold:2: {expected}")]);
     assert_problems("[{\"query_id\": 1}]", &[&format!("gold:1: {expected}")]);
 }

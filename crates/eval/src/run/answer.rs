@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::columns::Columns;
+use rankgauge_core::columns::Columns;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::event::{Limits, Search};
 use rankgauge_core::gold::composed;
@@ -205,6 +205,6 @@ pub(super) fn by_score(a: (f64, &str), b: (f64, &str)) -> Ordering {
     clippy::cast_possible_truncation,
     reason = "trec_eval stores scores as `float`; ties from the conversion are ties in trec_eval"
 )]
-pub(super) fn as_compared(score: f64) -> f32 {
+pub(crate) fn as_compared(score: f64) -> f32 {
     score as f32 + 0.0
 }

@@ -58,8 +58,8 @@ pub struct ReadRun<S> {
     pub places: Places,
     /// Tag of the run: the sixth column of a TREC run's last line.
     pub tag: Option<String>,
-    /// Records that are skipped, as a sentence.
-    pub skipped: Option<String>,
+    /// Records that are skipped, or a sign of a mistake that the whole run shows, as a sentence.
+    pub warning: Option<String>,
 }
 
 /// Place of an answer. Places are in the order of the run.
@@ -294,7 +294,7 @@ impl RunReader {
                 states,
                 places,
                 tag,
-                skipped: None,
+                warning: None,
             }),
         }
     }
@@ -313,21 +313,32 @@ impl RunReader {
         let text = text::decode(&bytes)?;
         let (chosen, scores) = (self.options.chosen(), self.options.scores);
         let columns = self.options.columns.as_ref();
-        let mut skipped = None;
+        let mut warning = None;
+        let place = self.input.path().display().to_string();
+        let located = |sentence: String| format!("{place}: {sentence}");
+        let is_undecided = self.options.order.is_none();
         let answers = match format {
             Whole::ScoreMap => score_map::parse(text, chosen, scores, columns),
             Whole::Records => {
                 let (rows, implied) = table::records(text, columns)?;
+                warning = table::disagreement(&rows, implied)
+                    .filter(|_| is_undecided)
+                    .map(located);
                 table::answers(rows, chosen.or(implied), scores)
             }
             Whole::Ubi => events::of_queries(text, chosen.or(Order::Served), &self.options).map(
                 |(answers, sentence)| {
-                    skipped = sentence.map(|it| format!("{}: {it}", self.input.path().display()));
+                    warning = sentence.map(located);
                     answers
                 },
             ),
             Whole::Table(table) => {
-                table::answers(table.rows(text)?, chosen.or(table.order()), scores)
+                let rows = table.rows(text)?;
+                let implied = table.order();
+                warning = table::disagreement(&rows, implied)
+                    .filter(|_| is_undecided)
+                    .map(located);
+                table::answers(rows, chosen.or(implied), scores)
             }
         };
         let answers: Vec<(usize, (usize, Answer<'_>))> = answers?.into_iter().enumerate().collect();
@@ -343,7 +354,7 @@ impl RunReader {
             states: states?,
             places: Places::default(),
             tag: None,
-            skipped,
+            warning,
         })
     }
 }
@@ -399,7 +410,7 @@ fn in_groups<S: Send>(
         states: states.collect(),
         places: Places::default(),
         tag: trec::tag(bytes),
-        skipped: None,
+        warning: None,
     })
 }
 
@@ -521,6 +532,13 @@ fn recognise(text: &str, options: &ReadOptions) -> Result<Format, Wrong> {
             _ if events::is_ubi(first) => Format::Whole(Whole::Ubi),
             _ => Format::Events(LineFormat::Native),
         });
+    }
+    if let Some(separator) = first.trim_matches('"').strip_prefix("sep=")
+        && separator.chars().count() <= 1
+    {
+        let text =
+            format!("the first line `{first}` is Excel's note of the separator; remove the line");
+        return Err(RunProblem::Row(text).at(line));
     }
     if first.contains('\0') {
         return Err(RunProblem::UnrecognisedFormat.at(line));

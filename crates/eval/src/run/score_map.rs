@@ -6,13 +6,13 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use rustc_hash::FxHashSet;
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Chosen, Order};
-use super::columns::Columns;
 use super::error::{RunProblem, Wrong};
 use super::table::{Row, answer, record_row};
+use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Text;
 
 /// Entries of an object in their order, including repeated names.
@@ -39,6 +39,52 @@ impl<'t, 'de: 't, T: Deserialize<'de>> Deserialize<'de> for Entries<'t, T> {
         }
 
         deserializer.deserialize_map(Reader(PhantomData))
+    }
+}
+
+/// Score of a document: a number, or its text.
+struct Score(f64);
+
+impl<'de> Deserialize<'de> for Score {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl Visitor<'_> for Reader {
+            type Value = Score;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a score: a number, or its text")
+            }
+
+            fn visit_f64<E: Error>(self, score: f64) -> Result<Score, E> {
+                Ok(Score(score))
+            }
+
+            #[allow(
+                clippy::cast_precision_loss,
+                reason = "a score beyond 2^53 is a float everywhere"
+            )]
+            fn visit_i64<E: Error>(self, score: i64) -> Result<Score, E> {
+                Ok(Score(score as f64))
+            }
+
+            #[allow(
+                clippy::cast_precision_loss,
+                reason = "a score beyond 2^53 is a float everywhere"
+            )]
+            fn visit_u64<E: Error>(self, score: u64) -> Result<Score, E> {
+                Ok(Score(score as f64))
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Score, E> {
+                let score = text.trim().parse().ok().filter(|it: &f64| !it.is_nan());
+                score
+                    .map(Score)
+                    .ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
     }
 }
 
@@ -72,7 +118,7 @@ impl<'t, 'de: 't> Deserialize<'de> for Documents<'t> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut entries = Vec::new();
-                while let Some((Text(name), score)) = map.next_entry()? {
+                while let Some((Text(name), Score(score))) = map.next_entry()? {
                     entries.push((name, score));
                 }
                 Ok(Documents::Scored(entries))

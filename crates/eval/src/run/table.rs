@@ -6,9 +6,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Map, Value};
 
 use super::answer::{Answer, Order, Results, by_score};
-use super::columns::{Columns, Positions, missing};
 use super::error::{RunProblem, Wrong};
-use super::trec::is_skipped;
+use super::positions::Positions;
+use super::trec::{is_skipped, order_disagreement};
+use rankgauge_core::columns::{Columns, missing};
 use rankgauge_core::text;
 
 /// Layout of a table.
@@ -306,6 +307,18 @@ impl Lines<'_> {
             RunProblem::Row(text.to_owned()).at(self.line)
         })
     }
+}
+
+/// Returns a warning if ranks and scores order the results differently, and the scores are judged.
+pub(super) fn disagreement(rows: &[Row<'_>], order: Order) -> Option<String> {
+    if order != Order::Score {
+        return None;
+    }
+    #[allow(clippy::cast_precision_loss, reason = "a rank is far below 2^53")]
+    order_disagreement(
+        rows.iter()
+            .filter_map(|row| Some((&*row.query, row.rank? as f64, row.score?))),
+    )
 }
 
 /// Returns the answers of rows, in the order of their queries, with the lines where they begin.

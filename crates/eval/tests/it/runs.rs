@@ -4,6 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 
+use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Limits;
 use rankgauge_core::text;
 use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
@@ -234,9 +235,50 @@ fn tables_are_read_by_the_names_of_their_columns() {
 }
 
 #[test]
+fn scores_of_json_may_be_texts() {
+    let map = r#"{"q1": {"a": "0.5", "b": "1e1", "c": 2, "d": -1}}"#;
+    assert_eq!(
+        documents(map.as_bytes(), &options(None)),
+        Ok(expected(&[("q1", &["b", "c", "a", "d"])]))
+    );
+    for score in ["\"NaN\"", "\"high\"", "null", "[1]"] {
+        let map = format!("{{\"q1\": {{\"a\": {score}}}}}");
+        let error = documents(map.as_bytes(), &options(None)).expect_err(score);
+        assert!(
+            error.contains("expected a score: a number, or its text"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn ranks_of_tables_that_contradict_the_scores_are_warned_about() {
+    let warning = |content: &str, order: Option<Order>| {
+        let options = options(order);
+        let run = RunReader::of_bytes("r".into(), content.as_bytes().to_vec(), &options);
+        let read = run.expect("a run").each_answer(|| (), |(), _, _| ());
+        read.expect("a run").warning
+    };
+    let csv = "query_id,doc_id,rank,score\nq1,a,1,0.1\nq1,b,2,0.2\n";
+    let records = "{\"qid\": \"q1\", \"docno\": \"a\", \"rank\": 1, \"score\": 0.1}\n\
+                   {\"qid\": \"q1\", \"docno\": \"b\", \"rank\": 2, \"score\": 0.2}\n";
+    for content in [csv, records] {
+        let found = warning(content, None).expect(content);
+        assert!(
+            found.starts_with("r: ranks and scores order 1 of 1 consecutive results differently"),
+            "{found}"
+        );
+        assert!(found.contains("--order ascending"), "{found}");
+        assert_eq!(warning(content, Some(Order::Rank)), None);
+    }
+    let distances = "query_id,doc_id,rank,distance\nq1,a,1,0.1\nq1,b,2,0.2\n";
+    assert_eq!(warning(distances, None), None);
+}
+
+#[test]
 fn columns_that_are_not_found_are_stated() {
     let with = |columns: &str| ReadOptions {
-        columns: Some(columns.parse().expect("columns")),
+        columns: Some(Columns::of_run(columns).expect("columns")),
         ..options(None)
     };
     let table = "topic_nr,article,s\nq1,a,1\nq1,b,2\n";
@@ -267,9 +309,7 @@ fn columns_that_are_not_found_are_stated() {
         ("query,document,grade", "`grade` is no content of a column"),
         ("query,query,document", "`query` is stated twice"),
     ] {
-        let error = columns
-            .parse::<rankgauge_eval::run::Columns>()
-            .expect_err(columns);
+        let error = Columns::of_run(columns).expect_err(columns);
         assert!(error.contains(reason), "{error}");
     }
 }
@@ -277,6 +317,10 @@ fn columns_that_are_not_found_are_stated() {
 #[test]
 fn wrong_tables_are_reported_with_their_lines() {
     for (table, message) in [
+        (
+            "sep=;\nquery_id;doc_id;score\nq1;a;1\n",
+            "1: the first line `sep=;` is Excel's note of the separator; remove the line",
+        ),
         (
             "query_id,doc_id,score\nq1,a,1\nq1,b, c,2\n",
             "3: 4 fields where the header has 3",

@@ -8,9 +8,10 @@ use serde_json::value::RawValue;
 use super::format::Format;
 use super::json::{JsonError, Source, each_element, each_entry};
 use super::lines::lines;
-use super::{beir, ltr, qrels, quepid};
+use super::{beir, graded, ltr, qrels};
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
+use crate::gold::set::Options;
 
 /// Kind of content of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +27,10 @@ pub(super) enum Content {
     Topics,
     Beir,
     BeirQueries,
-    Quepid,
+    /// Table with a header.
+    Graded,
+    /// Table of query texts.
+    Texts,
     QuepidBook,
     QuepidCase,
     Rre,
@@ -38,7 +42,7 @@ pub(super) enum Content {
 /// Returns the kind of content of `source`; `None` after a problem.
 pub(super) fn content(
     source: &Source<'_>,
-    format: Option<Format>,
+    options: &Options,
     problems: &mut Problems,
 ) -> Option<Content> {
     let Some((line, first)) = lines(source.text).next() else {
@@ -47,6 +51,7 @@ pub(super) fn content(
         });
         return None;
     };
+    let format = options.format;
     if format.is_none_or(|format| format == Format::Quepid) && is_separator_line(first) {
         problems.push(Problem::SeparatorLine {
             place: source.file.place(Some(line)),
@@ -56,6 +61,10 @@ pub(super) fn content(
     }
     let is_topics = source.file.is_tsv() && qrels::is_topic(first);
     let content = match format {
+        // Columns are those of tables.
+        _ if options.columns.is_some() && !first.trim_start().starts_with(['{', '[']) => {
+            Some(Content::Graded)
+        }
         Some(Format::Native) => Some(Content::Native),
         Some(Format::Rag) => Some(Content::Rag),
         Some(Format::Plan) => Some(Content::Plan),
@@ -66,7 +75,7 @@ pub(super) fn content(
         Some(Format::Beir) => Some(Content::Beir),
         Some(Format::Quepid) => Some(match of_object(source.text) {
             Some(content @ (Content::QuepidBook | Content::QuepidCase)) => content,
-            _ => Content::Quepid,
+            _ => Content::Graded,
         }),
         Some(Format::Srw) => Some(Content::Srw),
         Some(Format::RankEval) => Some(Content::RankEval),
@@ -82,7 +91,8 @@ pub(super) fn content(
                 }
             },
             _ if beir::is_header(first) => Some(Content::Beir),
-            _ if quepid::is_header(first) => Some(Content::Quepid),
+            _ if graded::is_header(first) => Some(Content::Graded),
+            _ if graded::is_header_of_texts(first) => Some(Content::Texts),
             _ if ltr::is_judgement(first) => Some(Content::Ltr),
             _ if is_topics => Some(Content::Topics),
             _ if qrels::is_prels(first) => Some(Content::Prels),

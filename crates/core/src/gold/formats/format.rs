@@ -18,7 +18,8 @@ pub enum Format {
     /// A tsv with the header `query-id corpus-id score`, with the query texts in `queries.jsonl`
     /// in the same folder or the parent folder.
     Beir,
-    /// Ratings of Quepid: CSV with the columns `query`, `docid` and `rating`.
+    /// Table with a header that names a query, a document and a grade, as the ratings of Quepid with `query`,
+    /// `docid` and `rating`.
     Quepid,
     /// Judgements of OpenSearch's Search Relevance Workbench: JSON with `judgmentRatings`.
     Srw,

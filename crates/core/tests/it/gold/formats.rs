@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::{self, Format, GoldSet, Options};
 
 use super::{assert_problems, data, grade_of, problems};
@@ -260,10 +261,94 @@ fn errors_of_quepid_files_are_reported_by_line() {
             &[
                 "gold:4: 2 fields where 3 are needed",
                 "gold:5: the grade `bad` is not a number from -1000 to 1000",
-                "gold:6: a rating without a `docid`",
+                "gold:6: a grade without a document",
                 "gold:7: a query has an empty id; give it a unique id",
             ],
         );
+    }
+}
+
+#[test]
+fn tables_of_data_frames_are_read_by_the_names_of_their_columns() {
+    for table in [
+        "query_id,doc_id,relevance,iteration\n1,a,2,0\n1,b,0,0\n2,c,1,0\n",
+        ",qid,docno,label\n0,1,a,2\n1,1,b,0\n2,2,c,1\n",
+        "q_id;score;doc_id\n1;2;a\n1;0;b\n2;1;c\n",
+        "\"query-id\",\"corpus-id\",\"score\"\n\"1\",\"a\",2\n1,b,0\n2,c,1\n",
+    ] {
+        let set = gold::parse("gold", table.as_bytes(), &Options::default()).expect(table);
+        assert_eq!(keys(&set), ["1", "2"], "{table}");
+        assert_eq!(texts(&set), [None, None], "{table}");
+        assert_eq!(
+            judged(&set, "1"),
+            pairs(&[("a", 2.0), ("b", 0.0)]),
+            "{table}"
+        );
+    }
+    let with_texts = "query_id,query,doc_id,grade\n1,17조 검색,a,2\n1,17조 검색,b,\n2,,c,1\n";
+    let set = gold::parse("gold", with_texts.as_bytes(), &Options::default()).expect("a table");
+    assert_eq!(texts(&set), [Some("17조 검색"), None]);
+    assert_problems(
+        "query_id,query,doc_id,grade\n1,x,a,2\n1,y,b,1\n",
+        &["gold:3: query `1` has the text `y`, but `x` in an earlier row; keep one"],
+    );
+    // With ranks, the scores are those of a run.
+    let run = b"query_id,doc_id,rank,score\n1,a,1,9.5\n";
+    let run = problems("gold", run, &Options::default()).join(" ");
+    assert!(run.contains("unknown gold format"), "{run}");
+}
+
+#[test]
+fn texts_of_queries_may_be_a_table_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("a file");
+        path
+    };
+    let judgements = write("qrels.csv", "query-id,corpus-id,score\n1,a,1\n");
+    let queries = write("queries.csv", "_id,title,text\n1,,\"17조, 검색\"\n");
+    let set = gold::load(&[judgements, queries], &Options::default()).expect("a gold set");
+    assert_eq!(texts(&set), [Some("17조, 검색")]);
+    let only_texts = problems("gold", b"id,text\n1,x\n", &Options::default()).join(" ");
+    assert!(
+        only_texts.contains("no judgements, only 1 query text"),
+        "{only_texts}"
+    );
+}
+
+#[test]
+fn columns_of_judgements_are_stated() {
+    let with = |columns: &str| Options {
+        columns: Some(Columns::of_gold(columns).expect(columns)),
+        ..Options::default()
+    };
+    for (table, columns) in [
+        (
+            "topic,article,value\n1,a,2\n",
+            "query=topic,document=article,grade=value",
+        ),
+        ("topic,article,value\n1,a,2\n", "query=1,document=2,grade=3"),
+        ("1\t0\ta\t2\n", "query,_,document,grade"),
+        ("1,a,2,17조\n", "query,document,grade,text"),
+    ] {
+        let set = gold::parse("gold", table.as_bytes(), &with(columns)).expect(table);
+        assert_eq!(judged(&set, "1"), pairs(&[("a", 2.0)]), "{table}");
+    }
+    let columns = with("query=nr,document=article,grade=value");
+    let table = "topic,article,value\n1,a,2\n";
+    let error = gold::parse("gold", table.as_bytes(), &columns).expect_err("no such column");
+    let expected = "gold:1: no column is called `nr`; the columns are topic, article, value";
+    assert!(error.to_string().contains(expected), "{error}");
+    for (columns, reason) in [
+        ("query,document", "the column of the grade is missing"),
+        (
+            "query,document,grade,rank",
+            "`rank` is no content of a column",
+        ),
+    ] {
+        let error = Columns::of_gold(columns).expect_err(columns);
+        assert!(error.contains(reason), "{error}");
     }
 }
 

@@ -1,0 +1,242 @@
+//! Parser of judgements in a table: CSV or TSV with a header, separated by commas, semicolons or tabs. Quepid exports
+//! its ratings so, with the columns `query`, `docid` and `rating`; data frames have other names.
+//!
+//! Columns are found by their names, or as an argument states them, and other columns are ignored. Without a column
+//! of ids, the text of a query is also its id. A document without a grade is unjudged. A row without a document and
+//! a grade states that the query exists.
+
+use std::collections::BTreeMap;
+
+use super::draft::{Draft, SourceFile, Topic};
+use super::rows::Rows;
+use super::table::{self, for_each_row};
+use crate::columns::{Columns, Role, missing, position};
+use crate::gold::judgements::Grade;
+use crate::gold::problem::Problem;
+use crate::gold::problem::Problems;
+
+/// Maximum number of columns by which a header is recognised.
+const MAX_COLUMNS: usize = 50;
+
+/// Header in messages.
+const HEADER: &str = "query,docid,rating";
+
+/// Positions of the columns.
+#[derive(Clone, Copy)]
+struct Positions {
+    query: usize,
+    document: usize,
+    grade: usize,
+    text: Option<usize>,
+}
+
+impl Positions {
+    fn of(names: &[&str], stated: Option<&Columns>) -> Option<Self> {
+        let found = |role| position(names, stated, role);
+        let grade = found(Role::Grade)?;
+        // With ranks, scores are those of a run.
+        if stated.is_none() && found(Role::Rank).is_some() && found(Role::Score) == Some(grade) {
+            return None;
+        }
+        Some(Self {
+            query: found(Role::Query)?,
+            document: found(Role::Document)?,
+            grade,
+            text: found(Role::Text),
+        })
+    }
+}
+
+/// Returns true if a line is the header of judgements.
+pub(super) fn is_header(line: &str) -> bool {
+    Positions::of(&names(line), None).is_some()
+}
+
+/// Returns true if a line is the header of query texts, separated by commas or semicolons.
+pub(super) fn is_header_of_texts(line: &str) -> bool {
+    table::delimiter(line) != b'\t' && positions_of_texts(&names(line)).is_some()
+}
+
+fn names(line: &str) -> Vec<&str> {
+    let separator = char::from(table::delimiter(line));
+    line.split(separator).take(MAX_COLUMNS).collect()
+}
+
+/// Positions of ids and texts of queries.
+fn positions_of_texts(names: &[&str]) -> Option<(usize, usize)> {
+    let is = |wanted: &str| {
+        let mut names = names.iter();
+        names.position(|name| name.trim().trim_matches('"').eq_ignore_ascii_case(wanted))
+    };
+    let text = is("text").or_else(|| position(names, None, Role::Text))?;
+    let query = position(names, None, Role::Query).filter(|query| *query != text);
+    let query = query.or_else(|| is("_id")).or_else(|| is("id"))?;
+    Some((query, text))
+}
+
+/// Parses judgements. The queries are in the order of their first rows.
+pub(super) fn read(
+    file: &SourceFile,
+    text: &str,
+    stated: Option<&Columns>,
+    problems: &mut Problems,
+) -> Draft {
+    let before = problems.count();
+    let mut rows = Rows::default();
+    let mut builder = table::builder(text);
+    let Some(header) = header(file, text, &builder, problems) else {
+        return rows.into_draft(file);
+    };
+    let names: Vec<&str> = header.iter().collect();
+    let Some(positions) = Positions::of(&names, stated) else {
+        problems.push(Problem::Row {
+            place: file.place(Some(1)),
+            reason: match stated {
+                Some(stated) => missing(&names, stated),
+                None => format!(
+                    "the header does not name the columns `{}`",
+                    HEADER.replace(',', "`, `")
+                ),
+            },
+        });
+        return rows.into_draft(file);
+    };
+    let grade_of = |text: &str| text.trim().parse().ok().and_then(Grade::new);
+    let has_header = stated.is_none_or(Columns::need_header)
+        || header.get(positions.grade).and_then(grade_of).is_none();
+    let mut reader = builder.has_headers(has_header).from_reader(text.as_bytes());
+    let Positions {
+        query,
+        document,
+        grade,
+        ..
+    } = positions;
+    let needed = query.max(document).max(grade) + 1;
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    for_each_row(
+        file,
+        text,
+        &mut reader,
+        problems,
+        |line, record, problems| {
+            let fields = (record.get(query), record.get(document), record.get(grade));
+            let (Some(key), Some(document), Some(grade)) = fields else {
+                problems.push(Problem::Row {
+                    place: file.place(Some(line)),
+                    reason: format!("{} fields where {needed} are needed", record.len()),
+                });
+                return;
+            };
+            let place = || file.place(Some(line));
+            let is_graded = !grade.trim().is_empty();
+            if key.trim().is_empty() {
+                problems.push(Problem::EmptyQueryId { place: place() });
+                return;
+            }
+            if is_graded && document.is_empty() {
+                problems.push(Problem::Row {
+                    place: place(),
+                    reason: "a grade without a document".to_owned(),
+                });
+            } else if is_graded {
+                match grade_of(grade) {
+                    Some(grade) => rows.judge(key.to_owned(), line, document.to_owned(), grade),
+                    None => problems.push(Problem::GradeText {
+                        place: place(),
+                        value: grade.to_owned(),
+                    }),
+                }
+            } else {
+                rows.query(key.to_owned(), line);
+            }
+            let text = positions.text.and_then(|at| record.get(at));
+            if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+                let first = texts
+                    .entry(key.to_owned())
+                    .or_insert_with(|| text.to_owned());
+                if first.as_str() != text {
+                    problems.push(Problem::Row {
+                        place: place(),
+                        reason: format!(
+                            "query `{key}` has the text `{text}`, but `{first}` in an earlier row; keep one"
+                        ),
+                    });
+                }
+            }
+        },
+    );
+    if rows.is_empty() && problems.count() == before {
+        problems.push(Problem::OnlyHeader {
+            file: file.name.clone(),
+            header: HEADER,
+        });
+    }
+    let mut draft = rows.into_draft(file);
+    for query in &mut draft.queries {
+        query.text = texts.remove(&*query.key);
+    }
+    draft
+}
+
+/// Parses texts of queries.
+pub(super) fn read_texts(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
+    let mut draft = Draft::new(file.place(None));
+    let builder = table::builder(text);
+    let Some(header) = header(file, text, &builder, problems) else {
+        return draft;
+    };
+    let names: Vec<&str> = header.iter().collect();
+    let Some((query, at)) = positions_of_texts(&names) else {
+        return draft;
+    };
+    let mut reader = builder.from_reader(text.as_bytes());
+    for_each_row(
+        file,
+        text,
+        &mut reader,
+        problems,
+        |line, record, problems| {
+            let place = file.place(Some(line));
+            let cell = |at: usize| {
+                record
+                    .get(at)
+                    .map(str::trim)
+                    .filter(|cell| !cell.is_empty())
+            };
+            match (cell(query), cell(at)) {
+                (Some(key), Some(text)) => draft.topics.push(Topic {
+                    place,
+                    key: key.to_owned(),
+                    text: text.to_owned(),
+                }),
+                _ => problems.push(Problem::Row {
+                    place,
+                    reason: "a query has an id and a text; fill in both, or remove the row"
+                        .to_owned(),
+                }),
+            }
+        },
+    );
+    draft
+}
+
+/// Reads the header. `None` after a problem.
+fn header(
+    file: &SourceFile,
+    text: &str,
+    builder: &csv::ReaderBuilder,
+    problems: &mut Problems,
+) -> Option<csv::StringRecord> {
+    let mut reader = builder.from_reader(text.as_bytes());
+    match reader.headers() {
+        Ok(header) => Some(header.clone()),
+        Err(error) => {
+            let line = error.position().map(csv::Position::line);
+            problems.push(Problem::Row {
+                place: file.place(line.and_then(|line| usize::try_from(line).ok())),
+                reason: error.to_string(),
+            });
+            None
+        }
+    }
+}
