@@ -24,7 +24,7 @@ demo: ## Run everything in one process: embedded broker, traffic, sidecar, metri
 
 test: ## Run the tests of all crates, with a real Kafka and a real Prometheus, and a short run of the fuzzer
 	@tests/setup.sh
-	cargo test --workspace
+	cargo test --workspace --features columnar
 	fuzz/run.sh 20000
 
 python: ## Build the wheel of the Python package into target/wheels, and run its tests (docs/python.md)
@@ -60,6 +60,7 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 	@tests/setup.sh build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets --features columnar -- -D warnings
 	cargo fmt --manifest-path crates/python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) cargo clippy --locked --manifest-path crates/python/Cargo.toml -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items

@@ -23,7 +23,7 @@ export SOURCE_DATE_EPOCH
 size='-Os -ffunction-sections -fdata-sections'
 CFLAGS="${CFLAGS:-} $size$mapped" CXXFLAGS="${CXXFLAGS:-} $size$mapped" OPENSSL_SRC_PERL="$PWD/deploy/release/perl.sh" \
     RUSTFLAGS="-C target-feature=+crt-static -C force-unwind-tables=no$remapped" \
-    cargo rustc --profile dist --locked --bin rankgauge --features static --target "$triple" -- \
+    cargo rustc --profile dist --locked --bin rankgauge --features columnar,static --target "$triple" -- \
     -C link-arg=-Wl,-z,pack-relative-relocs >&2
 folder=$target/release-artifacts${TRIPLE:+/$TRIPLE}
 mkdir -p "$folder"

@@ -12,6 +12,7 @@ mod broken_output;
 mod capacity;
 mod check;
 mod checkpoint;
+mod columnar;
 mod compare;
 mod config;
 mod connect;

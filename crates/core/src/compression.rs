@@ -1,7 +1,10 @@
 //! Decompression of files by their content: gzip, zstd and lz4. Other content is passed on.
 //!
-//! Every reader of files opens its source here. Archives, other compressions, binary tables and the pointers
-//! that Git LFS leaves in place of files are errors with a remedy.
+//! Every reader of files opens its source here. Tables of Parquet and Arrow become CSV, with the feature `columnar`.
+//! Archives, other compressions and the pointers that Git LFS leaves in place of files are errors with a remedy.
+
+#[cfg(feature = "columnar")]
+mod columnar;
 
 use std::io::{self, Cursor, ErrorKind, Read};
 
@@ -13,6 +16,9 @@ const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const LZ4: &[u8] = &[0x04, 0x22, 0x4d, 0x18];
 const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
+/// Beginning of a file of version 1 of Feather, which is not Arrow.
+const FEATHER_1: &[u8] = b"FEA1";
+
 /// Beginnings of other compressed content, with their names.
 const OTHERS: [(&[u8], &str); 4] = [
     (b"BZh", "bzip2"),
@@ -21,22 +27,53 @@ const OTHERS: [(&[u8], &str); 4] = [
     (&[0x02, 0x21, 0x4c, 0x18], "the legacy format of lz4"),
 ];
 
-/// Beginnings of tables in binary formats, with their names.
-const TABLES: [(&[u8], &str); 3] = [
-    (b"PAR1", "Parquet"),
-    (b"ARROW1\0\0", "Arrow"),
-    (b"FEA1", "Feather"),
-];
+/// Layout of a binary table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layout {
+    Parquet,
+    /// File of Arrow IPC, as in version 2 of Feather.
+    ArrowFile,
+    /// Stream of Arrow IPC.
+    ArrowStream,
+}
+
+impl Layout {
+    const ALL: [Self; 3] = [Self::Parquet, Self::ArrowFile, Self::ArrowStream];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parquet => "Parquet",
+            Self::ArrowFile => "Arrow (Feather)",
+            Self::ArrowStream => "Arrow (a stream)",
+        }
+    }
+
+    fn beginning(self) -> &'static [u8] {
+        match self {
+            Self::Parquet => b"PAR1",
+            Self::ArrowFile => b"ARROW1\0\0",
+            // No text begins with this byte.
+            Self::ArrowStream => &[0xff, 0xff, 0xff, 0xff],
+        }
+    }
+
+    /// Layout of content that begins with `start`.
+    fn of(start: &[u8]) -> Option<Self> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|layout| start.starts_with(layout.beginning()))
+    }
+}
 
 /// Number of bytes by which content is recognised.
 const BEGINNING_BYTES: usize = LFS_POINTER.len();
 
-/// Returns true if content that begins with `start` cannot be used as it is: it is compressed, or a
-/// pointer of Git LFS.
+/// Returns true if content that begins with `start` cannot be used as it is: it is compressed, a binary table or
+/// a pointer of Git LFS.
 pub(crate) fn is_encoded(start: &[u8]) -> bool {
-    let others = OTHERS.iter().chain(&TABLES);
-    let others = others.map(|(beginning, _)| *beginning);
-    let mut all = [GZIP, ZSTD, LZ4, LFS_POINTER].into_iter().chain(others);
+    let others = OTHERS.iter().map(|(beginning, _)| *beginning);
+    let tables = Layout::ALL.into_iter().map(Layout::beginning);
+    let all = [GZIP, ZSTD, LZ4, LFS_POINTER, FEATHER_1].into_iter();
+    let mut all = all.chain(others).chain(tables);
     all.any(|beginning| start.starts_with(beginning))
 }
 
@@ -64,13 +101,14 @@ pub fn decompressed(mut source: impl Read + Send + 'static) -> io::Result<Box<dy
             "the content is compressed as {name}; decompress it, or use gzip, zstd or lz4"
         )));
     }
-    let mut tables = TABLES.iter();
-    if let Some((_, name)) = tables.find(|(beginning, _)| start.starts_with(beginning)) {
-        return Err(explained(format!(
-            "a table in the format {name}, which is not read; write it as CSV, for example \
-             `pandas.read_parquet(file).to_csv(\"run.csv\", index=False)`, or pass the data frame to the Python \
-             package"
-        )));
+    if start.starts_with(FEATHER_1) {
+        return Err(explained(
+            "a table of version 1 of Feather; write it as version 2, as pandas does with `to_feather`, or as CSV"
+                .to_owned(),
+        ));
+    }
+    if let Some(layout) = Layout::of(&start) {
+        return table(layout, Cursor::new(start).chain(source));
     }
     let (is_gzip, is_zstd) = (start.starts_with(GZIP), start.starts_with(ZSTD));
     let is_lz4 = start.starts_with(LZ4);
@@ -93,6 +131,37 @@ pub fn decompressed(mut source: impl Read + Send + 'static) -> io::Result<Box<dy
     } else {
         Box::new(source)
     })
+}
+
+/// Returns a reader of a binary table as CSV.
+#[cfg(feature = "columnar")]
+fn table(layout: Layout, source: impl Read) -> io::Result<Box<dyn Read + Send>> {
+    let mut file = Vec::new();
+    source.take(MAX_TABLE_BYTES + 1).read_to_end(&mut file)?;
+    if u64::try_from(file.len()).is_ok_and(|length| length > MAX_TABLE_BYTES) {
+        let text = format!(
+            "a table in {} of more than {} MiB; split it",
+            layout.name(),
+            MAX_TABLE_BYTES >> 20
+        );
+        return Err(io::Error::new(ErrorKind::InvalidData, text));
+    }
+    Ok(Box::new(Cursor::new(columnar::as_csv(layout, file)?)))
+}
+
+/// Maximum size of a binary table in bytes.
+#[cfg(feature = "columnar")]
+const MAX_TABLE_BYTES: u64 = 256 << 20;
+
+/// Error of a binary table, which this build does not read.
+#[cfg(not(feature = "columnar"))]
+fn table(layout: Layout, _: impl Read) -> io::Result<Box<dyn Read + Send>> {
+    let text = format!(
+        "a table in {}, which this build does not read; use a release or a build with `--features columnar`, or \
+         write CSV, for example `pandas.read_parquet(\"run.parquet\").to_csv(\"run.csv\", index=False)`",
+        layout.name()
+    );
+    Err(io::Error::new(ErrorKind::InvalidData, text))
 }
 
 /// Remedy for a file that cannot be read, as the end of a sentence. Empty for wrong content, whose error

@@ -1,0 +1,194 @@
+//! Tables in Parquet and Arrow as gold sets and runs. `tests/data/columnar/generate.py` has written the files by
+//! pandas, polars and pyarrow.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn data(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/columnar");
+    folder.join(name)
+}
+
+fn rankgauge(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .args(arguments)
+        .current_dir(data("."))
+        .output();
+    output.expect("the binary starts")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+#[cfg(not(feature = "columnar"))]
+#[test]
+fn a_build_without_the_feature_names_the_format_the_feature_and_the_alternative() {
+    for (name, format) in [
+        ("pandas.parquet", "Parquet"),
+        ("pandas.feather", "Arrow (Feather)"),
+        ("polars.arrows", "Arrow (a stream)"),
+    ] {
+        let run = ["evaluate", "--gold", "gold.csv", "--run", name];
+        for arguments in [&run[..], &["gold", "stats", name]] {
+            let output = rankgauge(arguments);
+            assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+            let expected = format!(
+                "{name}: cannot be read: a table in {format}, which this build does not read; use a release or a \
+                 build with `--features columnar`, or write CSV"
+            );
+            assert!(said(&output).contains(&expected), "{}", said(&output));
+        }
+    }
+}
+
+#[cfg(feature = "columnar")]
+mod with_the_feature {
+    use std::fs;
+    use std::io::Read as _;
+
+    use rankgauge_core::compression;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const RUNS: [&str; 11] = [
+        "pandas.parquet",
+        "pandas.feather",
+        "polars.parquet",
+        "polars.arrow",
+        "polars.arrows",
+        "categorical.arrow",
+        "dictionary.arrows",
+        "none.parquet",
+        "gzip.parquet",
+        "lz4.parquet",
+        "delta.parquet",
+    ];
+
+    fn evaluated(gold: &[&str], run: &[&str]) -> Value {
+        let common = [
+            "evaluate",
+            "--measures",
+            "RR",
+            "--format",
+            "json",
+            "--per-query",
+        ];
+        let arguments: Vec<&str> = common.iter().chain(gold).chain(run).copied().collect();
+        let output = rankgauge(&arguments);
+        assert!(output.status.success(), "{run:?}: {}", said(&output));
+        serde_json::from_slice(&output.stdout).expect("JSON")
+    }
+
+    #[test]
+    fn runs_of_pandas_polars_and_pyarrow_are_read() {
+        for run in RUNS {
+            let run_of = evaluated(&["--gold", "gold.csv"], &["--run", run])["runs"][0].clone();
+            let documents = &run_of["documents"];
+            let first = ["#d3", "법률:제17조, 제1항", "d\"2"];
+            assert_eq!(documents["1"]["retrieved"], json!(first), "{run}");
+            assert_eq!(documents["2"]["retrieved"], json!(["d5", "d4"]), "{run}");
+            assert_eq!(run_of["means"]["RR"], 0.5, "{run}");
+        }
+    }
+
+    #[test]
+    fn gold_sets_are_read_with_their_texts() {
+        let csv = evaluated(&["--gold", "gold.csv"], &["--run", "pandas.parquet"]);
+        for gold in ["gold.parquet", "gold.arrow"] {
+            let of_table = evaluated(&["--gold", gold], &["--run", "pandas.parquet"]);
+            assert_eq!(of_table["runs"], csv["runs"], "{gold}");
+            let output = rankgauge(&["gold", "convert", gold, "--to", "native"]);
+            let written: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            assert_eq!(written["queries"][0]["query_text"], "17조 검색", "{gold}");
+            assert_eq!(
+                written["queries"].as_array().map(Vec::len),
+                Some(2),
+                "{gold}"
+            );
+        }
+    }
+
+    #[test]
+    fn columns_with_other_names_are_stated() {
+        let columns = "query=topic_nr,document=article,score=s";
+        let gold = ["--gold", "gold.csv"];
+        let output = rankgauge(&["evaluate", "--gold", "gold.csv", "--run", "other.parquet"]);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let arguments = [
+            "evaluate",
+            gold[0],
+            gold[1],
+            "--run",
+            "other.parquet",
+            "--columns",
+            columns,
+        ];
+        let output = rankgauge(&arguments);
+        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        // The second row lacks its document and its score.
+        assert!(
+            said(&output).contains("other.parquet:3: column 3, the score, is missing or empty"),
+            "{}",
+            said(&output)
+        );
+        let gold = [
+            "--gold",
+            "other.parquet",
+            "--gold-columns",
+            "query=topic_nr,document=article,grade=s",
+        ];
+        let run = evaluated(&gold, &["--run", "pandas.parquet"]);
+        assert_eq!(run["runs"][0]["means"]["RR"], 1.0);
+        let output = rankgauge(&[
+            "gold",
+            "stats",
+            "other.parquet",
+            "--columns",
+            "query=nr,document=article,grade=s",
+        ]);
+        assert!(
+            said(&output)
+                .contains("no column is called `nr`; the columns are topic_nr, article, s"),
+            "{}",
+            said(&output)
+        );
+    }
+
+    #[test]
+    fn unreadable_tables_are_named() {
+        let output = rankgauge(&["evaluate", "--gold", "gold.csv", "--run", "brotli.parquet"]);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            said(&output).contains("brotli.parquet: cannot be read: in Parquet: "),
+            "{}",
+            said(&output)
+        );
+    }
+
+    #[test]
+    fn a_damaged_table_is_an_error_and_no_panic() {
+        for name in RUNS.into_iter().chain(["gold.parquet", "gold.arrow"]) {
+            let whole = fs::read(data(name)).expect("a file");
+            let read = |bytes: Vec<u8>| {
+                let mut text = Vec::new();
+                let decoded = compression::decompressed(std::io::Cursor::new(bytes));
+                decoded
+                    .and_then(|mut table| table.read_to_end(&mut text))
+                    .is_ok()
+            };
+            assert!(read(whole.clone()), "{name}");
+            for length in (8..whole.len()).step_by(7) {
+                read(whole[..length].to_vec());
+            }
+            for position in 8..whole.len() {
+                for change in [0xff, 0x01, 0x80] {
+                    let mut damaged = whole.clone();
+                    damaged[position] ^= change;
+                    read(damaged);
+                }
+            }
+        }
+    }
+}
