@@ -3,22 +3,24 @@
 mod encoded;
 mod feedback;
 mod judging;
+mod preferences;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::failure::Failure;
 use super::gate::Conditions;
 use super::output::ReportFormat;
-use super::{gate, output};
+use super::{gate, input, output};
 pub(super) use judging::{JudgedRuns, JudgingArguments, Request, Worst, WorstBy, check_component};
 use rankgauge_core::statistics::Settings;
+use rankgauge_core::text::count_of;
 use rankgauge_eval::compare::{self, ErrorAnalysis, Pair, RunScores};
 use rankgauge_eval::evaluate::Evaluation;
 use rankgauge_eval::gate::{self as gate_of, Check, UnknownTier};
-use rankgauge_eval::report;
+use rankgauge_eval::report::{self, ZScores};
 
 #[derive(Debug, Args)]
 pub(super) struct Evaluate {
@@ -53,10 +55,33 @@ pub(super) struct Evaluate {
     /// Write the three columns of trec_eval, with its measure names.
     #[arg(long, conflicts_with = "format")]
     trec: bool,
+    /// With --trec: print each score as its difference from the mean of reference runs, in their standard
+    /// deviations, from a file of `query measure mean deviation` (trec_eval -Z).
+    #[arg(long, short = 'Z', value_name = "FILE", requires = "trec")]
+    zscores: Option<PathBuf>,
+    /// Judge the runs by preferences instead of grades: a file of `query group subgroup document level` (prefs of
+    /// trec_eval) or `query group document level` (qrels_prefs). --measures are then prefs_simp, prefs_pair and
+    /// the others of all_prefs.
+    #[arg(long, value_name = "FILE", conflicts_with_all = PREFERENCES_EXCLUDE)]
+    preferences: Option<PathBuf>,
     /// Write the result to this file instead of standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
+
+/// Options of grades, which preferences lack.
+const PREFERENCES_EXCLUDE: [&str; 10] = [
+    "gold",
+    "gold_columns",
+    "by",
+    "feedback",
+    "sweep_threshold",
+    "case",
+    "has_relevant",
+    "judged_docs_only",
+    "fail_below",
+    "require",
+];
 
 /// Analyses the errors of each run.
 fn errors(judged: &mut JudgedRuns) -> Vec<ErrorAnalysis> {
@@ -124,12 +149,52 @@ fn check_cases(evaluation: &Evaluation, cases: &[String]) -> Result<(), Failure>
     )))
 }
 
+/// Reads means and deviations of reference runs.
+fn zscores_of(path: &Path) -> Result<ZScores, Failure> {
+    let bytes = input::read(path, MAX_ZSCORES_BYTES)?;
+    let scores = ZScores::parse(&path.display().to_string(), &bytes);
+    scores.map_err(|error| Failure::Usage(error.into()))
+}
+
+/// Maximum size of a file of means and deviations.
+const MAX_ZSCORES_BYTES: u64 = 256 << 20;
+
+/// Columns of trec_eval, with normalised scores if there are `zscores`.
+fn trec(
+    evaluation: &Evaluation,
+    options: &report::Options<'_>,
+    zscores: Option<&ZScores>,
+) -> String {
+    let Some(zscores) = zscores else {
+        return report::write_trec(evaluation, options);
+    };
+    let (text, missing) = report::write_normalised(evaluation, options, zscores);
+    if missing > 0 {
+        output::warn(&format!(
+            "{} printed as -1000000, as trec_eval does: --zscores has no mean and deviation for {}",
+            count_of(missing, "score is", "scores are"),
+            if missing == 1 { "it" } else { "them" }
+        ));
+    }
+    text
+}
+
 /// Runs the command.
 pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let format = arguments.format;
+    if let Some(path) = &arguments.preferences {
+        gate::check_format(
+            format,
+            false,
+            "--fail-below or --require, without --preferences",
+        )?;
+        output::check_writable(arguments.output.as_deref())?;
+        return preferences::run(path, &arguments, format);
+    }
     let conditions = arguments.conditions;
     gate::check_format(format, conditions.has_any(), "--fail-below or --require")?;
     output::check_writable(arguments.output.as_deref())?;
+    let zscores = arguments.zscores.as_deref().map(zscores_of).transpose()?;
     let is_data = matches!(format, ReportFormat::Json | ReportFormat::Csv);
     let is_report =
         !arguments.trec && !matches!(format, ReportFormat::Junit | ReportFormat::Github);
@@ -169,7 +234,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
         cases: &arguments.case,
     };
     let text = if arguments.trec {
-        report::write_trec(&judged.evaluation, &options)
+        trec(&judged.evaluation, &options, zscores.as_ref())
     } else {
         report::write(&judged.evaluation, format.into(), &options)
     };

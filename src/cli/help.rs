@@ -362,6 +362,8 @@ rankgauge label simulate",
 rankgauge evaluate --gold gold.json --run V5.jsonl --measures 'P@5 R@10 nDCG@10'
 # Print the columns of trec_eval
 rankgauge evaluate --gold law.qrels --run V5.run --trec -q
+# Judge a run by the preferences of users
+rankgauge evaluate --preferences users.prefs --run V5.run --trec
 # Fail a build if a bound is missed
 rankgauge evaluate --gold gold.json --run V5.jsonl --require 'nDCG@10>=0.75' --require 'latency_ms_p95<=500'",
     ),
@@ -464,7 +466,7 @@ const HEADINGS: &[(&str, &str, &str)] = &[
     ("*", "fail_below require fail_on", "Gate"),
     (
         "*",
-        "gold run scores search feedback last from edges sheet templates documents baseline baseline_run answers",
+        "gold gold_columns run columns preferences scores search feedback last from edges sheet templates documents baseline baseline_run answers",
         "Input",
     ),
     (
@@ -472,7 +474,11 @@ const HEADINGS: &[(&str, &str, &str)] = &[
         "measures complete has_relevant order sweep_threshold drain",
         "Judging",
     ),
-    ("*", "format output trec per_query force by worst", "Output"),
+    (
+        "*",
+        "format output trec zscores per_query force by worst",
+        "Output",
+    ),
 ];
 
 /// Heading of an option. Options without one are listed first.

@@ -33,6 +33,7 @@ pub use hard_slices::HardSlice;
 pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::{SearchLabel, labels};
 pub use overlap::{Overlap, overlaps};
+pub(crate) use pair::MIN_TESTED;
 pub use pair::{MeasureComparison, Pair};
 pub use patterns::Pattern;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
+use crate::compare::{Comparison, MIN_TESTED, MeasureComparison, Pair, Verdict};
 use crate::evaluate::{Evaluation, Goal, RunEvaluation};
 use crate::operations::Operations;
 use crate::text_layout::count_of;
@@ -339,7 +339,7 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
             condition: "at least one measure is tested".to_owned(),
             outcome: Outcome::Failed,
             detail: format!(
-                "no measure has a score for two or more queries of both runs; {} and {} have {} in \
+                "no measure has a score for {MIN_TESTED} or more queries of both runs; {} and {} have {} in \
                  common",
                 pair.a,
                 pair.b,

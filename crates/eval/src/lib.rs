@@ -50,6 +50,7 @@ pub mod gold;
 pub mod labelling;
 pub mod operations;
 pub mod pass;
+pub mod preferences;
 pub mod proposal;
 pub mod report;
 pub mod run;

@@ -27,6 +27,7 @@ mod summary;
 mod sweep;
 pub(crate) mod text;
 mod trec;
+mod zscores;
 
 use crate::behaviour::Behaviour;
 use crate::compare::{ErrorAnalysis, Pair};
@@ -38,6 +39,7 @@ use rankgauge_core::number::real;
 
 pub use checks::summary as gate_summary;
 pub use headline::headline;
+pub use zscores::{ZScores, ZScoresError, ZScoresProblem};
 
 /// Output format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +105,16 @@ pub fn write(evaluation: &Evaluation, format: Format, options: &Options<'_>) -> 
 /// Writes an evaluation in the three columns of trec_eval with its measure names, run by run.
 pub fn write_trec(evaluation: &Evaluation, options: &Options<'_>) -> String {
     trec::write(evaluation, options.per_query)
+}
+
+/// Writes an evaluation as [`write_trec`], with scores normalised by those of reference runs. Also returns the number
+/// of scores without a mean and a deviation, for which trec_eval prints -1000000.
+pub fn write_normalised(
+    evaluation: &Evaluation,
+    options: &Options<'_>,
+    zscores: &ZScores,
+) -> (String, usize) {
+    trec::write_normalised(evaluation, options.per_query, zscores)
 }
 
 /// Ratio `part` / `whole`; 0 if `whole` is 0.

@@ -1,4 +1,5 @@
-//! Measures of novelty and diversity over subtopics, as ndeval computes them (trec-web).
+//! Measures of novelty and diversity over subtopics, as ndeval computes them (trec-web), and means over judgement
+//! groups, as trec_eval computes them.
 //!
 //! A query without subtopics has one: its documents are relevant to it by their grades. A document is
 //! relevant to a subtopic or not; grades do not count further. A later result of the same document has no
@@ -10,9 +11,10 @@ use std::cmp::Ordering;
 use super::catalogue::Measure;
 use super::descriptor::Source;
 use super::family::measures;
-use super::field::{ALPHA, AT_K, AT_OPTIONAL_K, PATIENCE, REL};
+use super::field::{ALPHA, AT_K, AT_MULTIPLE, AT_OPTIONAL_K, PATIENCE, REL};
 use super::list::{discount, ratio};
 use super::parameter::{Cutoff, Number};
+use super::retrieval::whole;
 use crate::gold::Grade;
 use crate::number::real_length;
 use crate::ranking::Judged;
@@ -96,6 +98,24 @@ measures! {
             ratio(real_length(found), f64::from(cutoff.get()) * real_length(list.subtopics))
         };
 
+    /// A group is a second column of qrels_jg: the judgements of a user. One without a relevant document scores 0.
+    "GroupAP" ["map_avgjg"] GroupAveragePrecision { rel: Option<Grade> = REL }
+        : UNIT, Up, Source::TrecEval("map_avgjg"), "Mean of AP over the judgement groups"
+        => Subtopic::of(judged, *rel).mean_over_groups(Group::average_precision);
+
+    "GroupP" ["P_avgjg_k"] GroupPrecision { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
+        : UNIT, Up, Source::TrecEval("P_avgjg"), "Mean of P over the judgement groups"
+        => Subtopic::of(judged, *rel).mean_over_groups(|group| group.precision(cutoff.length()));
+
+    "GroupRprecMult" ["Rprec_mult_avgjg_r"] GroupPrecisionMultiple {
+        rel: Option<Grade> = REL,
+        multiple: Number = AT_MULTIPLE,
+    }
+        : UNIT, Up, Source::TrecEval("Rprec_mult_avgjg"), "Mean of RprecMult over the judgement groups"
+        => Subtopic::of(judged, *rel).mean_over_groups(|group| {
+            group.precision(whole(multiple.get() * real_length(group.relevant) + 0.9))
+        });
+
     "StRecall" ["strec"] SubtopicRecall { rel: Option<Grade> = REL, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : UNIT, Up, Source::IrMeasures("StRecall"),
         "Subtopics of the first k results, divided by those with a relevant document"
@@ -111,6 +131,27 @@ measures! {
 
 /// Maximum length of the ideal ranking of a measure without a cutoff. Later results change no digit.
 const MAX_IDEAL: usize = 1000;
+
+/// Results that are relevant in one judgement group.
+struct Group {
+    /// Ranks, from 1, ascending.
+    ranks: Vec<usize>,
+    /// Number of relevant documents.
+    relevant: usize,
+}
+
+impl Group {
+    fn precision(&self, count: usize) -> f64 {
+        let found = self.ranks.iter().take_while(|rank| **rank <= count).count();
+        ratio(real_length(found), real_length(count))
+    }
+
+    fn average_precision(&self) -> f64 {
+        let found = (1..).zip(&self.ranks);
+        let sum = found.map(|(found, rank)| real_length(found) / real_length(*rank));
+        ratio(sum.sum(), real_length(self.relevant))
+    }
+}
 
 /// Results by the subtopics that they are relevant to.
 struct Subtopic {
@@ -194,6 +235,27 @@ impl Subtopic {
             reached *= beta.get();
         }
         sum
+    }
+
+    /// Mean of a measure over all subtopics.
+    fn mean_over_groups(&self, measure: impl Fn(&Group) -> f64) -> f64 {
+        let mut groups: Vec<Group> = self
+            .relevant
+            .iter()
+            .map(|relevant| Group {
+                ranks: Vec::new(),
+                relevant: *relevant,
+            })
+            .collect();
+        for (rank, subtopics) in (1..).zip(&self.results) {
+            for subtopic in subtopics {
+                if let Some(group) = groups.get_mut(*subtopic) {
+                    group.ranks.push(rank);
+                }
+            }
+        }
+        let sum = groups.iter().map(measure).sum::<f64>();
+        ratio(sum, real_length(groups.len()))
     }
 
     fn average_precision(&self) -> f64 {

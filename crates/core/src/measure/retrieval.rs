@@ -330,6 +330,6 @@ fn square_step(rank: f64, goal: f64) -> f64 {
     clippy::cast_sign_loss,
     reason = "the number is not negative, and far below 2^53"
 )]
-fn whole(number: f64) -> usize {
+pub(super) fn whole(number: f64) -> usize {
     number as usize
 }

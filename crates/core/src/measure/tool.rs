@@ -136,6 +136,8 @@ const FAMILIES: &[(&str, &[&str])] = &[
     ("relative_P", DEPTHS),
     ("success", &["1", "5", "10"]),
     ("unj", &["5", "10", "20"]),
+    ("P_avgjg", DEPTHS),
+    ("Rprec_mult_avgjg", FIFTHS),
 ];
 
 const DEPTHS: &[&str] = &["5", "10", "15", "20", "30", "100", "200", "500", "1000"];
@@ -179,6 +181,7 @@ const NICKNAMES: &[(&str, &[&str])] = &[
             "set_F",
         ],
     ),
+    ("qrels_jg", &["map_avgjg", "P_avgjg", "Rprec_mult_avgjg"]),
     (
         "all_trec",
         &[

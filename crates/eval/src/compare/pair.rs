@@ -63,7 +63,7 @@ pub(super) struct Tests<'a> {
 }
 
 /// Minimum number of queries for a verdict: with 5, no assignment of signs has p up to 0.05.
-pub(super) const MIN_TESTED: usize = 6;
+pub(crate) const MIN_TESTED: usize = 6;
 
 impl Tests<'_> {
     /// Tests `pairs` of `runs`, given by position.

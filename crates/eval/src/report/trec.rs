@@ -6,8 +6,11 @@
 
 use std::fmt::Write as _;
 
-use crate::evaluate::{Evaluation, RunEvaluation};
+use super::zscores::{Normalisation, ZScores};
+use crate::evaluate::{Evaluation, QueryEvaluation, RunEvaluation};
+use crate::preferences;
 use crate::text_layout::escape_controls;
+use rankgauge_core::number::{real, real_length};
 
 /// Name of a measure in trec_eval, with its position in the output order.
 #[derive(Debug, PartialEq, PartialOrd)]
@@ -28,6 +31,66 @@ const SUMMARY_ONLY: [&str; 2] = ["gm_map", "gm_bpref"];
 /// Count that trec_eval prints with its measures.
 const COUNT: &str = "num_nonrel_judged_ret";
 
+/// Writes the normalised scores of all runs in sequence, and returns the number of scores without a mean. As in
+/// trec_eval, the summary has the means of the normalised scores, and 0 for geometric means.
+pub(super) fn write_normalised(
+    evaluation: &Evaluation,
+    per_query: bool,
+    zscores: &ZScores,
+) -> (String, usize) {
+    let columns = columns(&evaluation.measures);
+    let mut normalisation = Normalisation::new(zscores);
+    let mut out = String::new();
+    for run in &evaluation.runs {
+        let names = ["num_ret", "num_rel", "num_rel_ret"].into_iter();
+        let names: Vec<&str> = names
+            .chain(columns.iter().map(|(_, name)| name.as_str()))
+            .collect();
+        let mut totals = vec![(0.0, 0.0); names.len()];
+        for query in by_key(run) {
+            let counts = [query.retrieved, query.relevant, query.relevant_retrieved];
+            let counts = counts.into_iter().map(|count| Some(real(count)));
+            let scores = columns
+                .iter()
+                .map(|(at, _)| query.scores.get(*at).copied().flatten());
+            for ((name, score), (sum, number)) in
+                names.iter().zip(counts.chain(scores)).zip(&mut totals)
+            {
+                let Some(score) = score.filter(|_| !SUMMARY_ONLY.contains(name)) else {
+                    continue;
+                };
+                let score = normalisation.of(&query.key, name, score);
+                (*sum, *number) = (*sum + score, *number + 1.0);
+                if per_query {
+                    normalised(&mut out, name, &escape_controls(&query.key), score);
+                }
+            }
+        }
+        let tag = escape_controls(run.tag.as_deref().unwrap_or(&run.name));
+        line(&mut out, "runid", "all", &tag);
+        normalised(&mut out, "num_q", "all", real_length(run.queries.len()));
+        for (name, (sum, number)) in names.iter().zip(totals) {
+            if number > 0.0 {
+                normalised(&mut out, name, "all", sum / number);
+            } else if SUMMARY_ONLY.contains(name) {
+                normalised(&mut out, name, "all", 0.0);
+            }
+        }
+    }
+    (out, normalisation.missing)
+}
+
+fn normalised(out: &mut String, name: &str, key: &str, score: f64) {
+    writeln!(out, "Z{name:<22}\t{key}\t{score:6.4}").expect("invariant: a String takes all text");
+}
+
+/// Queries in the byte order of their keys.
+fn by_key(run: &RunEvaluation) -> Vec<&QueryEvaluation> {
+    let mut queries: Vec<_> = run.queries.iter().collect();
+    queries.sort_by(|a, b| a.key.as_bytes().cmp(b.key.as_bytes()));
+    queries
+}
+
 /// Writes all runs in sequence.
 pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     let columns = columns(&evaluation.measures);
@@ -39,9 +102,7 @@ pub(super) fn write(evaluation: &Evaluation, per_query: bool) -> String {
     let mut out = String::new();
     for run in &evaluation.runs {
         if per_query {
-            let mut queries: Vec<_> = run.queries.iter().collect();
-            queries.sort_by(|a, b| a.key.as_bytes().cmp(b.key.as_bytes()));
-            for query in queries {
+            for query in by_key(run) {
                 let key = escape_controls(&query.key);
                 count(&mut out, "num_ret", &key, query.retrieved);
                 count(&mut out, "num_rel", &key, query.relevant);
@@ -68,7 +129,7 @@ fn summary(out: &mut String, columns: &[(usize, String)], run: &RunEvaluation) {
 fn scores(out: &mut String, columns: &[(usize, String)], key: &str, scores: &[Option<f64>]) {
     for (measure, name) in columns {
         if let Some(score) = scores.get(*measure).copied().flatten() {
-            let score = if name == COUNT {
+            let score = if name == COUNT || preferences::is_count(name) {
                 format!("{score:.0}")
             } else {
                 format!("{score:6.4}")
@@ -141,6 +202,9 @@ const NAMES: &[(&str, bool, &str)] = &[
     ("SetAP", false, "set_map"),
     ("SetF", false, "set_F"),
     ("NumNonrelJudgedRet", false, COUNT),
+    ("GroupAP", false, "map_avgjg"),
+    ("GroupP", true, "P_avgjg"),
+    ("GroupRprecMult", true, "Rprec_mult_avgjg"),
     ("yaap", false, "yaap"),
     ("RBP(graded=query,p=0.9)", false, "rbp"),
     ("RBPResid", false, "rbp_resid"),
@@ -168,7 +232,7 @@ impl Known {
             });
         };
         let cutoff: f64 = text.parse().ok()?;
-        let name = if matches!(*stem, "iprec_at_recall" | "Rprec_mult") {
+        let name = if matches!(*stem, "iprec_at_recall" | "Rprec_mult" | "Rprec_mult_avgjg") {
             format!("{stem}_{cutoff:.2}")
         } else {
             format!("{stem}_{text}")

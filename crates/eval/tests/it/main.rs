@@ -8,6 +8,7 @@ mod gold;
 mod labelling;
 mod memory;
 mod operations;
+mod preferences;
 mod reports;
 mod runs;
 mod text_layout;

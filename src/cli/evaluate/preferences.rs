@@ -1,0 +1,55 @@
+//! Runs judged by preferences instead of grades.
+
+use std::path::Path;
+
+use super::Evaluate;
+use crate::cli::failure::Failure;
+use crate::cli::output::ReportFormat;
+use crate::cli::{input, output};
+use rankgauge_eval::preferences::{self, Preferences};
+use rankgauge_eval::report;
+
+/// Maximum size of a file of preferences.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Judges the runs by the preferences of a file.
+pub(super) fn run(path: &Path, arguments: &Evaluate, format: ReportFormat) -> Result<(), Failure> {
+    let usage = |error: anyhow::Error| Failure::Usage(error);
+    if arguments.zscores.is_some() {
+        return Err(usage(anyhow::anyhow!(
+            "--zscores is not supported with --preferences"
+        )));
+    }
+    let judging = &arguments.judging;
+    let measures = preferences::measures(judging.names_of_measures());
+    let measures = measures.map_err(|text| usage(anyhow::anyhow!("--measures: {text}")))?;
+    let bytes = input::read(path, MAX_BYTES)?;
+    let preferences = Preferences::parse(&path.display().to_string(), &bytes);
+    let preferences = preferences.map_err(|error| usage(error.into()))?;
+    let options = preferences::Options {
+        measures,
+        complete: judging.is_complete(),
+    };
+    let mut runs = Vec::new();
+    judging.each_run(path, |name, run, reading| {
+        let warning = run.warning().map(str::to_owned);
+        let judged = preferences::evaluate(&preferences, name, run, reading, &options);
+        runs.push(judged.map_err(|error| usage(error.into()))?);
+        if let Some(warning) = warning {
+            output::warn(&warning);
+        }
+        Ok(())
+    })?;
+    let evaluation = preferences::evaluation(&preferences, &options, runs);
+    let options = report::Options {
+        per_query: arguments.per_query,
+        ..report::Options::default()
+    };
+    let text = if arguments.trec {
+        report::write_trec(&evaluation, &options)
+    } else {
+        report::write(&evaluation, format.into(), &options)
+    };
+    let is_data = arguments.trec || format.is_data();
+    output::print_or_write(&text, is_data, arguments.output.as_deref()).map_err(Failure::Running)
+}
