@@ -1,6 +1,7 @@
 """Data frames of pandas, polars and Arrow, and data frames as results."""
 
 import math
+import pathlib
 import sys
 
 import pandas
@@ -132,3 +133,10 @@ def test_importing_needs_no_other_package():
         "assert rankgauge.evaluate({'q': {'a': 1}}, {'q': {'a': 1.0}}, 'RR')['RR'] == 1.0"
     )
     assert subprocess.run([sys.executable, "-P", "-c", code], timeout=60).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["pandas.parquet", "polars.arrow", "polars.arrows", "pandas.feather"])
+def test_files_of_frames(name):
+    data = pathlib.Path(__file__).parents[3] / "tests" / "data" / "columnar"
+    for gold in ("gold.parquet", "gold.arrow", "gold.csv"):
+        assert rankgauge.evaluate(data / gold, data / name, "RR")["RR"] == 0.5
