@@ -6,11 +6,14 @@ use std::fmt;
 use super::keys::{Attribute, DocumentField, DocumentList};
 use super::mapping::{DocumentSource, Mapping, SpanKind};
 use super::span::{self, DocumentAttribute, Span};
-use super::value::{Any, Unreadable};
+use super::value::{Any, MAX_VALUES, Unreadable};
 use crate::event::{Attributes, Hit, HitDetails, Id, Reason, Rejection, Score, Text, Value};
 
 /// Text of redacted JSON and of JSON without a value.
 pub(super) const NO_JSON: [&str; 3] = ["", "null", "__REDACTED__"];
+
+/// Size of the shortest member of a JSON object, `"":0,`, in bytes.
+const MIN_MEMBER_BYTES: usize = 5;
 
 /// Document as a span states it.
 #[derive(Debug, Default)]
@@ -42,6 +45,35 @@ pub(super) fn unreadable(attribute: impl fmt::Display, problem: &Unreadable) -> 
 
 fn bad(attribute: impl fmt::Display, problem: impl fmt::Display) -> Rejection {
     Rejection::new(Reason::BadValue, format_args!("{attribute}: {problem}"))
+}
+
+/// Documents of a list, whose metadata has at most [`MAX_VALUES`] members together.
+struct List<'a> {
+    documents: Vec<Document<'a>>,
+    members: usize,
+}
+
+impl<'a> List<'a> {
+    fn with_capacity(capacity: usize) -> Self {
+        Self {
+            documents: Vec::with_capacity(capacity),
+            members: 0,
+        }
+    }
+
+    /// Adds a document.
+    ///
+    /// # Errors
+    /// The metadata of the list has too many members.
+    fn push(&mut self, document: Document<'a>, name: &str) -> Result<(), Rejection> {
+        self.members += document.attributes.as_ref().map_or(0, |it| it.0.len());
+        if self.members > MAX_VALUES {
+            let problem = format_args!("more than {MAX_VALUES} members of metadata in one list");
+            return Err(bad(name, problem));
+        }
+        self.documents.push(document);
+        Ok(())
+    }
 }
 
 /// Reads the documents of a span; `None` if the instrumentation did not record any.
@@ -134,7 +166,7 @@ fn flattened<'a>(
         return Ok(None);
     };
     let capacity = usize::try_from(last.position).unwrap_or(usize::MAX);
-    let mut documents = Vec::with_capacity(capacity.saturating_add(1).min(entries.len()));
+    let mut read = List::with_capacity(capacity.saturating_add(1).min(entries.len()));
     let by_document = entries.chunk_by(|a, b| a.position == b.position);
     for (next, entries) in (0..).zip(by_document) {
         let position = entries.first().map_or(0, |entry| entry.position);
@@ -144,9 +176,9 @@ fn flattened<'a>(
                 "this document is missing, and later ones are there: the list is truncated",
             ));
         }
-        documents.push(document(entries, name)?);
+        read.push(document(entries, name)?, name)?;
     }
-    Ok(Some(documents))
+    Ok(Some(read.documents))
 }
 
 fn document<'a>(entries: &[DocumentAttribute<'a>], name: &str) -> Result<Document<'a>, Rejection> {
@@ -179,6 +211,12 @@ fn document<'a>(entries: &[DocumentAttribute<'a>], name: &str) -> Result<Documen
 fn metadata(value: Any<'_>) -> Result<Option<Attributes<'_>>, String> {
     let problem =
         |error: serde_json::Error| format!("not a JSON object, or a truncated one: {error}");
+    if let Any::Text(text) = &value
+        && text.len() > MAX_VALUES * MIN_MEMBER_BYTES
+        && Any::of_json(Cow::Borrowed(text)) == Err(Unreadable::TooMany)
+    {
+        return Err(Unreadable::TooMany.to_string());
+    }
     match value {
         Any::Text(text) if NO_JSON.contains(&&*text) => Ok(None),
         Any::Text(Cow::Borrowed(text)) => {
@@ -256,19 +294,20 @@ fn whole<'a>(
             value => value,
         };
         let is_langfuse = attribute == Attribute::LangfuseOutput;
-        if let Some(list) = list(value) {
-            let documents = list.into_iter().enumerate().map(|(position, element)| {
+        if let Some(elements) = elements(value) {
+            let mut read = List::with_capacity(elements.len());
+            for (position, element) in elements.into_iter().enumerate() {
                 let place = format_args!("{name}[{position}]");
-                of_object(element, is_langfuse, place)
-            });
-            return documents.collect::<Result<_, _>>().map(Some);
+                read.push(of_object(element, is_langfuse, place)?, name)?;
+            }
+            return Ok(Some(read.documents));
         }
     }
     Ok(None)
 }
 
 /// Elements of a list, or of the member `documents` of an object.
-fn list(mut value: Any<'_>) -> Option<Vec<Any<'_>>> {
+fn elements(mut value: Any<'_>) -> Option<Vec<Any<'_>>> {
     let value = value.take("documents").unwrap_or(value);
     match value {
         Any::List(values) => Some(values),
@@ -357,7 +396,7 @@ fn complete_ids<'a>(documents: &mut [Document<'a>], output: Option<Any<'a>>) {
 
 /// Returns true for `[]` and `{"documents": []}`.
 fn is_empty_output(output: Any<'_>) -> bool {
-    list(output).is_some_and(|documents| documents.is_empty())
+    elements(output).is_some_and(|documents| documents.is_empty())
 }
 
 fn hit<'a>(document: Document<'a>, mapping: &Mapping) -> Hit<'a> {

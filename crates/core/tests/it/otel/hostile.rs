@@ -268,3 +268,60 @@ fn an_attribute_has_a_limited_number_of_values() {
         }
     }
 }
+
+/// The shortest member has five bytes and takes more than ten times as much: a list of documents has a
+/// limited number of them.
+#[test]
+fn the_metadata_of_a_list_has_a_limited_number_of_members() {
+    let members = |count: usize| format!("{{{}\"a\":1}}", "\"\":0,".repeat(count));
+    let flattened = |documents: usize, members: &str| {
+        let mut span = search(1);
+        span.attributes.truncate(2);
+        for number in 0..documents {
+            let key = |field: &str| format!("retrieval.documents.{number}.document.{field}");
+            span.attributes.push(attribute(&key("id"), "a"));
+            span.attributes.push(attribute(&key("metadata"), members));
+        }
+        Traces::of(&[], vec![span])
+    };
+    let whole = |documents: usize, members: &str| {
+        let mut span = search(1);
+        span.attributes.truncate(2);
+        let object = format!("{{\"id\":\"a\",\"metadata\":{members}}}");
+        let value = Any::Array(ArrayValue {
+            values: (0..documents)
+                .map(|_| AnyValue {
+                    value: Some(Any::Text(object.clone())),
+                })
+                .collect(),
+        });
+        span.attributes
+            .push(KeyValue::new("retrieval.documents", value));
+        Traces::of(&[], vec![span])
+    };
+    let mut acceptance = ACCEPTANCE;
+    acceptance.limits.record_bytes = 16 << 20;
+    let mapping = Mapping::default();
+    let (one, many) = ("more than 100000 values", "more than 100000 members");
+    for (traces, expected) in [
+        (flattened(1, &members(100_001)), Some(one)),
+        (flattened(3, &members(40_000)), Some(many)),
+        (whole(1, &members(100_001)), Some(one)),
+        (whole(3, &members(40_000)), Some(many)),
+        (flattened(2, &members(40_000)), None),
+        (whole(2, &members(40_000)), None),
+    ] {
+        let binary = proto(&traces.encode_to_vec(), &acceptance, &mapping);
+        let text = read_json(traces.json().to_string().as_bytes(), &acceptance, &mapping);
+        for decoded in [binary, text] {
+            let decoded = decoded.expect("a record of spans");
+            match expected {
+                Some(expected) => {
+                    let rejection = decoded.rejection();
+                    assert!(rejection.contains(expected), "{rejection}");
+                }
+                None => assert_eq!(decoded.outcomes(), [1, 0, 0, 0, 0]),
+            }
+        }
+    }
+}
