@@ -15,7 +15,11 @@ use crate::registry::Fetcher;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_kafka::Settings;
+use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::live::{Control, Enabled, Published};
+
+/// Age from which a restored checkpoint is logged as old, in milliseconds. A process writes one about every second.
+const OLD_CHECKPOINT: i64 = 60_000;
 
 /// Parts of a process before its workers run.
 #[derive(Debug)]
@@ -153,6 +157,17 @@ fn load_checkpoints(folder: &Folder, kafka: &Settings) -> Vec<Checkpoint> {
     }
     for checkpoint in &mut contents.checkpoints {
         let source = &checkpoint.source;
+        let age = wall_now().since(checkpoint.written).0;
+        if age > OLD_CHECKPOINT {
+            // The time of the last scrape is not known: the process may have stopped after this checkpoint.
+            warn!(
+                worker = checkpoint.worker,
+                path = %folder.path().display(),
+                age_seconds = age / 1_000,
+                "restored checkpoint is old; if the earlier process counted records after it, counters are lower \
+                 than what was exposed before"
+            );
+        }
         let is_ours = source.group == kafka.group_id
             && source.topics == [&*kafka.search_topic, &*kafka.feedback_topic];
         if is_ours {

@@ -278,6 +278,32 @@ fn unreadable_checkpoints_are_moved_aside_and_the_sidecar_starts_with_the_others
 }
 
 #[test]
+fn old_checkpoint_is_logged_and_its_time_is_exposed() {
+    let folder = scratch();
+    let opened = Folder::open(folder.path()).expect("nobody has it");
+    opened.save(&checkpoint()).expect("there is room");
+    drop(opened);
+
+    let sidecar = Sidecar::start(&settings(folder.path()), &[]);
+
+    let log = sidecar.log();
+    let line = log
+        .lines()
+        .find(|line| line.contains("restored checkpoint is old"));
+    let line = line.unwrap_or_else(|| panic!("nothing is said of its age: {log}"));
+    assert!(
+        line.contains("counters are lower than what was exposed before"),
+        "{line}"
+    );
+    let exposition = sidecar.metrics();
+    let name = "rankgauge_checkpoint_restored_timestamp_seconds";
+    assert_eq!(
+        exposition.value(name, &[("worker", "0")]),
+        Some(1_763_337_700.0)
+    );
+}
+
+#[test]
 fn checkpoint_folder_is_locked_until_its_process_ends() {
     let folder = scratch();
     let first = Sidecar::start(&settings(folder.path()), &[]);

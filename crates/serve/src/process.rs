@@ -134,6 +134,7 @@ impl CloseReason {
 #[derive(Debug)]
 struct CheckpointMetrics {
     age: GaugeVec,
+    restored: GaugeVec,
     bytes: GaugeVec,
     duration: GaugeVec,
     attempts: IntCounterVec,
@@ -143,6 +144,7 @@ impl CheckpointMetrics {
     fn new(families: &Families<'_>) -> Result<Self, Error> {
         Ok(Self {
             age: families.gauges(&family::CHECKPOINT_AGE)?,
+            restored: families.gauges(&family::CHECKPOINT_RESTORED)?,
             bytes: families.gauges(&family::CHECKPOINT_BYTES)?,
             duration: families.gauges(&family::CHECKPOINT_DURATION)?,
             attempts: families.counters(&family::CHECKPOINTS)?,
@@ -154,6 +156,10 @@ impl CheckpointMetrics {
         for (result, count) in results.iter().zip(view.attempts()) {
             let counter = self.attempts.with_label_values(&[worker, result.name()]);
             counter.inc_by(count.saturating_sub(counter.get()));
+        }
+        if let Some(restored) = view.restored() {
+            let restored = seconds(restored.0);
+            self.restored.with_label_values(&[worker]).set(restored);
         }
         let Some(written) = view.written() else {
             return;

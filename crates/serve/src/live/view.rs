@@ -56,6 +56,8 @@ pub struct StalledPartition {
 pub struct CheckpointView {
     /// Time of the last checkpoint, in milliseconds since the Unix epoch; 0 if there is none.
     written: AtomicI64,
+    /// Time of the oldest checkpoint that was restored at the start; 0 if there was none.
+    restored: AtomicI64,
     bytes: AtomicU64,
     micros: AtomicU64,
     saves: AtomicU64,
@@ -67,6 +69,12 @@ impl CheckpointView {
     pub fn written(&self) -> Option<WallTime> {
         let written = self.written.load(Ordering::Relaxed);
         (written > 0).then_some(WallTime(written))
+    }
+
+    /// Time of the oldest checkpoint that was restored at the start; `None` if there was none.
+    pub fn restored(&self) -> Option<WallTime> {
+        let restored = self.restored.load(Ordering::Relaxed);
+        (restored > 0).then_some(WallTime(restored))
     }
 
     /// Size of the last checkpoint, in bytes.
@@ -86,10 +94,12 @@ impl CheckpointView {
 
     fn found(&self, written: WallTime) {
         self.written.store(written.0, Ordering::Relaxed);
+        let oldest = self.restored().map_or(written, |known| known.min(written));
+        self.restored.store(oldest.0, Ordering::Relaxed);
     }
 
     fn saved(&self, written: WallTime, bytes: u64, took: Duration) {
-        self.found(written);
+        self.written.store(written.0, Ordering::Relaxed);
         self.bytes.store(bytes, Ordering::Relaxed);
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.micros.store(micros, Ordering::Relaxed);

@@ -830,6 +830,12 @@ families! {
         "Age of the last checkpoint on disk, in seconds. Grows while checkpoints cannot be \
          written. Absent without a checkpoint folder.",
     );
+    CHECKPOINT_RESTORED = gauge(
+        "checkpoint_restored_timestamp_seconds",
+        &[exposed("worker")],
+        "Time of the checkpoint from which the counters were restored at the start. Counters are lower than \
+         before if the earlier process counted records after it. Absent if there was none.",
+    );
     CHECKPOINT_BYTES = gauge(
         "checkpoint_bytes",
         &[exposed("worker")],
