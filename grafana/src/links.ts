@@ -56,7 +56,7 @@ export function queriesLink(measure = '${measure:percentencode}'): dashboard.Das
 
 /** Link to another dashboard with the same scope and time range, and further parameters. */
 export function dashboardLink(title: string, uid: string, ...parameters: string[]): dashboard.DashboardLinkBuilder {
-  const scope = ['${datasource:queryparam}', '${job:queryparam}', '${__url_time_range}'];
+  const scope = ['${datasource:queryparam}', '${cluster:queryparam}', '${job:queryparam}', '${__url_time_range}'];
   return dataLink(title, `/d/${uid}?${[...scope, ...parameters].join('&')}`);
 }
 

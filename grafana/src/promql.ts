@@ -9,7 +9,10 @@
 //   recording rules, so panels and alerts agree.
 
 /** Matches the selected sidecars. */
-const SCOPE = 'job=~"$job",instance=~"$instance"';
+const SCOPE = 'cluster=~"$cluster",job=~"$job",instance=~"$instance"';
+
+/** Matches the selected deployments. */
+const DEPLOYMENTS = 'cluster=~"$cluster",job=~"$job"';
 
 /** Matches the selected variants. */
 export const VARIANTS = 'variant=~"$variant"';
@@ -42,12 +45,12 @@ export function family(name: string, ...matchers: string[]): string {
  * replicas. Alerts use the same series. Empty if Prometheus has not loaded the rules.
  */
 export function recorded(name: string, ...matchers: string[]): string {
-  return `rankgauge:${name}{${['job=~"$job"', ...matchers].join(',')}}`;
+  return `rankgauge:${name}{${[DEPLOYMENTS, ...matchers].join(',')}}`;
 }
 
 /** Firing alerts of deploy/prometheus/rules, of the selected deployments. */
 export function firing(...matchers: string[]): string {
-  const all = ['alertname=~"Rankgauge.+"', 'alertstate="firing"', 'job=~"$job"', ...matchers];
+  const all = ['alertname=~"Rankgauge.+"', 'alertstate="firing"', DEPLOYMENTS, ...matchers];
   return `ALERTS{${all.join(',')}}`;
 }
 

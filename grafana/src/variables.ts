@@ -53,8 +53,10 @@ export function variables(names: Variable[]): AnyVariable[] {
       .label('Data source')
       .type('prometheus')
       .current({ text: 'Prometheus', value: `\${${DATASOURCE_INPUT}}` }),
-    multiple(labelVariable('job', 'Job', 'rankgauge_build_info', 'job')),
-    multiple(labelVariable('instance', 'Instance', 'rankgauge_build_info{job=~"$job"}', 'instance')),
+    // Without external labels, there is no cluster, and all values include the absent one.
+    multiple(labelVariable('cluster', 'Cluster', 'rankgauge_build_info', 'cluster')),
+    multiple(labelVariable('job', 'Job', 'rankgauge_build_info{cluster=~"$cluster"}', 'job')),
+    multiple(labelVariable('instance', 'Instance', 'rankgauge_build_info{cluster=~"$cluster",job=~"$job"}', 'instance')),
     ...names.map((name) => BUILDERS[name]()),
     new dashboard.TextBoxVariableBuilder('live_page')
       .label('Live page')

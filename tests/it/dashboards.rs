@@ -338,6 +338,36 @@ fn queries_variables_and_legends_use_only_exposed_or_recorded_series() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
+/// Clusters with the same job differ by an external label only.
+#[test]
+fn every_query_selects_the_cluster_and_passes_it_to_other_dashboards() {
+    for dashboard in dashboards() {
+        let uid = &dashboard.uid;
+        assert!(dashboard.variable_names().contains("cluster"), "{uid}");
+        let annotations = list(&dashboard.json["annotations"]["list"]).iter();
+        let annotations = annotations.map(|annotation| &annotation["target"]);
+        let targets = dashboard.panels().flat_map(|panel| list(&panel["targets"]));
+        for target in targets.chain(annotations) {
+            let expr = text_of(target, "expr");
+            let selectors = expr.matches("job=~\"$job\"").count();
+            assert!(selectors > 0, "{uid}: {expr}");
+            let clusters = expr.matches("cluster=~\"$cluster\",job=~\"$job\"").count();
+            let alerts = expr.matches("cluster=~\"$cluster\", job=~\"$job\"").count();
+            assert_eq!(clusters + alerts, selectors, "{uid}: {expr}");
+        }
+        for panel in dashboard.panels() {
+            for link in list(&panel["fieldConfig"]["defaults"]["links"]) {
+                let url = text_of(link, "url");
+                assert_eq!(
+                    url.contains("${job:queryparam}"),
+                    url.contains("${cluster:queryparam}"),
+                    "{uid}: {url}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn rates_use_the_range_variables_of_grafana() {
     for dashboard in dashboards() {

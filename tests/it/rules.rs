@@ -496,7 +496,12 @@ fn documented_inhibitions(alert: &str) -> Vec<&'static str> {
     let runbooks = fs::read_to_string(folder("docs/runbooks.md")).expect("docs/runbooks.md exists");
     let row = runbooks.lines().find_map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        (cells.first() == Some(&&*format!("`{alert}`"))).then(|| cells[1].to_owned())
+        (cells
+            .first()?
+            .strip_suffix(" without labels of a deployment")
+            .unwrap_or(cells[0])
+            == format!("`{alert}`"))
+        .then(|| cells[1].to_owned())
     });
     let inhibited = TARGETS
         .into_iter()

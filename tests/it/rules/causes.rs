@@ -5,6 +5,7 @@
 //! Prometheus, and an exporter serves the later ones. Each alert has a namespace of its own, so one
 //! Prometheus holds the causes of all alerts.
 
+mod clusters;
 mod scrapes;
 
 use std::collections::{BTreeMap, BTreeSet};

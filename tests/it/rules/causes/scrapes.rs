@@ -16,10 +16,10 @@ use crate::dashboards::folder;
 const INTERVALS: [u32; 4] = [15, 30, 60, 120];
 
 /// Minutes within which an alert fires after the time at which it fires without lost scrapes.
-const SLACK: f64 = 20.0;
+pub(super) const SLACK: f64 = 20.0;
 
 /// Alerts whose cause takes longer, in minutes, have windows of hours, and a test would take minutes.
-const MAX_MINUTES: f64 = 600.0;
+pub(super) const MAX_MINUTES: f64 = 600.0;
 
 /// Values of a series at each scrape, in the notation of `promtool`.
 fn values(series: &SampleSeries, seconds: u32, end: f64) -> String {
