@@ -2,6 +2,7 @@
 //! panel, routed by Alertmanager, and limited to exposed metrics.
 
 mod causes;
+mod derived;
 
 use std::fs;
 use std::thread;
@@ -335,10 +336,18 @@ fn every_alert_has_summary_description_and_runbook() {
             "**Meaning.**",
             "**Diagnosis.**",
             "**Causes.**",
-            "**Silencing.**",
+            "**Silencing.** For at most ",
+            "**Time.**",
+            "**Blind spots.**",
         ] {
             assert!(section.contains(part), "the runbook of {name} lacks {part}");
         }
+        let time = section.lines().find(|line| line.starts_with("**Time.**"));
+        assert_eq!(
+            time.is_some_and(|time| time.contains("at once")),
+            alert.severity == "critical",
+            "{name}: a critical alert needs a person at once, a warning does not"
+        );
     }
     let sections = runbooks
         .lines()
