@@ -1,7 +1,9 @@
 //! `rankgauge replay`: events from files, and the metrics that they lead to.
 
+use std::io::{self, BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::{ArgAction, Args, ValueEnum};
@@ -12,13 +14,14 @@ use super::logging;
 use super::output::print_data;
 use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
-use crate::config::Config;
-use crate::ingest::replay::replay;
+use crate::config::{Config, parse_duration};
+use crate::ingest::replay::{replay, replay_observed};
 use rankgauge_core::engine::position::{Join, Topics};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
+use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::json::{Json, Sample};
@@ -52,6 +55,13 @@ pub(super) struct Replay {
     /// Output format.
     #[arg(long, value_enum, default_value_t = Format::Json)]
     format: Format,
+    /// Print the counters after each TIME of event time, and with that time, instead of the final state: OpenMetrics,
+    /// of which `promtool tsdb create-blocks-from openmetrics` makes blocks for Prometheus.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with_all = ["format", "drain"])]
+    every: Option<Duration>,
+    /// Names of metrics to print with `--every`, separated by commas; all by default.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "every")]
+    metrics: Vec<String>,
 }
 
 /// Output format of the metrics.
@@ -117,6 +127,14 @@ impl Replay {
             (Kind::Feedback, &self.feedback),
         ];
         receive_schemas(config, &files)?;
+        if let Some(every) = self.every {
+            let names = Names {
+                settings,
+                registry,
+                topics: config.kafka.names(),
+            };
+            return self.print_states(config, &mut engine, &names, every);
+        }
         let records = replay(&mut engine, &config.formats, &self.search, &self.feedback)?;
         if self.drain {
             engine.drain();
@@ -159,5 +177,50 @@ impl Replay {
             }
         };
         print_data(&text)
+    }
+
+    /// Prints the state after each `every` of event time.
+    fn print_states(
+        &self,
+        config: &Config,
+        engine: &mut Engine,
+        names: &Names,
+        every: Duration,
+    ) -> anyhow::Result<()> {
+        let every = i64::try_from(every.as_millis())?;
+        anyhow::ensure!(every > 0, "--every is at least 1ms");
+        let mut out = BufWriter::new(io::stdout().lock());
+        let mut due = None;
+        let mut print = |engine: &Engine, EventTime(now): EventTime| {
+            let first = now
+                .div_euclid(every)
+                .saturating_add(1)
+                .saturating_mul(every);
+            let due = due.get_or_insert(first);
+            while *due <= now {
+                let mut sink = Text::default();
+                collect(&engine.snapshot(), names, WallTime(*due), &mut sink);
+                for line in sink.into_string().lines() {
+                    let name = line.split(['{', ' ']).next().unwrap_or_default();
+                    let is_wanted =
+                        self.metrics.is_empty() || self.metrics.iter().any(|it| it == name);
+                    if is_wanted && !line.starts_with('#') {
+                        writeln!(out, "{line} {}.{:03}", *due / 1_000, *due % 1_000)?;
+                    }
+                }
+                *due = due.saturating_add(every);
+            }
+            Ok(())
+        };
+        replay_observed(
+            engine,
+            &config.formats,
+            &self.search,
+            &self.feedback,
+            &mut print,
+        )?;
+        writeln!(out, "# EOF")?;
+        out.flush()?;
+        Ok(())
     }
 }

@@ -33,6 +33,9 @@ pub enum ReplayError {
         /// Cause.
         source: io::Error,
     },
+    /// Failure to write a state between two records.
+    #[error("a state cannot be written: {0}")]
+    Observe(io::Error),
 }
 
 /// Numbers of replayed records.
@@ -198,6 +201,21 @@ pub fn replay(
     searches: &[PathBuf],
     feedback: &[PathBuf],
 ) -> Result<Records, ReplayError> {
+    replay_observed(engine, formats, searches, feedback, &mut |_, _| Ok(()))
+}
+
+/// As [`replay`]. Calls `before` with the engine before each record, with the newest event time of the file up to the
+/// record.
+///
+/// # Errors
+/// If a file cannot be read, or `before` fails.
+pub fn replay_observed(
+    engine: &mut Engine,
+    formats: &Formats,
+    searches: &[PathBuf],
+    feedback: &[PathBuf],
+    before: &mut dyn FnMut(&Engine, EventTime) -> io::Result<()>,
+) -> Result<Records, ReplayError> {
     let mut counts = Records::default();
     let mut sources = Vec::new();
     for (kind, paths) in [(Kind::Search, searches), (Kind::Feedback, feedback)] {
@@ -221,6 +239,9 @@ pub fn replay(
         .filter(|source| !source.done)
         .min_by_key(|source| source.time)
     {
+        if source.time > i64::MIN {
+            before(engine, EventTime(source.time)).map_err(ReplayError::Observe)?;
+        }
         let at = Position {
             partition: source.partition,
             offset: source.offset,

@@ -659,6 +659,41 @@ fn replay_prints_samples_in_three_formats_and_warns_about_wrong_files() {
 }
 
 #[test]
+fn replay_prints_the_counters_of_each_minute_of_event_time() {
+    let folder = folder();
+    let searches: String = [30_000, 59_999, 60_000, 200_000]
+        .map(|ts| format!("{{\"query_id\":\"s{ts}\",\"ts\":{ts},\"query_key\":\"q1\",\"results\":[{{\"id\":\"d1\"}}]}}\n"))
+        .concat();
+    fs::write(folder.path().join("search.jsonl"), searches).expect("a file");
+    let arguments = [
+        "replay",
+        "--set",
+        "gold.paths=gold.qrels",
+        "--search",
+        "search.jsonl",
+        "--every",
+        "1m",
+        "--metrics",
+        "rankgauge_records_total",
+    ];
+    let output = rankgauge(folder.path(), &arguments, "");
+    assert!(output.status.success(), "{}", said(&output));
+    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+    let used: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.split_once("topic=\"search.log\",outcome=\"used\"} "))
+        .map(|(_, value_and_time)| value_and_time)
+        .collect();
+    // The record of a time is not yet counted at that time.
+    assert_eq!(used, ["2 60.000", "3 120.000", "3 180.000"], "{text}");
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let names = text
+        .lines()
+        .filter(|line| !line.starts_with("rankgauge_records_total{"));
+    assert_eq!(names.count(), 1, "{text}");
+}
+
+#[test]
 fn replay_counts_a_record_of_spans_as_invalid_only_as_a_whole() {
     let folder = folder();
     let span = |number: u8, attribute: &str| {
