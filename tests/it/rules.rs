@@ -171,10 +171,12 @@ struct Alert {
     dashboard_url: String,
 }
 
-/// Rules of all files. Recording rules precede alerts: `labels_of` accepts a recorded name only
-/// after its rule.
+/// Rules of all files. Recording rules precede alerts, and those that other files use precede these: `labels_of`
+/// accepts a recorded name only after its rule.
 fn rules() -> Vec<Rule> {
-    let files: Vec<Node> = rule_files().iter().map(|path| read(path)).collect();
+    let mut paths = rule_files();
+    paths.sort_by_key(|path| !path.ends_with("recorded.rules.yaml"));
+    let files: Vec<Node> = paths.iter().map(|path| read(path)).collect();
     let groups = files.iter().flat_map(|file| {
         mappings(
             file.as_mapping().expect("a rules file is a mapping"),
