@@ -197,9 +197,13 @@ impl Replay {
                 .saturating_add(1)
                 .saturating_mul(every);
             let due = due.get_or_insert(first);
+            if *due > now {
+                return Ok(());
+            }
+            let snapshot = engine.snapshot();
             while *due <= now {
                 let mut sink = Text::default();
-                collect(&engine.snapshot(), names, WallTime(*due), &mut sink);
+                collect(&snapshot, names, WallTime(*due), &mut sink);
                 for line in sink.into_string().lines() {
                     let name = line.split(['{', ' ']).next().unwrap_or_default();
                     let is_wanted =
