@@ -434,7 +434,7 @@ fn spawn_forwarder(
     process: u64,
     report: &mpsc::UnboundedSender<Ended>,
 ) -> io::Result<JoinHandle<()>> {
-    let run = move || Ok(ingest::run_forwarder(&context, process)?);
+    let run = move || ingest::run_forwarder(&context, process).map_err(IngestError::from);
     spawn(number, format!("forwarder-{number}"), run, report)
 }
 
