@@ -23,7 +23,7 @@ pub(super) struct Bits {
     size: usize,
     /// Words of a row.
     words: usize,
-    bits: Vec<u64>,
+    cells: Vec<u64>,
 }
 
 impl Bits {
@@ -32,18 +32,18 @@ impl Bits {
         Self {
             size,
             words,
-            bits: vec![0; size * words],
+            cells: vec![0; size * words],
         }
     }
 
     pub(super) fn set(&mut self, row: usize, column: usize) {
-        if let Some(word) = self.bits.get_mut(row * self.words + column / 64) {
+        if let Some(word) = self.cells.get_mut(row * self.words + column / 64) {
             *word |= 1 << (column % 64);
         }
     }
 
     pub(super) fn get(&self, row: usize, column: usize) -> bool {
-        let word = self.bits.get(row * self.words + column / 64);
+        let word = self.cells.get(row * self.words + column / 64);
         word.is_some_and(|word| word >> (column % 64) & 1 == 1)
     }
 
@@ -52,14 +52,14 @@ impl Bits {
         for through in 0..self.size {
             let start = through * self.words;
             let added = self
-                .bits
+                .cells
                 .get(start..start + self.words)
                 .unwrap_or_default()
                 .to_vec();
             for row in 0..self.size {
                 if self.get(row, through) {
                     let start = row * self.words;
-                    let words = self.bits.get_mut(start..start + self.words);
+                    let words = self.cells.get_mut(start..start + self.words);
                     for (word, added) in words.into_iter().flatten().zip(&added) {
                         *word |= added;
                     }

@@ -167,10 +167,7 @@ impl Preferences {
         Ok(Self {
             queries: queries.collect::<Result<_, PreferenceFileError>>()?,
             judgements,
-            sha256: Sha256::digest(bytes)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect(),
+            sha256: hex(&Sha256::digest(bytes)),
         })
     }
 
@@ -192,6 +189,13 @@ impl Preferences {
     pub(super) fn query(&self, query: &str) -> Option<&OfQuery> {
         self.queries.get(query)
     }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
 }
 
 impl OfQuery {
