@@ -13,7 +13,7 @@ DENY_OFFLINE := bans licenses sources
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,12 @@ python: ## Build the wheel of the Python package into target/wheels, and run its
 alerts-test: ## Run an hour of healthy demo traffic through the shipped rules and Alertmanager (docs/operations.md)
 	@tests/setup.sh build kafka prometheus
 	cargo test --test it -- --ignored --nocapture live::alerts::
+
+year: ## Run a year of simulated traffic of a shop through engine and rules, and count the pages (YEAR='--shop medium'; docs/operations.md)
+	@tests/setup.sh build prometheus
+	cargo build --release
+	rm -rf target/year
+	python3 tests/year/year.py target/release/rankgauge target/year $(YEAR)
 
 prometheus3: ## Check rules, dashboards and alerts with Prometheus 3, built from Go modules (docs/operations.md)
 	@tests/setup.sh build kafka prometheus dashboards prometheus3

@@ -3,6 +3,7 @@
 
 mod causes;
 mod derived;
+mod year;
 
 use std::fs;
 use std::thread;
