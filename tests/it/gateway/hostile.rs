@@ -138,9 +138,12 @@ fn hostile_bodies() -> Vec<Hostile> {
         bytes.extend(content);
         bytes
     };
-    // resource_spans {scope_spans {span}}, whose only attribute has this value.
-    let span = |key: &str, value: &[u8]| {
-        let attribute = [field(1, key.as_bytes()), field(2, value)].concat();
+    // resource_spans {scope_spans {span}}, which has these attributes.
+    let spans = |attributes: &[(String, Vec<u8>)]| {
+        let attributes = attributes
+            .iter()
+            .map(|(key, value)| field(9, &[field(1, key.as_bytes()), field(2, value)].concat()));
+        let attributes = attributes.collect::<Vec<_>>().concat();
         let kind = [
             field(1, b"openinference.span.kind"),
             field(2, &field(1, b"RETRIEVER")),
@@ -150,15 +153,26 @@ fn hostile_bodies() -> Vec<Hostile> {
             field(1, &[1; 16]),
             field(2, &[1; 8]),
             field(9, &kind),
-            field(9, &attribute),
+            attributes,
         ];
         field(1, &field(2, &field(2, &span.concat())))
     };
+    let span = |key: &str, value: &[u8]| spans(&[(key.to_owned(), value.to_owned())]);
     let mut deep = field(1, b"x");
     while deep.len() < 1 << 20 {
         // An array of one value, in itself.
         deep = field(5, &field(1, &deep));
     }
+    let values = field(5, &field(1, b"").repeat(7 << 20));
+    // Each member has five bytes.
+    let members = format!("{{{}\"a\":1}}", "\"\":0,".repeat(80_000));
+    let metadata: Vec<(String, Vec<u8>)> = (0..35)
+        .flat_map(|number| {
+            let key = |name: &str| format!("retrieval.documents.{number}.document.{name}");
+            [("id", "a"), ("metadata", &members)]
+                .map(|(name, value)| (key(name), field(1, value.as_bytes())))
+        })
+        .collect();
     let objects = |list: &str, end: &str| format!("{list}{}{{}}{end}", "{},".repeat(5 << 20));
     vec![
         (
@@ -196,6 +210,14 @@ fn hostile_bodies() -> Vec<Hostile> {
             &[413],
         ),
         ("/v1/traces", PROTO, span("input.value", &deep), &[200, 400]),
+        // Rejected spans are a partial success.
+        (
+            "/v1/traces",
+            PROTO,
+            span("retrieval.documents", &values),
+            &[200],
+        ),
+        ("/v1/traces", PROTO, spans(&metadata), &[200]),
         (
             "/v1/traces",
             PROTO,
@@ -251,7 +273,18 @@ fn hostile_bodies_leave_the_memory_flat() {
 #[test]
 fn a_body_of_another_length_than_stated_is_refused() {
     let gateway = Gateway::start("");
-    for (stated, body) in [("100", "{}"), ("-1", "{}"), ("1e3", "{}"), ("x", "")] {
+    let twice = "2\r\nContent-Length: 3";
+    let chunked = "2\r\nTransfer-Encoding: chunked";
+    for (stated, body) in [
+        ("100", "{}"),
+        ("-1", "{}"),
+        ("1e3", "{}"),
+        ("x", ""),
+        ("99999999999999999999999", "{}"),
+        (twice, "{}"),
+        // The body is no chunk.
+        (chunked, "{}"),
+    ] {
         let mut connection = TcpStream::connect(gateway.address).expect("a connection");
         connection
             .set_read_timeout(Some(SOON))
@@ -269,4 +302,22 @@ fn a_body_of_another_length_than_stated_is_refused() {
         );
     }
     assert_eq!(gateway.post("/v1/searches", &search(1)).status, 200);
+    // What follows the stated length is another request, which is none.
+    let mut connection = TcpStream::connect(gateway.address).expect("a connection");
+    connection
+        .set_read_timeout(Some(SOON))
+        .expect("a time limit");
+    let event = search(2);
+    let stated = event.len();
+    write!(
+        connection,
+        "POST /v1/searches HTTP/1.1\r\nHost: gateway\r\nContent-Length: {stated}\r\n\r\n{event}{event}"
+    )
+    .expect("a request");
+    connection
+        .shutdown(std::net::Shutdown::Write)
+        .expect("an end");
+    let answer = response(&mut connection).expect("a response");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    assert_eq!(Gateway::records(&gateway.search).len(), 2);
 }
