@@ -13,6 +13,7 @@ pub mod gateway;
 pub mod gold_files;
 mod gold_watch;
 mod listeners;
+pub mod probe;
 pub mod signals;
 
 use std::convert::Infallible;

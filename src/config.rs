@@ -125,6 +125,8 @@ pub struct Config {
     pub labelling: Option<Labelling>,
     /// Probe of search endpoints.
     pub probe: Probe,
+    /// Address that serves the metrics of a probe; `None` if it serves none.
+    pub probe_listen: Option<SocketAddr>,
     /// Log settings.
     pub log: Log,
 }
@@ -340,6 +342,7 @@ fn read(reader: &mut Reader) -> Config {
         gateway,
         labelling,
         probe: probe::read(reader),
+        probe_listen: reader.get(&keys::PROBE_LISTEN),
         log: Log {
             format: reader.get(&keys::LOG_FORMAT),
             level: reader.get(&keys::LOG_LEVEL),

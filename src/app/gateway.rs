@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::log::LogQueue;
 use rankgauge_core::event::Acceptance;
 use rankgauge_gateway::{Gateway, KnownFormats};
-use rankgauge_serve::gateway::GatewayMetricsListener;
+use rankgauge_serve::base_listener::BaseListener;
 use rankgauge_serve::process::BaseMetrics;
 
 /// Address without `gateway.listen`: that of OpenTelemetry over HTTP.
@@ -67,12 +67,20 @@ pub fn run(
     let (runtime, access) = load(runtime, config)?;
     let gateway = start(config, &base, &access)?;
     let (stop_listener, stopping) = watch::channel(false);
-    let handler = GatewayMetricsListener {
+    let handler = BaseListener {
+        command: "gateway",
         metrics: Arc::clone(&base),
         readiness_problem: gateway.readiness(),
     };
-    let address = config.metrics_listen;
-    serve_metrics(&runtime, handler, address, &access.metrics, &base, stopping)?;
+    let listener = (config.metrics_listen, "metrics.listen");
+    serve_metrics(
+        &runtime,
+        handler,
+        listener,
+        &access.metrics,
+        &base,
+        stopping,
+    )?;
     access.watch(&runtime);
     runtime.block_on(until);
     gateway.stop();

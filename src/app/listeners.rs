@@ -1,5 +1,6 @@
 //! Listeners of a process, and the web configurations of all of them.
 
+use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,16 +28,16 @@ pub const BUILD: BuildInfo = BuildInfo {
     rustc: env!("RANKGAUGE_RUSTC"),
 };
 
-/// Serves the metrics. Returns the actual address.
+/// Serves the metrics on an address, the value of a configuration key. Returns the actual address.
 pub(super) fn serve_metrics(
     runtime: &Runtime,
     handler: impl Handler,
-    address: SocketAddr,
+    (address, key): (SocketAddr, &'static str),
     web: &Arc<Web>,
     base: &BaseMetrics,
     stopping: watch::Receiver<bool>,
 ) -> Result<SocketAddr, AppError> {
-    let (listener, address) = listen(runtime, address, "metrics.listen")?;
+    let (listener, address) = listen(runtime, address, key)?;
     let scheme = web.scheme();
     info!(
         url = format!("{scheme}://{address}/metrics"),
@@ -81,8 +82,32 @@ pub(super) struct Access {
 
 /// Loads the files with the clients of the listeners, and returns them with `runtime`.
 pub(super) fn load(runtime: Runtime, config: &Config) -> Result<(Runtime, Access), AppError> {
-    match runtime.block_on(Access::load(config)) {
-        Ok(access) => Ok((runtime, access)),
+    block_on(runtime, Access::load(config))
+}
+
+/// Loads the web configuration of the metrics, reloads it when its file changes, and returns it with
+/// `runtime`.
+pub(super) fn load_metrics_web(
+    runtime: Runtime,
+    config: &Config,
+) -> Result<(Runtime, Arc<Web>), AppError> {
+    let loading = load_web(
+        config.metrics_web.as_ref(),
+        "metrics.web_config_file",
+        config::web_config,
+    );
+    let (runtime, web) = block_on(runtime, loading)?;
+    watch_web(&web, &runtime);
+    Ok((runtime, web))
+}
+
+/// Waits for files, and returns what they hold with `runtime`.
+fn block_on<T>(
+    runtime: Runtime,
+    loading: impl Future<Output = Result<T, AppError>>,
+) -> Result<(Runtime, T), AppError> {
+    match runtime.block_on(loading) {
+        Ok(loaded) => Ok((runtime, loaded)),
         Err(problem) => {
             // The read may hang.
             runtime.shutdown_background();
@@ -91,18 +116,32 @@ pub(super) fn load(runtime: Runtime, config: &Config) -> Result<(Runtime, Access
     }
 }
 
+async fn load_web(
+    path: Option<&PathBuf>,
+    key: &'static str,
+    read: ReadConfig,
+) -> Result<Arc<Web>, AppError> {
+    file(path, key, move |path| Web::load(path, read)).await
+}
+
+/// Reloads the file of a web configuration when it changes.
+fn watch_web(web: &Arc<Web>, runtime: &Runtime) {
+    if let Some(path) = web.path() {
+        let watched = Arc::clone(web);
+        let reload = move || watched.reload();
+        runtime.spawn(watch_file("web configuration", path.to_owned(), reload));
+    }
+}
+
 impl Access {
     async fn load(config: &Config) -> Result<Self, AppError> {
-        let web = async |path: &Option<PathBuf>, key, read: ReadConfig| {
-            file(path.as_ref(), key, move |path| Web::load(path, read)).await
-        };
-        let (metrics, admin) = (&config.metrics_web, &config.admin_web);
+        let (metrics, admin) = (config.metrics_web.as_ref(), config.admin_web.as_ref());
         let gateway = &config.gateway;
         Ok(Self {
-            metrics: web(metrics, "metrics.web_config_file", config::web_config).await?,
-            admin: web(admin, "admin.web_config_file", config::web_config).await?,
-            gateway: web(
-                &gateway.web,
+            metrics: load_web(metrics, "metrics.web_config_file", config::web_config).await?,
+            admin: load_web(admin, "admin.web_config_file", config::web_config).await?,
+            gateway: load_web(
+                gateway.web.as_ref(),
                 "gateway.web_config_file",
                 config.gateway_web_config(),
             )
@@ -117,11 +156,7 @@ impl Access {
     /// Reloads each of the files when it changes.
     pub(super) fn watch(&self, runtime: &Runtime) {
         for web in [&self.metrics, &self.admin, &self.gateway] {
-            if let Some(path) = web.path() {
-                let watched = Arc::clone(web);
-                let reload = move || watched.reload();
-                runtime.spawn(watch_file("web configuration", path.to_owned(), reload));
-            }
+            watch_web(web, runtime);
         }
         if let Some(path) = self.tokens.path() {
             let watched = Arc::clone(&self.tokens);

@@ -15,11 +15,13 @@ use super::logging;
 use super::output::{check_writable, print, print_or_write};
 use super::settings::SettingsArguments;
 use crate::app::signals::stop_signal;
+use crate::app::{self, AppError};
 use crate::config::{self, Config};
 use rankgauge_core::decode::Format;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_kafka::producer::Producer;
 use rankgauge_probe::{Client, ProbedEvent, Round, Tally};
+use rankgauge_serve::probe::{ProbeMetrics, ProbedSearches};
 
 /// Arguments of `probe`.
 #[derive(Debug, Args)]
@@ -49,20 +51,43 @@ const VARIANT: &str = "{variant}";
 pub(super) fn run(arguments: &Probe) -> Result<(), Failure> {
     let config = configuration(arguments)?;
     check_writable(arguments.output.as_deref())?;
-    let _log = logging::start(&config)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
+    let (log, _) = logging::start(&config)?;
+    let mut runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("the runtime cannot be started")
         .map_err(Failure::Running)?;
+    let mut served = None;
+    if arguments.every.is_some() {
+        let started = app::probe::start(runtime, &config, log.queue());
+        (runtime, served) = started.map_err(|error| match error {
+            AppError::Web { .. } => Failure::Usage(error.into()),
+            _ => Failure::Running(error.into()),
+        })?;
+    }
+    let metrics = served.as_ref().map(|served| &served.metrics);
     runtime.block_on(async {
         let stop = stop_signal().context("cannot wait for signals");
         let stop = stop.map_err(Failure::Running)?;
         match (arguments.every, &arguments.output) {
-            (Some(every), _) => repeat(&config, every, stop).await,
+            (Some(every), _) => repeat(&config, every, metrics, stop).await,
             (None, output) => once(&config, output.as_deref(), stop).await,
         }
     })
+}
+
+/// Counts the searches of a round for one variant.
+fn count(metrics: &ProbeMetrics, tally: &Tally) {
+    let searches = ProbedSearches {
+        answered: tally.answered,
+        failed: tally.failed.values().sum(),
+        skipped: tally.skipped,
+    };
+    metrics.round(&tally.variant, searches);
+    for milliseconds in &tally.latencies {
+        let latency = Duration::try_from_secs_f64(milliseconds / 1e3);
+        metrics.answered(&tally.variant, latency.unwrap_or(Duration::MAX));
+    }
 }
 
 /// The configuration with the targets and the gold set of the arguments.
@@ -184,6 +209,7 @@ async fn once(
 async fn repeat(
     config: &Config,
     every: Duration,
+    metrics: Option<&ProbeMetrics>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), Failure> {
     let mut prepared = Prepared::new(config)?;
@@ -219,6 +245,9 @@ async fn repeat(
         }
         let Ok(tallies) = tallies else { break };
         for tally in &tallies {
+            if let Some(metrics) = metrics {
+                count(metrics, tally);
+            }
             info!(variant = tally.variant, result = %tally, "round finished");
         }
         if let Some(problem) = too_many_failures(&tallies, config.probe.max_failures) {

@@ -726,6 +726,10 @@ keys! {
     /// Certificates in PEM of the authorities of the targets. Without it, those of the system.
     CA_FILE: Checked<PathBuf> = "probe.ca_file", checked(values::path),
         example "/etc/ssl/search-ca.pem";
+    /// Address of /metrics, /healthz and /readyz of `rankgauge probe --every`, or none, with
+    /// metrics.web_config_file.
+    PROBE_LISTEN: Checked<Option<SocketAddr>> = "probe.listen", checked(values::address_or_none),
+        default "none";
 
     /// text for users, json for log collectors.
     LOG_FORMAT: Word<LogFormat> = "log.format",

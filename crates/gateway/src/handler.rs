@@ -9,7 +9,8 @@ use hyper::header::EXPECT;
 use hyper::{Method, Request, StatusCode};
 use rankgauge_core::event::{Acceptance, Kind, Reason};
 use rankgauge_kafka::publisher::{Batch, Outcome, Publisher};
-use rankgauge_serve::gateway::{EventOutcome, GatewayMetrics, Route, probe};
+use rankgauge_serve::base_listener::probe;
+use rankgauge_serve::gateway::{EventOutcome, GatewayMetrics, Route};
 use rankgauge_serve::server::{Handler, HttpResponse};
 use tokio::sync::oneshot;
 

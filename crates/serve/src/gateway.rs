@@ -1,19 +1,10 @@
-//! Metrics of a gateway, and the listener of the metrics of a process that is only a gateway.
+//! Metrics of a gateway.
 
-use std::fmt;
-use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Request;
-use hyper::StatusCode;
-use hyper::body::Incoming;
 use prometheus::{IntCounterVec, IntGauge};
 
-use crate::http::{plain, rejected_method};
 use crate::latencies::Latencies;
-use crate::process::BaseMetrics;
-use crate::server::{Handler, HttpResponse, compressible_response};
-use crate::text;
 
 /// Declares a label whose values are fixed.
 macro_rules! label {
@@ -188,71 +179,5 @@ impl GatewayMetrics {
     /// Records the time that the broker took for the records of a request.
     pub fn delivered(&self, route: Route, duration: Duration) {
         self.delivery_duration.record(route.name(), duration);
-    }
-}
-
-/// Handler of the metrics listener of a process that is only a gateway.
-pub struct GatewayMetricsListener {
-    /// Metrics of the process.
-    pub metrics: Arc<BaseMetrics>,
-    /// Reason for a failed readiness check; `None` if the process is ready.
-    pub readiness_problem: Arc<dyn Fn() -> Option<String> + Send + Sync>,
-}
-
-impl fmt::Debug for GatewayMetricsListener {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("GatewayMetricsListener")
-            .field("metrics", &self.metrics)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Response to `/healthz` and `/readyz` of a gateway; `None` for any other path.
-pub fn probe(
-    request: &Request<Incoming>,
-    readiness_problem: &(dyn Fn() -> Option<String> + Send + Sync),
-) -> Option<HttpResponse> {
-    let problem = match request.uri().path() {
-        "/healthz" | "/-/healthy" => None,
-        "/readyz" | "/-/ready" => readiness_problem(),
-        _ => return None,
-    };
-    let rejected = rejected_method(request);
-    Some(rejected.unwrap_or_else(|| match problem {
-        None => plain(StatusCode::OK, "ok\n"),
-        Some(problem) => plain(StatusCode::SERVICE_UNAVAILABLE, format!("{problem}\n")),
-    }))
-}
-
-impl Handler for GatewayMetricsListener {
-    fn probe(&self, request: &Request<Incoming>) -> Option<HttpResponse> {
-        probe(request, &*self.readiness_problem)
-    }
-
-    async fn handle(&self, request: &mut Request<Incoming>) -> HttpResponse {
-        if let Some(response) = rejected_method(request) {
-            return response;
-        }
-        match request.uri().path() {
-            "/metrics" => match self.metrics.encode() {
-                Ok(text) => {
-                    compressible_response(text::CONTENT_TYPE, text.into_bytes(), request.headers())
-                }
-                Err(problem) => self.error(StatusCode::INTERNAL_SERVER_ERROR, &problem.to_string()),
-            },
-            "/" => plain(
-                StatusCode::OK,
-                "rankgauge gateway: /metrics, /healthz, /readyz\n",
-            ),
-            _ => self.error(
-                StatusCode::NOT_FOUND,
-                "not found; use /metrics, /healthz or /readyz",
-            ),
-        }
-    }
-
-    fn error(&self, status: StatusCode, text: &str) -> HttpResponse {
-        plain(status, format!("{text}\n"))
     }
 }

@@ -73,7 +73,7 @@ impl WorkLatencies {
 pub(crate) struct Latencies {
     family: &'static Family,
     desc: Option<Desc>,
-    series: Arc<Mutex<Vec<(&'static str, Series)>>>,
+    series: Arc<Mutex<Vec<(String, Series)>>>,
 }
 
 impl fmt::Debug for Latencies {
@@ -186,23 +186,23 @@ impl Latencies {
     }
 
     /// Exposes the series with this label value from now on.
-    pub(crate) fn expose(&self, value: &'static str) {
+    pub(crate) fn expose(&self, value: &str) {
         self.with(value, |_| ());
     }
 
     /// Records a duration in the series with this label value.
-    pub(crate) fn record(&self, value: &'static str, duration: Duration) {
+    pub(crate) fn record(&self, value: &str, duration: Duration) {
         self.with(value, |series| series.record(duration));
     }
 
-    fn with(&self, value: &'static str, change: impl FnOnce(&mut Series)) {
+    fn with(&self, value: &str, change: impl FnOnce(&mut Series)) {
         let mut all = self.series.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, series)) = all.iter_mut().find(|(known, _)| *known == value) {
+        if let Some((_, series)) = all.iter_mut().find(|(known, _)| known == value) {
             change(series);
         } else {
             let mut series = Series::new();
             change(&mut series);
-            all.push((value, series));
+            all.push((value.to_owned(), series));
         }
     }
 }
@@ -220,7 +220,7 @@ impl Collector for Latencies {
             let pair = label.map(|label| {
                 let mut pair = LabelPair::default();
                 pair.set_name(label.to_owned());
-                pair.set_value((*value).to_owned());
+                pair.set_value(value.clone());
                 pair
             });
             let mut metric = Metric::from_label(pair.into_iter().collect());

@@ -21,6 +21,7 @@
 
 pub mod admin;
 pub mod api;
+pub mod base_listener;
 pub mod build;
 pub mod clock;
 pub mod collect;
@@ -37,6 +38,7 @@ pub mod log_level;
 mod openapi;
 mod page;
 mod per_cent;
+pub mod probe;
 pub mod process;
 pub mod server;
 pub mod shared;

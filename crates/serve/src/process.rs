@@ -16,6 +16,7 @@ use super::collect::Value;
 use super::gateway::GatewayMetrics;
 use super::json::Sample;
 use super::latencies::Latencies;
+use super::probe::ProbeMetrics;
 use crate::build::BuildInfo;
 use crate::live::{CheckpointView, FleetView, Published};
 use crate::target::Target;
@@ -248,6 +249,18 @@ impl BaseMetrics {
         };
         metrics.expose();
         Ok(metrics)
+    }
+
+    /// Metrics of a probe, which are exposed from now on.
+    ///
+    /// # Errors
+    /// When the catalogue contradicts itself.
+    pub fn probe(&self) -> Result<ProbeMetrics, Error> {
+        let families = Families(&self.registry);
+        Ok(ProbeMetrics {
+            searches: families.counters(&family::PROBE_SEARCHES)?,
+            request_duration: families.add(Latencies::new(&family::PROBE_REQUEST_DURATION))?,
+        })
     }
 
     fn gather(&self) -> Vec<MetricFamily> {

@@ -1,7 +1,8 @@
 //! Events on the topic: judged by a sidecar, and never user searches.
 
+use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use rankgauge_kafka::producer::Producer;
@@ -10,8 +11,8 @@ use serde_json::{Value, json};
 use super::server::{Reply, Server};
 use super::stderr;
 use crate::harness::kafka::{broker, unique_name};
-use crate::harness::sidecar::Sidecar;
-use crate::harness::wait_until;
+use crate::harness::sidecar::{Exposition, Sidecar};
+use crate::harness::{http_get, wait_until};
 
 const SOON: Duration = Duration::from_mins(1);
 
@@ -91,14 +92,42 @@ fn rounds_are_repeated_until_a_signal() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = service();
     let settings = settings(&server, &folder.path().join("gold.json"));
-    let mut child = super::command(folder.path(), &settings, &["--every", "50ms"])
-        .stderr(Stdio::null())
+    let log = folder.path().join("log");
+    let listen = ["--every", "50ms", "--set", "probe.listen=127.0.0.1:0"];
+    let mut child = super::command(folder.path(), &settings, &listen)
+        .stderr(fs::File::create(&log).expect("a file"))
         .spawn()
         .expect("the binary starts");
     // Three rounds of three queries to two targets.
     wait_until(SOON, "three rounds are sent", || {
         (server.received().len() >= 18).then_some(())
     });
+    let url = wait_until(SOON, "the log states the address", || {
+        let log = fs::read_to_string(&log).expect("a log");
+        let url = log.split("url=").nth(1)?.split_whitespace().next()?;
+        Some(url.trim_matches('"').to_owned())
+    });
+    let metrics = wait_until(SOON, "two rounds are counted", || {
+        let (status, text) = http_get(&url).expect("a response");
+        assert_eq!(status, 200, "{text}");
+        let metrics = Exposition::parse(&text).expect("metrics");
+        let answered = [("variant", "before"), ("outcome", "answered")];
+        let answered = metrics.value("rankgauge_probe_searches_total", &answered)?;
+        (answered > 5.5).then_some(metrics)
+    });
+    for variant in ["before", "after"] {
+        let labels = [("variant", variant)];
+        let count = metrics.value("rankgauge_probe_request_duration_seconds_count", &labels);
+        let answered = [("variant", variant), ("outcome", "answered")];
+        let answered = metrics.value("rankgauge_probe_searches_total", &answered);
+        assert_eq!(count, answered);
+        let quantile = [("variant", variant), ("quantile", "0.99")];
+        let p99 = metrics.value("rankgauge_probe_request_duration_seconds", &quantile);
+        assert!(p99.is_some_and(|p99| p99 > 0.0 && p99 < 60.0), "{p99:?}");
+        let skipped = [("variant", variant), ("outcome", "skipped")];
+        let skipped = metrics.value("rankgauge_probe_searches_total", &skipped);
+        assert_eq!(skipped, Some(0.0));
+    }
     let killed = Command::new("kill")
         .args(["-TERM", &child.id().to_string()])
         .status();

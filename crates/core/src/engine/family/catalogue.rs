@@ -963,6 +963,19 @@ families! {
         "Time from the first record of a request to the answer of the broker about the last one over \
          the last 5 to 10 minutes, in seconds.",
     );
+    PROBE_SEARCHES = counter(
+        "probe_searches_total",
+        &[exposed("variant"), exposed("outcome")],
+        "Searches of `rankgauge probe --every`, by variant of the target and outcome: answered, failed, \
+         skipped (not sent, because the target is down or asks for a long pause). Counted at the end of a \
+         round.",
+    );
+    PROBE_REQUEST_DURATION = summary(
+        "probe_request_duration_seconds",
+        &[exposed("variant"), QUANTILE],
+        "Time from the connection to the last byte of a complete answer to a search of `rankgauge probe \
+         --every` over the last 5 to 10 minutes, in seconds.",
+    );
     BUILD_INFO = gauge(
         "build_info",
         &[exposed("version"), exposed("revision"), exposed("rustc")],
