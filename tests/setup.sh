@@ -17,7 +17,7 @@
 #               target/bench-peers, and taskset; only on request
 #   valgrind    valgrind, for `make instructions`; only on request
 #   otel        Python 3.11 or later, and instrumentation packages of OpenTelemetry in target/otel, for
-#               `make otel-fixtures`; only on request
+#               `make otel-fixtures`; only on request, and by the part connect
 #   deploy      kubectl, Go 1.26 or later, openssl, Python with PyYAML, and in target/deploy/bin:
 #               kube-apiserver, etcd, helm, kubeconform, kube-score and a checker of Compose files; only on
 #               request (five minutes once)
@@ -28,8 +28,8 @@
 #               `make prometheus3`; only on request (ten minutes once)
 #   api         Python 3.11 or later, and schemathesis in target/api, for `make api-fuzz`; only on
 #               request
-#   connect     Go, a JDK, Node.js, Python and the programs of examples/connect in target/connect, for
-#               `make test-connect`; only on request
+#   connect     Go, a JDK, Node.js, Python, the programs of examples/connect and examples/http in
+#               target/connect, and the part otel, for `make test-connect`; only on request
 #   registry    a JDK and Apicurio Registry, Python and Node.js with the serializers of schema registries in
 #               target/registry and tests/registry, for `make test-registry`; only on request
 #   workflows   Go 1.26 or later, Python 3.11 or later, actionlint and zizmor in target/workflows, for
@@ -87,6 +87,7 @@ requirements() {
         python) echo crates/python/requirements.txt ;;
         connect/python) echo examples/connect/requirements.txt ;;
         connect/http) echo examples/http/requirements.txt ;;
+        otel) echo examples/opentelemetry/requirements.txt ;;
         *) echo "tests/$1/requirements.txt" ;;
     esac
 }
@@ -256,11 +257,15 @@ venv() {
     say "installing Python packages into $target/$1 (a minute or two)"
     rm -rf "$target/$1"
     python3 -m venv "$target/$1"
-    only_listed=
-    [ "$1" != answers ] || only_listed=--no-deps
-    # No option if it is empty.
+    case $1 in
+        answers) options=--no-deps ;;
+        # Compiling what no program imports takes half of the time.
+        otel) options='--no-deps --no-compile' ;;
+        *) options= ;;
+    esac
+    # They are split into arguments.
     # shellcheck disable=SC2086
-    "$target/$1/bin/pip" install --quiet --disable-pip-version-check $only_listed \
+    "$target/$1/bin/pip" install --quiet --disable-pip-version-check $options \
         --requirement "$(requirements "$1")" >&2
     if [ "$1" = peers ]; then
         # ranx compiles its code on first use: do it here, not during the tests.
@@ -350,10 +355,13 @@ fetch() {
         connect)
             mkdir -p "$target/connect/go" "$target/connect/rust" "$target/connect/kafka-connect"
             folder=$(cd "$target/connect" && pwd)
-            npm_fetched examples/connect ||
-                (cd examples/connect && npm ci --no-audit --no-fund --loglevel=error >&2)
+            for programs in examples/connect examples/opentelemetry; do
+                npm_fetched "$programs" ||
+                    (cd "$programs" && npm ci --no-audit --no-fund --loglevel=error >&2)
+            done
             venv connect/python
             venv connect/http
+            venv otel
             if ! kafka_connect_fetched; then
                 mvn --quiet --batch-mode --file tests/connect/pom.xml dependency:copy-dependencies \
                     "-DoutputDirectory=$folder/kafka-connect/libs" >&2

@@ -5,6 +5,7 @@
 //! `make test-connect`, not of `make test`.
 
 mod gateway;
+mod opentelemetry;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -127,17 +128,31 @@ impl Judged {
         }
     }
 
-    /// Closes the feedback windows of ten searches and this many clicks with one later event in each
-    /// partition, and returns the counters of the searches of V1.
+    /// Closes the feedback windows of ten searches and this many clicks, and returns the counters of the
+    /// searches of V1.
     fn counters(&self, broker: &Broker, format: &str, clicks: f64) -> BTreeMap<String, String> {
-        wait_until(DONE, "ten searches and their clicks are read", || {
+        self.close(broker, format, [10.0, clicks]);
+        wait_until(DONE, "ten searches are judged", || {
+            let metrics = self.sidecar.metrics();
+            let judged = [("kind", "search"), ("outcome", "judged")];
+            let judged = metrics.sum("rankgauge_events_total", &judged);
+            (judged > 9.5).then(|| counted(&metrics))
+        })
+    }
+
+    /// Waits for this many searches and this much feedback, and closes their feedback windows with one later
+    /// event in each partition.
+    fn close(&self, broker: &Broker, format: &str, [searches, feedback]: [f64; 2]) {
+        wait_until(DONE, "the searches and their feedback are read", || {
             let metrics = self.sidecar.metrics();
             let read = |kind: Kind| {
                 let labels = [("kind", kind.name())];
                 metrics.sum("rankgauge_events_total", &labels)
                     + metrics.sum("rankgauge_events_pending", &labels)
             };
-            (read(Kind::Search) > 9.5 && read(Kind::Feedback) > clicks - 0.5).then_some(())
+            let is_read =
+                read(Kind::Search) > searches - 0.5 && read(Kind::Feedback) > feedback - 0.5;
+            is_read.then_some(())
         });
         // Some programs send events of the present, others those of a file. The closing events follow
         // soon after either: a variant that is idle for a year is retired.
@@ -164,12 +179,6 @@ impl Judged {
             });
             broker.produce(topic, events);
         }
-        wait_until(DONE, "ten searches are judged", || {
-            let metrics = self.sidecar.metrics();
-            let judged = [("kind", "search"), ("outcome", "judged")];
-            let judged = metrics.sum("rankgauge_events_total", &judged);
-            (judged > 9.5).then(|| counted(&metrics))
-        })
     }
 }
 
