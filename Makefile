@@ -51,8 +51,8 @@ prometheus3: ## Check rules, dashboards and alerts with Prometheus 3, built from
 
 chaos: ## Run hundreds of kills, pauses and restarts, in a few minutes (docs/guarantees.md)
 	@tests/setup.sh build kafka prometheus
-	RANKGAUGE_KILLS=$(or $(KILLS),200) RANKGAUGE_ROUNDS=$(or $(ROUNDS),8) \
-		cargo test --test it -- --nocapture live::recovery live::fleet
+	RANKGAUGE_KILLS=$(or $(KILLS),200) RANKGAUGE_ROUNDS=$(or $(ROUNDS),8) RANKGAUGE_AWAY_SECONDS=60 \
+		cargo test --test it -- --nocapture live::recovery live::fleet gateway::durability
 
 fuzz: ## Run millions of inputs on every reader of external input (RUNS=20000000 of each fast target, SEED=1)
 	@tests/setup.sh build
@@ -78,6 +78,7 @@ bench: ## Run the benchmarks (docs/performance.md); those with a target print "t
 	@tests/setup.sh build kafka bench peers python trec_eval
 	cargo bench --bench broker
 	cargo bench --bench broker -- --pin --rounds 3
+	cargo bench --bench gateway
 	cargo bench --bench law_search
 	cargo bench --bench memory --bench scrape
 	cargo bench --bench engine --bench checkpoint --bench detection --bench evaluate
