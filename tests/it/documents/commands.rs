@@ -161,6 +161,7 @@ const NOT_RUN: [(&str, &str, &str); 57] = [
     ("docs/connect/ubi.md", "pip", CONNECT),
     ("docs/connect/http.md", "rankgauge gateway", CONNECT),
     ("docs/connect/http.md", "#!/bin/sh", CONNECT),
+    ("docs/connect/opentelemetry.md", "export OTEL", CONNECT),
     ("docs/connect/kafka-connect.md", "bin/connect", CONNECT),
     ("docs/connect/access-log.md", "rankgauge tail", KAFKA),
     ("docs/connect/go.md", "rankgauge tail", KAFKA),
