@@ -155,7 +155,7 @@ impl App {
         let address = serve_metrics(
             &runtime,
             MetricsListener::new(Arc::clone(&exposition)),
-            config.metrics_listen,
+            (config.metrics_listen, "metrics.listen"),
             &access.metrics,
             exposition.process.base(),
             stopping.clone(),

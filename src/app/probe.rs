@@ -14,6 +14,7 @@ use rankgauge_serve::probe::{ProbeMetrics, ProbedSearches};
 use rankgauge_serve::process::BaseMetrics;
 
 /// Metrics that are served until it is dropped.
+#[derive(Debug)]
 pub struct ServedMetrics {
     /// The metrics of the probe.
     pub metrics: ProbeMetrics,

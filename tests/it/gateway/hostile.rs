@@ -169,7 +169,7 @@ fn hostile_bodies() -> Vec<Hostile> {
     let metadata: Vec<(String, Vec<u8>)> = (0..35)
         .flat_map(|number| {
             let key = |name: &str| format!("retrieval.documents.{number}.document.{name}");
-            [("id", "a"), ("metadata", &members)]
+            [("id", "a"), ("metadata", members.as_str())]
                 .map(|(name, value)| (key(name), field(1, value.as_bytes())))
         })
         .collect();
