@@ -288,15 +288,17 @@ impl Registry {
     pub fn new(settings: &Settings) -> Self {
         let values = settings.series_limits.values_per_label.saturating_add(2);
         let named = || [OTHER, ""].map(Box::from);
-        let mut series = [const { None }; family::ALL.len()];
-        for table in Table::all() {
+        let numbering = |table: Table| {
             let room = settings.series_limits.series_per_family / table.samples(settings);
             let reserved = reserved_series(table, settings.slices.len());
-            series[table.index()] = Some(Numbering::new(room.max(1), reserved));
-        }
+            Numbering::new(room.max(1), reserved)
+        };
         Self {
             labels: std::array::from_fn(|_| Numbering::new(values, named())),
-            series,
+            series: std::array::from_fn(|index| {
+                let table = Table::all().find(|table| table.index() == index);
+                table.map(numbering)
+            }),
             // Numbers in quarantine are used beyond the limit.
             retirements: Retirements::new(4 * values.min(1_000_000)),
         }
