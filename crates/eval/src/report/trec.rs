@@ -32,7 +32,7 @@ const SUMMARY_ONLY: [&str; 2] = ["gm_map", "gm_bpref"];
 const COUNT: &str = "num_nonrel_judged_ret";
 
 /// Writes the normalised scores of all runs in sequence, and returns the number of scores without a mean. As in
-/// trec_eval, the summary has the means of the normalised scores, and 0 for geometric means.
+/// trec_eval, the summary has their means, their sums for counts, and 0 for geometric means.
 pub(super) fn write_normalised(
     evaluation: &Evaluation,
     per_query: bool,
@@ -71,7 +71,10 @@ pub(super) fn write_normalised(
         normalised(&mut out, "num_q", "all", real_length(run.queries.len()));
         for (name, (sum, number)) in names.iter().zip(totals) {
             if number > 0.0 {
-                normalised(&mut out, name, "all", sum / number);
+                // The summary of a count is a sum.
+                let is_count = name.starts_with("num_");
+                let summary = if is_count { sum } else { sum / number };
+                normalised(&mut out, name, "all", summary);
             } else if SUMMARY_ONLY.contains(name) {
                 normalised(&mut out, name, "all", 0.0);
             }
