@@ -54,6 +54,11 @@ export function queriesLink(measure = '${measure:percentencode}'): dashboard.Das
   );
 }
 
+/** Link of a row with the column `variant` to the incidents of the variant on the live page. */
+export function incidentsLink(): dashboard.DashboardLinkBuilder {
+  return dataLink('Incidents of the variant', '${live_page:raw}/incidents?variant=${__data.fields.variant:percentencode}');
+}
+
 /** Link to another dashboard with the same scope and time range, and further parameters. */
 export function dashboardLink(title: string, uid: string, ...parameters: string[]): dashboard.DashboardLinkBuilder {
   const scope = ['${datasource:queryparam}', '${cluster:queryparam}', '${job:queryparam}', '${__url_time_range}'];

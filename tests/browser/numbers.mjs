@@ -19,7 +19,7 @@ export async function everyNumber({ page, base, claims, json, expect }) {
   const key = encodeURIComponent(worst);
   const systems = "/api/v1/systems";
   const screens = {
-    "/": [systems, "/api/v1/incidents", "/api/v1/regressions", `/api/v1/measures?slice=${slice}`, `/api/v1/queries?${QUERIES}&order=regressed`, `/api/v1/queries?${QUERIES}`],
+    "/": [systems, "/api/v1/incidents", `/api/v1/measures?slice=${slice}`, `/api/v1/queries?${QUERIES}&order=regressed`, `/api/v1/queries?${QUERIES}`],
     "/queries?limit=1000": [`/api/v1/queries?${QUERIES}&order=surely_worst`],
     "/queries?order=regressed&limit=1000": [`/api/v1/queries?${QUERIES}&order=regressed&evidence=any`],
     [`/queries/${key}?variant=${variant}`]: [`/api/v1/queries/${key}?cutoff=10`],
@@ -105,7 +105,6 @@ function derived(answer) {
     const whole = counts.reduce((sum, count) => sum + count, 0);
     numbers.push(whole, ...counts.map((count) => (whole === 0 ? 0 : count / whole)));
   };
-  for (const it of answer.regressions ?? []) numbers.push(it.recent - it.expected);
   for (const it of answer.queries ?? []) {
     for (const variance of [it.baseline_variance, it.recent_variance]) if (variance !== null && variance !== undefined) numbers.push(Math.sqrt(variance));
   }
@@ -116,6 +115,7 @@ function derived(answer) {
     for (const { loss } of incident.queries ?? []) if (loss) numbers.push(-loss.lower, -loss.upper);
   }
   if (answer.with_evidence !== undefined) numbers.push(answer.found - answer.with_evidence);
+  if (answer.missed_targets?.length !== undefined) numbers.push(answer.missed_targets.length);
   const control = (answer.systems ?? []).find((it) => it.is_control);
   for (const system of answer.systems ?? []) {
     const relative = (value, other) => value !== undefined && other > 0 && numbers.push((value - other) / other);

@@ -6,10 +6,10 @@ const [base, folder] = process.argv.slice(2);
 const LIMIT = 300_000;
 const start = Date.now();
 const json = async (path) => (await fetch(base + path)).json();
-let alarm;
-while (!alarm) {
-  const { regressions } = await json("/api/v1/regressions");
-  alarm = regressions.find((it) => it.variant === "rerank" && it.test === "drop" && it.slice === "all" && it.is_active);
+let incident;
+while (!incident) {
+  const { incidents } = await json("/api/v1/incidents");
+  incident = incidents.find((it) => it.variant === "rerank" && it.ended_at === null);
   if (Date.now() - start > LIMIT) throw new Error("the demo found no regression of rerank");
   await new Promise((resolve) => setTimeout(resolve, 500));
 }

@@ -21,7 +21,7 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
     Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, incidents,
-    list_changes, log_level, measures, pipeline, quality, queries, query, regressions, status,
+    list_changes, log_level, measures, pipeline, quality, queries, query, status,
     systems,
 };
 use crate::clock::wall_now;
@@ -179,7 +179,7 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             .about("The samples of `/metrics`.")
             .with_parameters(&SNAPSHOT_PARAMETERS),
         json("/api/v1/systems", "systems", AdminApi::systems)
-            .about("Variants side by side: targets, baseline, control, history.")
+            .about("Variants side by side: targets, baseline, control, history; missed targets.")
             .with_parameters(&systems::PARAMETERS),
         json("/api/v1/queries", "queries", |api, params| {
             queries::list(&api.exposition, params)
@@ -201,11 +201,6 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
         .about("One gold query and its last rankings; the key is its id in the gold set.")
         .with_parameters(&query::PARAMETERS)
         .with_errors(&[404, 409]),
-        json("/api/v1/regressions", "regressions", |api, params| {
-            regressions::of(&api.exposition, params)
-        })
-        .about("Alarms: drops and missed targets.")
-        .with_parameters(&regressions::PARAMETERS),
         json("/api/v1/incidents", "incidents", incidents::list)
             .about(
                 "Incidents: drops with a beginning, one reference and an end. The open ones first.",

@@ -5,7 +5,6 @@
 //! sheet and one script of this server, and nothing else: its content security policy forbids the
 //! rest.
 
-mod alarms;
 mod chart;
 mod choices;
 mod deployments;
@@ -15,6 +14,7 @@ mod gold;
 mod incident_card;
 mod incidents;
 mod list_changes;
+mod missed_targets;
 mod overview;
 mod pipeline;
 mod quality;

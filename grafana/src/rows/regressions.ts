@@ -1,11 +1,11 @@
-// Regression evidence: drops below the baseline and missed targets.
+// Regression evidence: drops below the baseline, missed targets and open incidents.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';
-import { queriesLink } from '../links';
+import { incidentsLink, queriesLink } from '../links';
 import { chart, grid, RECORDED, referenceLines, type Row } from '../panels';
-import { family, max, meanScore, MEASURE, min, rate, ratio, recorded, sum, VARIANTS, WHOLE } from '../promql';
+import { avg, family, max, meanScore, MEASURE, min, rate, ratio, recorded, sum, VARIANTS, WHOLE } from '../promql';
 
 /** Labels of a monitored series. */
 const SERIES = 'measure, variant, slice, value';
@@ -57,6 +57,7 @@ export function regressions(): Row {
     const searches = family('baseline_searches', VARIANTS, ...matchers);
     return ratio(sum(labels, `${score} * ${searches}`), sum(labels, `${searches} and ${score}`));
   };
+  const loss = (bound: string) => avg(SERIES, recorded('incident_loss:avg', `bound="${bound}"`, VARIANTS));
   return {
     title: 'Regressions',
     panels: [
@@ -156,18 +157,31 @@ export function regressions(): Row {
         .decimals(3)
         .overrideByName('searches', [{ id: 'decimals', value: 0 }])
         .overrideByName('queries', [{ id: 'decimals', value: 0 }]),
-      chart({
-        title: 'Regressions detected by single replicas',
-        description:
-          'Series (measure, variant, slice) for which the evidence of one replica alone is sufficient for an alarm, by test ' +
-          'and replica. Alerts combine the evidence of all replicas and can fire earlier.',
-        unit: units.Short,
-        width: 12,
-        min: 0,
-        queries: [
-          { expr: sum('test, instance', family('regression', VARIANTS)), legend: '{{test}} ({{instance}})' },
-        ],
-      }),
+      grid(
+        {
+          title: 'Open incidents',
+          description:
+            'Drops with a beginning and no end, by measure and slice: loss of the current searches against the mean of their ' +
+            'query before the beginning, with its interval of 95 %, and the estimated beginning. The live page has the ' +
+            `queries that lost most, the causes and the deployments. ${RECORDED}`,
+          unit: units.Short,
+          width: 12,
+          height: 8,
+          queries: [
+            { expr: loss('estimate'), legend: 'loss now' },
+            { expr: loss('lower'), legend: 'at least' },
+            { expr: loss('upper'), legend: 'at most' },
+            {
+              expr: `${min(SERIES, recorded('incident_start_timestamp_seconds:min', VARIANTS))} * 1000`,
+              legend: 'since',
+            },
+          ],
+        },
+        ['variant', 'measure', 'slice', 'value'],
+      )
+        .decimals(3)
+        .overrideByName('since', [{ id: 'unit', value: 'dateTimeFromNow' }])
+        .dataLinks([incidentsLink()]),
     ],
   };
 }

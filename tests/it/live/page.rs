@@ -203,7 +203,6 @@ fn responses_match_the_description(sidecar: &Sidecar) {
             "metrics",
             "queries",
             "incidents",
-            "regressions",
             "without_traffic",
         ];
         let name = name

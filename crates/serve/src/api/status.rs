@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AdminApi, GoldSetInfo, incidents, regressions};
+use super::{AdminApi, GoldSetInfo, incidents, missed_targets};
 use crate::live::{CheckpointView, StalledPartition, WorkerView};
 use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::read_model::ReadModel;
@@ -34,10 +34,10 @@ pub(crate) struct Status {
     pub(crate) gold: Option<GoldSetInfo>,
     pub(crate) events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     pub(crate) finalised_early: u64,
-    /// Alarms that are active now, of the regressions that were reported.
-    pub(crate) active_alarms: usize,
     /// Open incidents.
     pub(crate) open_incidents: usize,
+    /// Means that miss their targets, by variant, measure and slice.
+    pub(crate) missed_targets: usize,
     /// Time since a search was last received, to about five seconds; null before the first search.
     pub(crate) last_search_age_seconds: Option<f64>,
     /// True if samples are counted in overflow series.
@@ -145,8 +145,8 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .map(|kind| (kind.name(), events(&model, kind)))
             .into(),
         finalised_early: model.finalised_early(),
-        active_alarms: regressions::active(exposition),
         open_incidents: incidents::open(&model),
+        missed_targets: missed_targets::count(&model),
         last_search_age_seconds: admin.history.since_last_search(&model, now).map(seconds),
         is_open: admin.is_open,
         is_over_series_limit: model.overflow().any(|(_, samples)| samples > 0),

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::experiments::name_of;
+use super::missed_targets::{self, MissedTarget};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::status;
@@ -58,6 +59,8 @@ pub(crate) struct Systems {
     /// Measures in the order of the configuration.
     pub(crate) measures: Vec<MeasureInfo>,
     pub(crate) systems: Vec<System>,
+    /// Means that miss their targets, also those of slices: of all searches first, then by evidence.
+    pub(crate) missed_targets: Vec<MissedTarget>,
     pub(crate) history: HistoryTimes,
 }
 
@@ -235,6 +238,8 @@ pub(crate) fn of(
     let variants = variants.filter(|it| params.matches("variant", it.variant));
     let mut systems: Vec<System> = variants.map(|it| view.system(&it)).collect();
     systems.sort_by(|a, b| a.variant.cmp(&b.variant));
+    let mut missed_targets = missed_targets::all(exposition, &model);
+    missed_targets.retain(|it| is_wanted(&it.measure) && params.matches("variant", &it.variant));
     Ok(Systems {
         watermark: model.watermark().map(status::time),
         history: HistoryTimes {
@@ -250,6 +255,7 @@ pub(crate) fn of(
         window: windows.get(window).cloned().unwrap_or_default(),
         windows,
         control: experiment.map(|it| it.control.clone()),
+        missed_targets,
         systems,
         measures,
     })

@@ -54,14 +54,6 @@ impl View<'_> {
             let value_of = |it: &WatchedSeries| it.log_evidence[test].map(Value::Float);
             self.of_watched(family, watched, value_of, sink);
         }
-        sink.family(&family::DROP_CLASS);
-        for it in watched {
-            if let Some(class) = it.class {
-                let class = Labels::new(&[("class", class.name())]);
-                let [measure, series] = self.labels_of(it);
-                sink.write("", &[measure, series, &class], 1_u64.into());
-            }
-        }
         let families = [
             &family::UPPER_BOUND_LOG_EVIDENCE,
             &family::JUDGED_SHARE_LOG_EVIDENCE,
@@ -76,16 +68,6 @@ impl View<'_> {
         let warm_up_of = |it: &WatchedSeries| Some(decimal(i128::from(it.warm_up_until?) * 60, 0));
         let warm_up = &family::DROP_WARM_UP_END_TIMESTAMP;
         self.of_watched(warm_up, watched, warm_up_of, sink);
-        sink.family(&family::REGRESSION);
-        for test in Test::ALL {
-            let name = Labels::new(&[("test", test.name())]);
-            for it in watched {
-                if let Some(has_alarm) = it.has_alarm[test as usize] {
-                    let [measure, series] = self.labels_of(it);
-                    sink.write("", &[&name, measure, series], u64::from(has_alarm).into());
-                }
-            }
-        }
         let bounds_of = |it: &WatchedSeries| it.bounds.map(|it| [it.lower, it.upper]);
         self.bounds(
             &family::SCORE_BOUND,

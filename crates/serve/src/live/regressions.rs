@@ -1,11 +1,9 @@
-//! Detected regressions: logged once, and kept for the API.
+//! Detected regressions: logged once, and kept for the demo and the times of missed targets.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use jiff::Timestamp;
-use schemars::JsonSchema;
-use serde::Serialize;
 use tracing::warn;
 
 use rankgauge_core::detection::{DropClass, DropExtent, Part};
@@ -20,13 +18,11 @@ use rankgauge_core::time::WallTime;
 const MAX_REGRESSIONS: usize = 100;
 
 /// Detected regression with the labels of its series.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Regression {
     /// Time of the alarm.
-    #[serde(skip)]
     pub at: WallTime,
     /// Name of the test: `target` or `drop`.
-    #[schemars(extend("enum" = ["drop", "target"]))]
     pub test: &'static str,
     /// Name of the measure.
     pub measure: String,
@@ -45,35 +41,19 @@ pub struct Regression {
     /// Moving mean of the last searches.
     pub recent: f64,
     /// Queries with the largest regressions, at most five.
-    #[schemars(with = "Vec<RegressedQueryMembers>")]
     pub queries: Vec<RegressedQuery>,
     /// Size, start and number of searches of a drop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub drop: Option<DropSize>,
     /// Part of the queries that dropped: `all`, or `some`, which `queries` names. Absent for a missed
     /// target.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("enum" = ["all", "some"]))]
     pub part: Option<&'static str>,
     /// Cause of the drop, at the alarm and as decided since: `worse`, the upper bound over unjudged results fell as well;
     /// `more_unjudged`, only the share of judged results fell; `undecided`. Absent for a missed target.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>", extend("enum" = ["worse", "more_unjudged", "undecided"]))]
     pub class: Option<&'static str>,
 }
 
-/// Members of a [`RegressedQuery`].
-#[derive(JsonSchema)]
-#[schemars(rename = "RegressedQuery")]
-#[allow(dead_code, reason = "the core has no schemas")]
-struct RegressedQueryMembers {
-    query: String,
-    baseline: f64,
-    recent: f64,
-}
-
 /// Size and start of a drop.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct DropSize {
     /// Mean loss of a search against its baseline.
     pub estimate: f64,
@@ -82,7 +62,6 @@ pub struct DropSize {
     /// Upper bound of the loss.
     pub upper: f64,
     /// Estimated start in event time.
-    #[schemars(extend("format" = "date-time"))]
     pub since: String,
     /// Number of compared searches since then.
     pub searches: u64,
@@ -138,28 +117,13 @@ impl Regression {
 
 /// Last detected regressions, oldest first.
 #[derive(Debug, Default)]
-pub struct Regressions(Mutex<Kept>);
-
-#[derive(Debug, Default)]
-struct Kept {
-    /// Number of regressions since the start.
-    reported: u64,
-    latest: VecDeque<Regression>,
-}
+pub struct Regressions(Mutex<VecDeque<Regression>>);
 
 impl Regressions {
     /// Last detected regressions, newest first.
     pub fn latest(&self) -> Vec<Regression> {
-        let numbered = self.numbered().into_iter();
-        numbered.map(|(_, regression)| regression).collect()
-    }
-
-    /// Last detected regressions with their numbers since the start, newest first.
-    pub fn numbered(&self) -> Vec<(u64, Regression)> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let numbers = (0..kept.reported).rev();
-        let latest = kept.latest.iter().rev().cloned();
-        numbers.zip(latest).collect()
+        let latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        latest.iter().rev().cloned().collect()
     }
 
     /// Logs and keeps the alarms of the engine of a worker.
@@ -192,12 +156,11 @@ impl Regressions {
                 queries = %regression.worst_queries(),
                 "regression detected"
             );
-            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.latest.len() >= MAX_REGRESSIONS {
-                kept.latest.pop_front();
+            let mut latest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if latest.len() >= MAX_REGRESSIONS {
+                latest.pop_front();
             }
-            kept.latest.push_back(regression);
-            kept.reported += 1;
+            latest.push_back(regression);
         }
     }
 }

@@ -15,9 +15,6 @@ use rankgauge_core::time::EventTime;
 /// Maximum number of deployments in the line below the systems.
 const MAX_LATEST: usize = 3;
 
-/// Longest time from a deployment to an alarm that names it, in seconds.
-const MAX_SINCE: f64 = 86_400.0;
-
 /// Marks of the deployments of a variant in a chart whose points have these times, oldest first.
 /// Deployments before the first point have none.
 pub(super) fn marks(deployments: &[Deployment], variant: &str, times: &[EventTime]) -> Vec<Mark> {
@@ -72,18 +69,6 @@ pub(super) fn latest(deployments: &[Deployment]) -> Markup {
     }
 }
 
-/// Deployment that preceded an alarm at `at` by at most a day.
-pub(super) fn before_alarm(deployments: &[Deployment], variant: &str, at: EventTime) -> Markup {
-    let of_variant = deployments.iter().filter(|it| it.variant == variant);
-    let found = of_variant.filter(|it| it.at() <= at).max_by_key(|it| it.ts);
-    let seconds = |it: &Deployment| status::seconds(at.since(it.at()));
-    html! {
-        @if let Some(it) = found.filter(|it| seconds(it) <= MAX_SINCE) {
-            span.name { (span(seconds(it))) " after the deployment of " strong { (text(&it.version)) } }
-        }
-    }
-}
-
 /// List of deployments, newest first.
 pub(super) fn list<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Markup {
     let entries: Vec<Entry> = deployments.map(|it| entry(it.clone())).collect();
@@ -122,7 +107,7 @@ pub(super) fn form(variants: &[&str]) -> Markup {
     };
     ask(
         "Report a deployment",
-        "The system gets new baselines from the following searches, and its active alarms end. Charts mark the time, and the last rankings before it are kept for comparison. With several replicas, report it to each of them.",
+        "The system gets new baselines from the following searches. An open incident stays until its loss is gone. Charts mark the time, and the last rankings before it are kept for comparison. With several replicas, report it to each of them.",
         "/-/deployment",
         &fields,
     )

@@ -58,22 +58,15 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-/// Cause of a drop, by its class.
-pub(super) fn cause(class: &str) -> &'static str {
-    match class {
-        "worse" => "worse results, for any grades of unjudged ones",
-        "more_unjudged" => {
+/// Cause of an incident, by its subject and class.
+fn cause_of(it: &IncidentEntry) -> &'static str {
+    match (it.subject, it.class) {
+        ("answer", _) => "worse answers; no measure of the ranking has dropped",
+        (_, "worse") => "worse results, for any grades of unjudged ones",
+        (_, "more_unjudged") => {
             "more unjudged results; judge them before you look for a cause in the ranking"
         }
         _ => "worse results or more unjudged ones, not decided yet",
-    }
-}
-
-/// Cause of an incident, by its subject and class.
-fn cause_of(it: &IncidentEntry) -> &'static str {
-    match it.subject {
-        "answer" => "worse answers; no measure of the ranking has dropped",
-        _ => cause(it.class),
     }
 }
 

@@ -1,4 +1,4 @@
-//! First screen: alarms, systems side by side, the primary slice, and the queries to look at.
+//! First screen: incidents, missed targets, systems side by side, the primary slice, and the queries to look at.
 
 use maud::{Markup, html};
 
@@ -10,11 +10,11 @@ use super::scores::{
     slice_names, tier,
 };
 use super::screen::{Screen, empty};
-use super::{alarms, chart, deployments, format, incident_card, queries};
+use super::{chart, deployments, format, incident_card, missed_targets, queries};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, Systems};
-use crate::api::{AdminApi, incidents, measures, regressions};
+use crate::api::{AdminApi, incidents, measures};
 use crate::live::deployments::Deployment;
 use rankgauge_core::measure::tier::LEGEND;
 
@@ -29,10 +29,6 @@ pub(super) const PARAMETERS: [Parameter; 4] = [
 const MAX_SYSTEMS: usize = 6;
 
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
-    let found = regressions::of(
-        &admin.exposition,
-        &Parameters::from_pairs(&regressions::PARAMETERS, []),
-    )?;
     let systems = selected(admin, params)?;
     let against = Against::of(params, &systems);
     let incidents = incidents::open_entries(admin);
@@ -40,14 +36,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let content = html! {
         h1.unseen { "Overview" }
         (incident_card::cards(admin, &incidents, &systems))
-        @if incidents.is_empty() { (alarms::section(&found, &systems, &deployed)) }
-        @else {
-            // The alarms of an incident say the same again.
-            details.folded {
-                summary { "Alarms" }
-                (alarms::section(&found, &systems, &deployed))
-            }
-        }
+        (missed_targets::section(&systems, !incidents.is_empty(), &deployed))
         section aria-labelledby="systems" {
             div.heading {
                 h2 #systems { "Systems" }
@@ -58,7 +47,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         }
         div.columns {
             (slices(admin, (&systems, against), params)?)
-            (queries::summary(admin, &found)?)
+            (queries::summary(admin, &incidents)?)
         }
     };
     Ok(Screen {

@@ -14,7 +14,7 @@ use crate::api::queries::{
     ANY, BEST, IMPROVED, MIN_COMPARED, NEWEST, PARAMETERS, QUERY, Queries, QueryScore, REGRESSED,
     SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list, list_first,
 };
-use crate::api::regressions::Regressions;
+use crate::api::incidents::IncidentEntry;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::measure::direction::Direction;
 
@@ -38,15 +38,11 @@ const ORDERS: [(&str, &str); 9] = [
     (SYSTEM, "by system"),
 ];
 
-/// Queries that lost, or the worst ones while none has. While alarms for drops are active, only queries
-/// of their systems are listed.
-pub(super) fn summary(admin: &AdminApi, alarms: &Regressions) -> Result<Markup, ApiError> {
+/// Queries that lost, or the worst ones while none has. While incidents are open, only queries of their
+/// systems are listed.
+pub(super) fn summary(admin: &AdminApi, open: &[IncidentEntry]) -> Result<Markup, ApiError> {
     let measure = primary(admin);
-    let drops = alarms
-        .regressions
-        .iter()
-        .filter(|it| it.is_active && it.regression.test == "drop");
-    let variants: BTreeSet<&str> = drops.map(|it| it.regression.variant.as_str()).collect();
+    let variants: BTreeSet<&str> = open.iter().map(|it| it.variant.as_str()).collect();
     let of = |order| {
         let pairs = [("order", order), ("limit", SUMMARY)];
         let measure = measure.as_deref().map(|measure| ("measure", measure));
@@ -103,7 +99,7 @@ pub(super) fn of_slice(
             encoded(variant),
             encoded(slice),
             encoded(value),
-            super::alarms::measure_of(measure)
+            super::missed_targets::measure_of(measure)
         )
     })
 }

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::format::{self, ago, duration, share, size, span};
+use super::format::{self, duration, share, size, span};
 use crate::api::status::Status;
 use rankgauge_core::number::real;
 
@@ -55,8 +55,8 @@ enum State<'a> {
     Problem(&'a str),
     /// Incidents are open.
     Incidents(usize),
-    /// Alarms are active that belong to no incident, such as missed targets.
-    Alarms(usize),
+    /// Means miss their targets.
+    MissedTargets(usize),
     /// Nothing is wrong with what was measured, which may be nothing.
     Quiet,
 }
@@ -69,7 +69,7 @@ impl<'a> State<'a> {
         match problem.or(status.readiness_problem.as_deref()) {
             Some(problem) => Self::Problem(problem),
             None if status.open_incidents > 0 => Self::Incidents(status.open_incidents),
-            None if status.active_alarms > 0 => Self::Alarms(status.active_alarms),
+            None if status.missed_targets > 0 => Self::MissedTargets(status.missed_targets),
             None => Self::Quiet,
         }
     }
@@ -78,7 +78,7 @@ impl<'a> State<'a> {
     fn mark(self) -> String {
         match self {
             Self::Problem(_) => "✗ ".to_owned(),
-            Self::Incidents(number) | Self::Alarms(number) => format!("▼ {number} "),
+            Self::Incidents(number) | Self::MissedTargets(number) => format!("▼ {number} "),
             Self::Quiet => String::new(),
         }
     }
@@ -87,7 +87,7 @@ impl<'a> State<'a> {
     fn icon(self) -> &'static str {
         match self {
             Self::Problem(_) => "icon-problem.svg",
-            Self::Incidents(_) | Self::Alarms(_) => "icon-alarm.svg",
+            Self::Incidents(_) | Self::MissedTargets(_) => "icon-alarm.svg",
             Self::Quiet => "icon.svg",
         }
     }
@@ -184,8 +184,8 @@ fn status_line(status: &Status, state: State<'_>) -> Markup {
             @if status.open_incidents > 0 {
                 li { a href="/incidents" { strong.bad { "▼ " (status.open_incidents) @if status.open_incidents == 1 { " incident" } @else { " incidents" } } } }
             }
-            @if status.active_alarms > 0 {
-                li { a href="/" { strong.bad { "▼ " (status.active_alarms) @if status.active_alarms == 1 { " alarm" } @else { " alarms" } } } }
+            @if status.missed_targets > 0 {
+                li { a href="/#targets" { strong.bad { "▼ " (status.missed_targets) @if status.missed_targets == 1 { " missed target" } @else { " missed targets" } } } }
             }
             (traffic(status))
             @if status.is_open {
@@ -278,9 +278,4 @@ pub(super) fn ask(name: &str, question: &str, address: &str, fields: &Markup) ->
 /// Text for a state without data: what is missing, and what to do next.
 pub(super) fn empty(title: &str, text: &Markup) -> Markup {
     html! { div.empty { p { strong { (title) } } p { (text) } } }
-}
-
-/// Age of a time in words, beside the time.
-pub(super) fn when(time: &str, age_seconds: f64) -> Markup {
-    html! { (format::time(time)) " " span.name { "(" (ago(age_seconds)) ")" } }
 }

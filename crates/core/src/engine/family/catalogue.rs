@@ -379,12 +379,6 @@ families! {
          of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the \
          first comparison.",
     ).series_of(&SCORE, Samples::Measures);
-    DROP_CLASS = gauge(
-        "drop_class",
-        &[MEASURE, VARIANT, SLICE, VALUE, exposed("class")],
-        "1 for the cause of a drop that has an alarm in this replica: worse, the upper bound over unjudged \
-         results fell as well; more_unjudged, only the share of judged results fell; undecided.",
-    ).series_of(&SCORE, Samples::Measures);
     UPPER_BOUND_LOG_EVIDENCE = gauge(
         "drop_upper_bound_log_evidence",
         &[MEASURE, VARIANT, SLICE, VALUE],
@@ -410,12 +404,6 @@ families! {
         "End of the warm-up of the drop test in event time, in seconds since 1970. Until then, the \
          tolerance is at least detection.warm_up_tolerance.",
     ).series_of(&SCORE, Samples::Measures);
-    REGRESSION = gauge(
-        "regression",
-        &[exposed("test"), MEASURE, VARIANT, SLICE, VALUE],
-        "1 while the evidence of this replica alone is sufficient for an alarm, or an incident with the \
-         series is open, otherwise 0. For a target, the threshold of one replica is higher by ln(detection.replicas).",
-    ).series_of(&SCORE, Samples::MeasuresTwice);
     SCORE_BOUND_SEARCHES = gauge(
         "score_bound_searches",
         &[MEASURE, VARIANT, SLICE, VALUE],

@@ -1,7 +1,7 @@
 //! Detection: tests, bounds and drops of watched series, and baselines.
 
 use super::model::ReadModel;
-use crate::detection::{Bounds, DropClass, DropExtent, Part};
+use crate::detection::{Bounds, DropExtent, Part};
 use crate::engine::evidence::{Detector, QueryBaselines, Test};
 use crate::engine::registry::{Label, Series};
 use crate::engine::scores::column_of;
@@ -21,8 +21,6 @@ pub struct WatchedSeries {
     pub drop: Option<DropExtent>,
     /// Part of the queries that has the larger share of the evidence of a drop. `None` without `drop`.
     pub part: Option<Part>,
-    /// Cause of a drop that has an alarm. `None` without one.
-    pub class: Option<DropClass>,
     /// Log evidence (ln) of a drop of the upper bound over unjudged results, and of the share of judged
     /// results, since a drop is suspected. `None` without unjudged results.
     pub unjudged_log_evidence: Option<[f64; 2]>,
@@ -107,7 +105,6 @@ impl ReadModel<'_> {
             series,
             part: drop.map(|_| test.part()),
             drop,
-            class: detector.class(detection),
             unjudged_log_evidence: detector.unjudged_log_evidence(),
             tolerance: test.has_comparisons().then(|| test.tolerance()),
             warm_up_until,

@@ -96,18 +96,18 @@ fn exposed(reader: &Reader) -> (Option<String>, [Option<f64>; 2]) {
     exposed_by(&reader.world, &reader.engine)
 }
 
+/// Class of the incident, and the evidence of both bounds.
 fn exposed_by(world: &World, engine: &Engine) -> (Option<String>, [Option<f64>; 2]) {
-    let samples = world.samples(&engine.snapshot());
+    let snapshot = engine.snapshot();
+    let mut incidents = snapshot.totals.evidence.incidents();
+    let class = incidents.next().map(|it| it.class.name().to_owned());
+    let samples = world.samples(&snapshot);
     let of = |family: &str| {
         let mut names = samples.keys();
         names
             .find(|name| name.starts_with(&format!("{family}{{")))
             .cloned()
     };
-    let class = of("drop_class").map(|name| {
-        let (_, class) = name.split_once("class=\"").expect("a class");
-        class.split('"').next().expect("its end").to_owned()
-    });
     let number = |family: &str| of(family).map(|name| samples[&name].parse().expect("a number"));
     let evidence = ["drop_upper_bound_log_evidence", "drop_judged_log_evidence"];
     (class, evidence.map(number))
