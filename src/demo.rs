@@ -398,8 +398,7 @@ fn send_traffic(
 /// Current results of the sidecar.
 fn current(exposition: &Exposition) -> View {
     let published = &exposition.published;
-    let regressions = published.regressions.latest();
-    View::of(&published.merged(), &exposition.names, &regressions)
+    View::of(&published.merged(), &exposition.names)
 }
 
 /// Texts of the gold queries by their keys.
@@ -465,13 +464,13 @@ fn configuration(
     Ok(config)
 }
 
-/// Logs warnings and errors only, without regressions: the table on the screen shows those.
+/// Logs warnings and errors only, without alarms: the table on the screen shows their incidents.
 fn start_log(messages: Messages) -> std::io::Result<Log> {
     Log::start(messages, |lines| {
         let text = tracing_subscriber::fmt::layer().log_internal_errors(false);
         let levels = Targets::new()
             .with_default(LevelFilter::WARN)
-            .with_target("rankgauge_serve::live::regressions", LevelFilter::OFF);
+            .with_target("rankgauge_serve::live::alarms", LevelFilter::OFF);
         let log = tracing_subscriber::registry();
         log.with(levels)
             .with(text.with_writer(TextLines::new(lines, true)))

@@ -513,8 +513,9 @@ impl Worker {
                 stats.retire(variant);
             }
         }
-        let (settings, regressions) = (&config.engine, &published.regressions);
-        regressions.report(alarms, settings, registry, wall);
+        published
+            .alarms
+            .report(alarms, &config.engine, registry, wall);
         log_incidents(&incidents);
     }
 

@@ -6,11 +6,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::setting::Scenario;
-use super::view::{ScoreTotal, Times, View};
-use rankgauge_core::measure::Subject;
+use super::view::{IncidentLine, ScoreTotal, Times, View};
 use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
-use rankgauge_serve::live::regressions::Regression;
 
 /// Length of the sparklines.
 pub(super) const SPARKLINE_SPAN: Millis = Millis(120_000);
@@ -48,8 +46,8 @@ impl Sample {
 /// Detection of the planned drop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// Reported drop.
-    pub regression: Regression,
+    /// Its incident, as it is now.
+    pub incident: IncidentLine,
     /// Number of searches of the variant from the drop to the alarm.
     pub searches: u64,
     /// Time from the drop to the alarm.
@@ -57,31 +55,23 @@ pub struct Found {
 }
 
 impl Found {
-    /// The drop and its detection in one sentence, with the keys of the most affected queries.
+    /// The drop and its detection in one sentence, with the keys of the queries that lost most now.
     pub fn sentence(&self) -> String {
-        let variant = &self.regression.variant;
+        let variant = &self.incident.variant;
         let (searches, seconds) = (self.searches, self.delay.0 / 1_000);
-        let queries: Vec<&str> = self
-            .regression
-            .queries
-            .iter()
-            .map(|it| &*it.query)
-            .collect();
+        let queries = self.incident.queries.iter();
+        let queries: Vec<&str> = queries.map(|it| it.query.as_str()).collect();
         let queries = if queries.is_empty() {
-            "unknown".to_owned()
+            String::new()
         } else {
-            queries.join(", ")
+            format!("; most affected queries {}", queries.join(", "))
         };
-        let change = match self.regression.class {
-            Some("more_unjudged") => format!("{variant} shows more results that are not judged"),
-            _ if Subject::of(&self.regression.measure) == Some(Subject::Answer) => {
-                format!("answers of {variant} got worse")
-            }
+        let change = match (self.incident.subject, self.incident.class) {
+            ("answer", _) => format!("answers of {variant} got worse"),
+            (_, "more_unjudged") => format!("{variant} shows more results that are not judged"),
             _ => format!("{variant} regressed"),
         };
-        format!(
-            "{change}: found after {searches} searches, {seconds} seconds; most affected queries {queries}"
-        )
+        format!("{change}: found after {searches} searches, {seconds} seconds{queries}")
     }
 }
 
@@ -173,18 +163,23 @@ impl History {
         self.find(view);
     }
 
-    /// Keeps the first alarm on the regressing variant after the drop.
+    /// Keeps the first incident of the regressing variant after the drop, with its current state.
     fn find(&mut self, view: &View) {
-        let Some(planned) = self.planned.filter(|_| self.found.is_none()) else {
+        let mut incidents = view.incidents.iter();
+        if let Some(found) = &mut self.found {
+            if let Some(now) = incidents.find(|it| it.id == found.incident.id) {
+                found.incident.clone_from(now);
+            }
             return;
-        };
-        let drop_at = planned.wall;
-        let mut drops = view.drops.iter();
-        let first = drops.find(|it| it.variant == planned.system && it.at >= drop_at);
-        self.found = first.map(|regression| Found {
-            regression: regression.clone(),
-            searches: self.searches_since_drop(regression.at),
-            delay: regression.at.since(drop_at),
+        }
+        let Some(planned) = self.planned else { return };
+        let is_later =
+            |it: &&IncidentLine| it.variant == planned.system && it.alarmed_at >= planned.event;
+        let first = incidents.filter(is_later).min_by_key(|it| it.alarmed_at);
+        self.found = first.map(|incident| Found {
+            incident: incident.clone(),
+            searches: self.searches_from_drop(self.searches_at_event(incident.alarmed_at)),
+            delay: incident.alarmed_at.since(planned.event),
         });
     }
 
@@ -200,7 +195,7 @@ impl History {
         if since.0 < 0 {
             return Story::Planned(planned, Millis(-since.0));
         }
-        let searches = self.searches_since_drop(last.times.wall);
+        let searches = self.searches_from_drop(self.searches_at(last.times.wall));
         Story::Undetected {
             planned,
             since,
@@ -213,12 +208,12 @@ impl History {
         self.planned.map_or("", |it| it.system)
     }
 
-    /// Number of searches of the regressing variant from the drop to `end`.
-    fn searches_since_drop(&self, end: WallTime) -> u64 {
+    /// Number of searches of the regressing variant from the drop until there are `number`.
+    fn searches_from_drop(&self, number: f64) -> u64 {
         let Some(at_drop) = self.searches_at_drop else {
             return 0;
         };
-        let count = self.searches_at(end) - at_drop;
+        let count = number - at_drop;
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,

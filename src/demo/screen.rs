@@ -353,11 +353,10 @@ fn legend(history: &History) -> &'static str {
 /// Course of the planned drop, and alarms.
 fn story(view: &View, history: &History, context: &Context, width: usize) -> Vec<Line> {
     let mut lines = Vec::new();
-    let mut others: Vec<String> = Vec::new();
     let story = history.story();
     match &story {
         Story::Unplanned => {
-            if view.drops.is_empty() {
+            if view.incidents.is_empty() {
                 lines.push(Line::of("No alarm was raised.", Tone::Plain));
             }
         }
@@ -367,19 +366,12 @@ fn story(view: &View, history: &History, context: &Context, width: usize) -> Vec
         Story::Found(found) => {
             let sentence = wrap(&found.sentence(), width, "▼ ", "  ");
             lines.extend(sentence.lines().map(|line| Line::of(line, Tone::Bad)));
-            let drop = &found.regression;
-            let change = signed(drop.recent - drop.expected);
-            let text = format!(
-                "  {} about {:.3}, was {:.3} ({change})",
-                drop.measure, drop.recent, drop.expected
-            );
-            lines.push(Line::of(text, Tone::Plain));
-            for query in drop.queries.iter().take(MAX_QUERIES) {
-                let text = context.queries.get(&*query.query);
+            for query in found.incident.queries.iter().take(MAX_QUERIES) {
+                let text = context.queries.get(&query.query);
                 lines.push(Line(vec![
                     (format!("  {}  ", query.query), Tone::Strong),
                     (
-                        format!("{:.2} → {:.2}  ", query.baseline, query.recent),
+                        format!("{:.2} → {:.2}  ", query.before, query.now),
                         Tone::Bad,
                     ),
                     (text.cloned().unwrap_or_default(), Tone::Plain),
@@ -387,20 +379,11 @@ fn story(view: &View, history: &History, context: &Context, width: usize) -> Vec
             }
         }
     }
-    for drop in &view.drops {
-        if !matches!(&story, Story::Found(found) if found.regression == *drop) {
-            others.push(format!("{} {}", drop.variant, drop.measure));
-        }
-    }
     for incident in &view.incidents {
         lines.push(Line::of(table::incident_line(incident), Tone::Plain));
     }
     if let Some(expectation) = &context.expectation {
         lines.push(Line::of(format!("expected: {expectation}"), Tone::Faint));
-    }
-    if !others.is_empty() {
-        let text = format!("further alarms: {}", others.join(", "));
-        lines.push(Line::of(text, Tone::Plain));
     }
     lines
 }

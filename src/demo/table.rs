@@ -8,7 +8,6 @@ use super::setting::Library;
 use super::view::{IncidentLine, Variant, View};
 use rankgauge_core::event::Kind;
 use rankgauge_eval::text_layout::{Column, TextTable};
-use rankgauge_serve::live::regressions::Regression;
 
 /// Measures of the table, as configured by the law-search profile. With the other columns, they fit
 /// a terminal of 80 characters.
@@ -49,9 +48,6 @@ fn write(text: &mut String, view: &View, history: &History, context: &Context) -
         writeln!(text, "{}", outcomes(view, kind))?;
     }
     writeln!(text, "lag       {} records", view.lag)?;
-    for drop in &view.drops {
-        writeln!(text, "{}", drop_line(drop))?;
-    }
     let story = history.story();
     if !course(&story).is_empty() {
         writeln!(text, "{}", course(&story))?;
@@ -123,23 +119,6 @@ pub(super) fn outcomes(view: &View, kind: Kind) -> String {
     format!("{kind:<9} {received} received:{outcomes} {pending} pending")
 }
 
-/// A reported drop in one line.
-fn drop_line(drop: &Regression) -> String {
-    let Regression {
-        measure,
-        variant,
-        recent,
-        expected,
-        ..
-    } = drop;
-    let queries = drop.queries.iter().take(3);
-    let queries: Vec<&str> = queries.map(|moved| &*moved.query).collect();
-    format!(
-        "{variant:<7}{measure} fell: about {recent:.3}, was {expected:.3}; {}",
-        queries.join(", ")
-    )
-}
-
 /// An incident in one line.
 pub(super) fn incident_line(it: &IncidentLine) -> String {
     let IncidentLine {
@@ -154,8 +133,12 @@ pub(super) fn incident_line(it: &IncidentLine) -> String {
         (Some(by), None) => format!("ended: {by}"),
         (Some(by), Some(version)) => format!("ended: {by} after {version}"),
     };
+    let when = it.ended_by.map_or("now", |_| "at the end");
+    let size = it.means.map_or_else(String::new, |[before, after]| {
+        format!(" {before:.3} → {after:.3} {when}")
+    });
     format!(
-        "{variant:<7}{what}: {measure}, {}, {}; {state}",
+        "{variant:<7}{what}: {measure}{size}, {}, {}; {state}",
         it.class, it.severity
     )
 }

@@ -1,4 +1,4 @@
-//! Current results of the demo: measures by variant, outcomes of records and reported drops.
+//! Current results of the demo: measures by variant, outcomes of records and incidents.
 //!
 //! A view is computed from one snapshot. It must not know how it is shown.
 
@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
@@ -16,7 +15,6 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::number::real;
 use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_serve::collect::Names;
-use rankgauge_serve::live::regressions::Regression;
 
 /// Window of the results, short enough to show a drop soon.
 const WINDOW: &str = "1m";
@@ -39,19 +37,27 @@ pub struct View {
     /// Results by variant.
     pub(super) variants: BTreeMap<String, Variant>,
     /// Incidents, the open ones first.
-    pub(super) incidents: Vec<IncidentLine>,
-    /// Drops of scores that were reported, oldest first. Their time depends on the speed of the
-    /// workers; they are not serialised because a summary is the same for the same seed.
-    #[serde(skip)]
-    pub(super) drops: Vec<Regression>,
+    pub incidents: Vec<IncidentLine>,
     /// Times of the snapshot.
     #[serde(skip)]
     pub(super) times: Option<Times>,
 }
 
-/// Incident without its times, which depend on the speed of the workers.
-#[derive(Debug, Serialize)]
-pub(super) struct IncidentLine {
+/// Incident. Its times and sizes depend on the speed of the workers; they are not serialised because a
+/// summary is the same for the same seed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct IncidentLine {
+    #[serde(skip)]
+    pub(super) id: u64,
+    /// Event time of the first alarm.
+    #[serde(skip)]
+    pub(super) alarmed_at: EventTime,
+    /// Means of the primary measure before the beginning and now.
+    #[serde(skip)]
+    pub(super) means: Option<[f64; 2]>,
+    /// Queries that lost most now.
+    #[serde(skip)]
+    pub queries: Vec<LostQuery>,
     pub(super) variant: String,
     /// Primary measure.
     pub(super) measure: String,
@@ -62,10 +68,37 @@ pub(super) struct IncidentLine {
     pub(super) ended_after: Option<String>,
 }
 
+/// Query that lost most, with its means before the beginning and now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LostQuery {
+    /// Key of the query.
+    pub query: String,
+    pub(super) before: f64,
+    pub(super) now: f64,
+}
+
+/// Maximum number of queries of an incident.
+const MAX_LOST: usize = 5;
+
 impl IncidentLine {
     fn of(it: &Incident) -> Self {
         let ended = it.ended.as_ref();
+        let means = it.measures.first().and_then(|primary| {
+            let now = primary.level_of(primary.loss_now()?)?;
+            Some([primary.before()?.mean, now.mean])
+        });
+        let lost = it.largest_losses().into_iter().filter_map(|of| {
+            Some(LostQuery {
+                query: of.query.to_string(),
+                before: of.before(),
+                now: of.now()?.mean,
+            })
+        });
         Self {
+            id: it.id,
+            alarmed_at: it.alarmed_at,
+            means,
+            queries: lost.take(MAX_LOST).collect(),
             variant: it.variant.to_string(),
             measure: it
                 .measures
@@ -123,7 +156,7 @@ pub(super) struct Variant {
 
 impl View {
     /// Builds the view of a snapshot.
-    pub fn of(snapshot: &Snapshot, names: &Names, regressions: &[Regression]) -> Self {
+    pub fn of(snapshot: &Snapshot, names: &Names) -> Self {
         let model = names.read(snapshot);
         let by_kind = Kind::ALL.into_iter().map(|kind| (kind.name(), kind));
         let lags = model.partitions().iter().flat_map(|status| status.lag);
@@ -146,13 +179,6 @@ impl View {
                 .evidence
                 .incidents()
                 .map(IncidentLine::of)
-                .collect(),
-            drops: regressions
-                .iter()
-                .rev()
-                // Missed targets of V1 are expected and not shown.
-                .filter(|regression| regression.test == Test::Drop.name())
-                .cloned()
                 .collect(),
             times: model
                 .wall()

@@ -127,6 +127,7 @@ function derived(answer) {
       for (const target of answer.measures.find((it) => it.measure === measure)?.targets ?? []) numbers.push(mean - target.value);
     }
     for (const cost of Object.values(system.cost_per_query)) numbers.push(cost * 1000);
+    for (const { drop } of system.scores) if (drop) numbers.push(drop.now - drop.before);
     for (const { mean, baseline } of system.scores) {
       if (mean !== null && baseline !== null) numbers.push(mean - baseline);
     }

@@ -21,8 +21,7 @@ use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
     Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, incidents,
-    list_changes, log_level, measures, pipeline, quality, queries, query, status,
-    systems,
+    list_changes, log_level, measures, pipeline, quality, queries, query, status, systems,
 };
 use crate::clock::wall_now;
 use crate::openapi;

@@ -1,6 +1,7 @@
 //! Values between the workers of a process and its readers: [`Published`] by the workers,
 //! [`Control`] by the operators.
 
+pub mod alarms;
 mod commands;
 mod control;
 mod dead_letter_counts;
@@ -10,7 +11,6 @@ pub mod list_changes;
 mod published;
 pub mod query_stats;
 mod registry_view;
-pub mod regressions;
 pub mod rejections;
 pub mod session_partitions;
 mod view;

@@ -14,17 +14,12 @@ use rankgauge::demo::terminal::Canvas;
 use rankgauge::demo::view::View;
 use rankgauge::demo::{self, DemoOptions};
 use rankgauge_core::decode::Formats;
-use rankgauge_core::detection::Part;
-use rankgauge_core::engine::evidence::Alarm;
-use rankgauge_core::engine::family;
-use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::gold;
 use rankgauge_core::records;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_lab::traffic::TrafficSettings;
 use rankgauge_serve::collect::Names;
-use rankgauge_serve::live::regressions::Regression;
 
 use crate::harness::pty::{emulator, wrapped};
 
@@ -42,26 +37,6 @@ fn configuration(library: Library) -> Config {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("config");
     let files: Vec<PathBuf> = names.map(|name| folder.join(name)).collect();
     config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
-}
-
-fn regression(alarm: Alarm, names: &Names, at: WallTime) -> Regression {
-    let [variant, ..] = names.registry.series_labels(&family::SCORE)[alarm.series.index()];
-    Regression {
-        at,
-        test: alarm.test.name(),
-        measure: names.settings.measures[alarm.measure].to_string(),
-        variant: names.registry.values(Dimension::Variant)[variant.index()].to_string(),
-        slice: "all".into(),
-        value: "all".into(),
-        log_evidence: alarm.log_evidence,
-        threshold: alarm.threshold,
-        expected: alarm.expected,
-        recent: alarm.recent,
-        queries: alarm.worst_regressions,
-        drop: None,
-        part: alarm.part.map(Part::name),
-        class: None,
-    }
 }
 
 /// Processes the traffic of the demo until the drop is found, with two views a second.
@@ -105,7 +80,7 @@ pub(super) fn found(library: Library) -> (View, History, Context) {
         scenario: Scenario::Drop,
         system: library.changing(),
     }));
-    let (mut offsets, mut regressions, mut tick) = ([0; 2], Vec::new(), 0);
+    let (mut offsets, mut tick) = ([0; 2], 0);
     for record in traffic {
         let kind = record.kind;
         let (partition, offset) = (0, offsets[kind.index()]);
@@ -120,14 +95,13 @@ pub(super) fn found(library: Library) -> (View, History, Context) {
         tick = record.ts.0 / 1_000;
         let wall = WallTime(record.ts.0);
         engine.apply(Input::Tick { wall, others: None });
-        let alarms = engine.take_effects().alarms.into_iter();
-        regressions.extend(alarms.map(|alarm| regression(alarm, &names, wall)));
+        engine.take_effects();
         // As in the demo, the history arrives at once.
         if record.ts.since(start).0 > 100_000 {
-            let newest_first: Vec<Regression> = regressions.iter().rev().cloned().collect();
-            let view = View::of(&engine.snapshot(), &names, &newest_first);
+            let view = View::of(&engine.snapshot(), &names);
             history.add(&view);
-            if matches!(history.story(), Story::Found(_)) {
+            // Queries are named from their third search on.
+            if matches!(history.story(), Story::Found(found) if found.incident.queries.len() > 1) {
                 return (view, history, context);
             }
         }
@@ -151,7 +125,7 @@ fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
     );
     let sentence = format!(
         "V5 regressed: found after {} searches, {seconds} seconds; most affected queries {}",
-        found.searches, found.regression.queries[0].query
+        found.searches, found.incident.queries[0].query
     );
     for (columns, rows) in [(80, 24), (120, 40), (200, 50)] {
         let size = Size { columns, rows };
@@ -182,7 +156,7 @@ fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
         assert!(v5.contains("−0."), "{text}");
         // The sparkline falls from its highest block.
         assert!(v5.contains('█') || v5.contains('▇'), "{text}");
-        for moved in found.regression.queries.iter().take(2) {
+        for moved in found.incident.queries.iter().take(2) {
             let korean = &context.queries[&*moved.query];
             assert!(text.contains(korean.as_str()), "{korean} in {text}");
         }

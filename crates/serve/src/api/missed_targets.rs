@@ -47,21 +47,15 @@ fn is_missed(it: &WatchedSeries) -> bool {
 pub(crate) fn all(exposition: &Exposition, model: &ReadModel<'_>) -> Vec<MissedTarget> {
     let detection = &model.settings().detection;
     let threshold = detection.target_threshold_of_replica();
-    let reported = exposition.published.regressions.latest();
-    let test = Test::Target;
+    let alarms = exposition.published.alarms.of_targets();
     let watched = model.watched().into_iter();
     let missed = watched.filter(is_missed).filter_map(|it| {
         let names = model.names(it.series)?;
         let measure = model.measures().get(it.measure)?;
         let mut monitored = detection.measures.iter();
         let target = monitored.find(|of| of.index == it.measure)?.target?;
-        let mut reported = reported.iter();
-        let reported = reported.find(|of| {
-            let of_series = (&*of.variant, &*of.slice, &*of.value);
-            of.test == test.name()
-                && of.measure == *measure
-                && of_series == (names.variant, names.slice, names.value)
-        });
+        let series = [measure.as_str(), names.variant, names.slice, names.value];
+        let alarm = alarms.iter().find(|of| of.series == series);
         Some(MissedTarget {
             variant: names.variant.to_owned(),
             measure: measure.clone(),
@@ -70,9 +64,9 @@ pub(crate) fn all(exposition: &Exposition, model: &ReadModel<'_>) -> Vec<MissedT
             target,
             bounds: it.bounds.map(Interval::from),
             searches: it.bounded_searches,
-            log_evidence: it.log_evidence[test as usize]?,
+            log_evidence: it.log_evidence[Test::Target as usize]?,
             threshold,
-            reported_at: reported.map(|of| status::time(of.at.as_event_time())),
+            reported_at: alarm.map(|of| status::time(of.at.as_event_time())),
         })
     });
     let mut missed: Vec<MissedTarget> = missed.collect();

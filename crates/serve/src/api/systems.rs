@@ -17,7 +17,7 @@ use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::QUANTILES;
 use rankgauge_core::engine::read_model::{
-    ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
+    ALL_SEARCHES, ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
 };
 use rankgauge_core::engine::settings::Experiment;
 use rankgauge_core::measure::direction::Direction;
@@ -163,11 +163,24 @@ pub(crate) struct SystemScore {
     pub(crate) bounds: Option<Interval>,
     /// Mean minus the mean of the control since the start, with its confidence interval.
     pub(crate) difference: Option<Difference>,
+    /// Drop of an open incident with this measure over all searches; null without one.
+    pub(crate) drop: Option<SystemDrop>,
     /// Tests with an active alarm: `drop`, `target`.
     #[schemars(extend("items" = { "type": "string", "enum": ["drop", "target"] }))]
     pub(crate) alarms: Vec<String>,
     /// Means at the times of the history; an hour and more only of watched measures.
     pub(crate) history: Vec<Option<f64>>,
+}
+
+/// Size of the drop of an open incident: the same means as in `/api/v1/incidents`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+pub(crate) struct SystemDrop {
+    /// Id of the incident.
+    pub(crate) incident: String,
+    /// Mean before the beginning.
+    pub(crate) before: f64,
+    /// Mean of the current searches, with the mix of queries from before.
+    pub(crate) now: f64,
 }
 
 /// Confidence bounds.
@@ -343,6 +356,21 @@ impl View<'_> {
         }
     }
 
+    /// Drop of a measure over all searches, if an open incident has it.
+    fn drop_of(&self, variant: &str, measure: &str) -> Option<SystemDrop> {
+        let mut incidents = self.model.snapshot().totals.evidence.incidents();
+        incidents.find_map(|it| {
+            let is_meant = it.ended.is_none() && *it.variant == *variant;
+            let mut measures = it.measures.iter().filter(|_| is_meant);
+            let of = measures.find(|of| of.name() == (measure, ALL_SEARCHES, ""))?;
+            Some(SystemDrop {
+                incident: it.name(),
+                before: of.before()?.mean,
+                now: of.level_of(of.loss_now()?)?.mean,
+            })
+        })
+    }
+
     /// Scores of a variant; `None` without any score since the start.
     fn score(&self, of: &ScoreSeries<'_>, info: &MeasureInfo) -> Option<SystemScore> {
         let (model, measure) = (self.model, info.index);
@@ -379,6 +407,7 @@ impl View<'_> {
                 .filter(|it| it.is_warm_up)
                 .and_then(|it| it.warm_up_until)
                 .map(|minute| status::time(EventTime(minute.saturating_mul(60_000)))),
+            drop: self.drop_of(of.variant, &info.measure),
             alarms: alarms.map(|test| test.name().to_owned()).collect(),
             bounds: watched
                 .as_ref()

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use super::alarms::Alarms;
 use super::dead_letter_counts::DeadLetterCounts;
 use super::fleet::FleetView;
 use super::list_changes::{ListChanges, ServedLists};
 use super::query_stats::{MAX_BYTES, MergedQueryStats, QueryStats};
 use super::registry_view::RegistryView;
-use super::regressions::Regressions;
 use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
 use super::view::{StalledPartition, WorkerView};
@@ -38,8 +38,8 @@ pub struct Published {
     pub fleet: Option<Arc<FleetView>>,
     /// Durations of the process's own work.
     pub latencies: WorkLatencies,
-    /// Detected regressions.
-    pub regressions: Regressions,
+    /// Alarms of the workers.
+    pub alarms: Alarms,
     /// Last rejected records.
     pub rejections: Rejections,
     /// Partitions of the sessions.
@@ -87,7 +87,7 @@ impl Published {
             registry: enabled.registry.then(Arc::default),
             fleet: enabled.fleet.then(Arc::default),
             latencies,
-            regressions: Regressions::default(),
+            alarms: Alarms::default(),
             rejections: Rejections::default(),
             sessions: SessionPartitions::new(workers, MAX_SESSIONS),
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::chart::Mark;
-use super::format::{ago, encoded, moment, span, text, variant_name};
+use super::format::{ago, encoded, moment, text, variant_name};
 use super::screen::ask;
 use crate::api::deployments::{Entry, entry};
 use crate::api::status;

@@ -14,14 +14,11 @@ use rankgauge_core::measure::direction::Direction;
 const MAX_SHOWN: usize = 12;
 
 /// Section of the first screen. `has_incident` is true if incidents are open, which are shown above it.
-pub(super) fn section(
-    systems: &Systems,
-    has_incident: bool,
-    deployments: &[Deployment],
-) -> Markup {
+pub(super) fn section(systems: &Systems, has_incident: bool, deployments: &[Deployment]) -> Markup {
     let list = |missed: &[&MissedTarget]| list(missed, deployments);
     let is_overall = |it: &&MissedTarget| it.slice == ALL_SEARCHES;
-    let (overall, of_slices): (Vec<_>, Vec<_>) = systems.missed_targets.iter().partition(is_overall);
+    let (overall, of_slices): (Vec<_>, Vec<_>) =
+        systems.missed_targets.iter().partition(is_overall);
     let missed = systems.missed_targets.len();
     html! {
         @if missed > 0 {

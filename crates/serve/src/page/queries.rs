@@ -8,13 +8,13 @@ use super::format;
 use super::format::{count, encoded, score, signed, size, text, variant_name};
 use super::screen::{Screen, empty};
 use crate::api::AdminApi;
+use crate::api::incidents::IncidentEntry;
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::queries::{
     ANY, BEST, IMPROVED, MIN_COMPARED, NEWEST, PARAMETERS, QUERY, Queries, QueryScore, REGRESSED,
     SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list, list_first,
 };
-use crate::api::incidents::IncidentEntry;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::measure::direction::Direction;
 

@@ -65,6 +65,12 @@ pub(super) fn change(
 ) -> Markup {
     let has_alarm = |test: &str| of.alarms.iter().any(|alarm| alarm == test);
     let is_worse = |test| has_alarm(test).then_some(false);
+    if let (Against::Before, Some(drop)) = (against, &of.drop) {
+        let title = "mean of the current searches against the mean before the incident";
+        let value = drop.now - drop.before;
+        let is_worse = (value > 0.0) == (info.direction == "down");
+        return marked(info, value, is_worse.then_some(false), title, " incident");
+    }
     let learned = of.baseline_searches.filter(|_| of.baseline.is_none());
     if let (Against::Before, Some(searches)) = (against, learned) {
         return html! { span.name { "learning: " (super::format::count(searches)) } };
