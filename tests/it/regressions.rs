@@ -248,7 +248,7 @@ fn judged(engine: &Engine, registry: &Arc<Registry>) -> Vec<String> {
         "baseline_",
         "drop_",
         "target_",
-        "regression",
+        "incident",
         "gold_coverage",
     ];
     let is_judged = |line: &&str| {

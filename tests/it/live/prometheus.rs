@@ -344,6 +344,8 @@ fn every_query_of_the_dashboards_answers(prometheus: &Observer) {
             Err(reason) => reason,
             // No one answers requests for labels here; `live::labelling` has answers.
             Ok(_) if query.expr.contains("rankgauge_quality") => continue,
+            // This traffic has no incident; rules are tested with one.
+            Ok(_) if query.expr.contains("rankgauge:incident_") => continue,
             Ok(samples) if samples.is_empty() => "no answer".to_owned(),
             Ok(samples) if samples.iter().any(|sample| sample.value.is_nan()) => "NaN".to_owned(),
             Ok(_) => continue,
