@@ -573,7 +573,7 @@ fn ctl(sidecar: &Sidecar, arguments: &[&str]) -> std::process::Output {
         .expect("the binary runs")
 }
 
-fn ctl_text(sidecar: &Sidecar, arguments: &[&str]) -> String {
+pub(super) fn ctl_text(sidecar: &Sidecar, arguments: &[&str]) -> String {
     let output = ctl(sidecar, arguments);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
     String::from_utf8(output.stdout).expect("UTF-8")

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
+use super::admin::ctl_text;
 use super::http::{Answer, ask_as_written};
 use super::stream::Stream;
 use super::{SOON, scrape_when_received, settings, start, yaml};
@@ -143,12 +144,39 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
     for path in [
         format!("/incidents/{id}"),
         "/incidents".to_owned(),
+        "/".to_owned(),
         format!("/api/v1/incidents/{id}?format=markdown"),
         "/api/v1/incidents?format=markdown".to_owned(),
     ] {
         let text = text(&path);
         assert!(text.contains(&now), "{path}: no {now} in {text}");
     }
+    let printed = ctl_text(sidecar, &["incidents"]);
+    assert!(printed.contains(&now), "no {now} in {printed}");
+    let loss = format!("{:.3}", mean("loss"));
+    let markdown = text(&format!("/api/v1/incidents/{id}?format=markdown"));
+    assert!(markdown.contains(&loss), "no {loss} in {markdown}");
+    // The systems have the same means.
+    let systems = get(sidecar, "/api/v1/systems");
+    let systems = systems["systems"].as_array().expect("a list");
+    let system = systems.iter().find(|it| it["variant"] == "V5");
+    let scores = system.expect("V5")["scores"].as_array().expect("a list");
+    let score = scores.iter().find(|it| it["measure"] == of("measure"));
+    if of("slice") == "all" {
+        let drop = &score.expect("its score")["drop"];
+        assert_eq!(drop["incident"], id, "{drop}");
+        for name in ["before", "now"] {
+            let found = drop[name].as_f64().expect("a mean");
+            assert!((found - mean(name)).abs() < 1e-9, "{drop}");
+        }
+    }
+    // The alert states the mean of the replicas, of which there is one.
+    let rules = include_str!("../../../deploy/prometheus/rules/quality.rules.yaml");
+    let recorded = "expr: avg by (cluster, namespace, job, measure, variant, slice, value, bound) (rankgauge_incident_loss)";
+    assert!(rules.contains(recorded));
+    assert!(
+        rules.contains(r#"with printf "rankgauge:incident_loss:avg{%s,bound=\"estimate\"}" $of"#)
+    );
 }
 
 /// Validates the responses of all endpoints, and of all pages of lists, against the description of
