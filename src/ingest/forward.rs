@@ -329,8 +329,8 @@ impl Forwarder {
             return;
         };
         // Partitions that were added since the start.
-        let last = sources.iter().map(|it| it.partition).max();
-        let least = last.and_then(|last| usize::try_from(last + 1).ok());
+        let highest = sources.iter().map(|it| it.partition).max();
+        let least = highest.and_then(|it| usize::try_from(it + 1).ok());
         let mut report = SourceReport {
             partitions: self.sources[kind.index()].max(least.unwrap_or_default()),
             sources,

@@ -234,9 +234,10 @@ fn wrong_preferences_are_named_with_their_lines() {
         let error = Preferences::parse("p", text.as_bytes()).expect_err(text);
         assert!(error.to_string().starts_with(message), "{error}");
     }
-    let many: String = (0..5001)
+    let many: Vec<_> = (0..5001)
         .map(|number| format!("1 u d{number} 1\n"))
         .collect();
+    let many = many.concat();
     let error = Preferences::parse("p", many.as_bytes()).expect_err("too many");
     assert!(
         error

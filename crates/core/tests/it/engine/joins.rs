@@ -133,7 +133,7 @@ impl Reader {
 fn partition(topics: Topics, record: &Record) -> i32 {
     match topics.join {
         Join::Partition => record.partition,
-        Join::All => {
+        Join::All | Join::Repartition => {
             let mut hasher = DefaultHasher::new();
             record.payload.hash(&mut hasher);
             let count = PARTITIONS[topics.of(record.kind).index()].unsigned_abs();
