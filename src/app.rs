@@ -200,8 +200,7 @@ impl App {
         }
         let fleet = config.state.clone().zip(links);
         let fleet = fleet.map(|(state, links)| {
-            let control = Arc::clone(&control);
-            fleet::start(&config, state, links, control, &exposition.published)
+            fleet::start(&config, state, links, &exposition)
         });
         let fleet = fleet.transpose()?;
         let (report, ended) = mpsc::unbounded_channel();

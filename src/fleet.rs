@@ -2,7 +2,8 @@
 //! and passes what the other workers published to them.
 //!
 //! Baselines are sums of disjoint searches. Each worker writes its own under an id of its own, and every
-//! replica adds those of all others, so no record has two writers. Commands have a record each.
+//! replica adds those of all others, so no record has two writers. The evidence of a process has the id of
+//! its first worker. Commands have a record each.
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: a thread with a clock"
@@ -22,12 +23,14 @@ use tracing::{error, info, warn};
 
 use crate::config::{Config, State};
 use held::{Held, MAX_COMMANDS};
-use rankgauge_core::engine::fleet::{FleetBaselines, Share};
+use rankgauge_core::engine::fleet::{FleetBaselines, FleetEvidence, Share, SharedEvidence};
+use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Error;
 use rankgauge_kafka::state_topic::StateTopic;
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
-use rankgauge_serve::live::{Control, FleetView, Published, StateOutcome};
+use rankgauge_serve::http::Exposition;
+use rankgauge_serve::live::{Control, FleetView, StateOutcome};
 use record::{Key, Value, parts};
 
 /// Time for which a worker waits for the state of the fleet before it counts its first search.
@@ -107,11 +110,10 @@ pub fn start(
     config: &Arc<Config>,
     state: State,
     links: Arc<Links>,
-    control: Arc<Control>,
-    published: &Published,
+    exposition: &Arc<Exposition>,
 ) -> std::io::Result<JoinHandle<()>> {
-    let view = published.fleet.clone().unwrap_or_default();
-    let config = Arc::clone(config);
+    let view = exposition.published.fleet.clone().unwrap_or_default();
+    let (config, exposition) = (Arc::clone(config), Arc::clone(exposition));
     thread::Builder::new()
         .name("fleet".to_owned())
         .spawn(move || {
@@ -119,10 +121,12 @@ pub fn start(
                 config,
                 state,
                 links,
-                control,
+                control: Arc::clone(&exposition.control),
+                exposition,
                 view,
                 held: Held::default(),
                 own: BTreeMap::new(),
+                evidence: None,
                 ids: BTreeMap::new(),
                 received: BTreeSet::new(),
                 passed: None,
@@ -137,22 +141,27 @@ struct Fleet {
     state: State,
     links: Arc<Links>,
     control: Arc<Control>,
+    exposition: Arc<Exposition>,
     view: Arc<FleetView>,
     held: Held,
     /// Written parts of the workers of this process, by key, without the times of writing.
     own: BTreeMap<Key, Value>,
+    /// Evidence of this process as it was shared last: id, time and parts.
+    evidence: Option<(u64, WallTime, Vec<SharedEvidence>)>,
     /// Ids of the workers of this process, by number.
     ids: BTreeMap<usize, Vec<u64>>,
     /// Commands that this process executed.
     received: BTreeSet<Key>,
-    /// Changes and ids at the last time at which baselines were passed to the workers.
-    passed: Option<(u64, usize)>,
+    /// Changes and ids at the last time at which baselines were passed to the workers, and changes at the
+    /// last time at which evidence was.
+    passed: Option<([u64; 2], usize)>,
     rejections: Throttle,
 }
 
 impl Fleet {
     fn run(&mut self) {
         let mut log = Throttle::default();
+        self.pass_own_evidence();
         while !self.is_over() {
             let control = Arc::clone(&self.control);
             let connected = StateTopic::connect(&self.config.kafka, &self.state.topic, &|| {
@@ -164,6 +173,7 @@ impl Fleet {
                 self.serve(&mut topic)
             });
             let Err(problem) = ended else { return };
+            self.pass_own_evidence();
             if problem == Error::Interrupted {
                 return;
             }
@@ -193,7 +203,7 @@ impl Fleet {
             self.read(topic)?;
             if topic.is_read() {
                 self.pass_commands();
-                self.publish(topic)?;
+                self.publish(topic, is_over)?;
                 self.pass_shares();
                 if !self.links.is_read.swap(true, Ordering::AcqRel) {
                     info!(
@@ -254,25 +264,95 @@ impl Fleet {
         }
     }
 
-    /// Passes the baselines and incidents of the other workers to each worker, if they changed.
+    /// Passes the baselines, incidents and evidence of the other workers to each worker, if they changed.
     fn pass_shares(&mut self) {
         let own = self.ids.values().map(Vec::len).sum();
         let state = (self.held.changes(), own);
-        if self.passed == Some(state) {
+        let passed = self.passed.replace(state);
+        if passed == Some(state) {
             return;
         }
-        self.passed = Some(state);
+        self.pass_evidence();
+        if passed.is_some_and(|it| (it.0[0], it.1) == (state.0[0], state.1)) {
+            return;
+        }
         for (number, link) in self.links.links.iter().enumerate() {
             let except = self.ids.get(&number).map(Vec::as_slice).unwrap_or_default();
             let others = self.held.baselines(except);
             *lock(&link.inherited) = Some(Arc::new(others));
         }
-        let own: Vec<u64> = self.ids.values().flatten().copied().collect();
-        self.view.set_incidents(self.held.incidents(&own));
+        self.view
+            .set_incidents(self.held.incidents(&self.own_ids()));
+    }
+
+    /// Ids of the workers of this process.
+    fn own_ids(&self) -> Vec<u64> {
+        self.ids.values().flatten().copied().collect()
+    }
+
+    /// Without the topic, the evidence of this process counts as that of one of the configured replicas.
+    fn pass_own_evidence(&self) {
+        let replicas = self.config.engine.detection.replicas;
+        let none = FleetEvidence::default().combined(replicas);
+        self.view.set_evidence(none.clone(), none);
+    }
+
+    /// Passes the evidence of all replicas to the readers, and that of the others to the workers. That of
+    /// this process is what it shared last, not what it reads back.
+    fn pass_evidence(&self) {
+        let replicas = self.config.engine.detection.replicas;
+        let mut fleet = self.held.evidence(&self.own_ids());
+        let others = fleet.combined(replicas);
+        if let Some((id, written, parts)) = &self.evidence {
+            fleet.put(*id, *written, parts);
+        }
+        self.view.set_evidence(fleet.combined(replicas), others);
+    }
+
+    /// Records with the evidence of this process that differ from the written ones. It is removed when a
+    /// process without checkpoints ends: its successor begins without evidence, under another id.
+    fn share_evidence(&mut self, is_over: bool) -> Vec<(Key, Option<Value>)> {
+        // The first worker has the id of the process.
+        let Some(id) = self.ids.get(&0).and_then(|ids| ids.first().copied()) else {
+            return Vec::new();
+        };
+        let own = self.own_ids();
+        let snapshot = self.exposition.published.merged_of_process();
+        let tests = self.exposition.names.read(&snapshot).shared_evidence();
+        let now = wall_now();
+        let mut fleet = self.held.evidence(&own);
+        if let Some((id, _, parts)) = &self.evidence {
+            fleet.put(*id, now, parts);
+        }
+        let is_gone = is_over && self.config.checkpoints.is_none();
+        let parts = if is_gone {
+            Vec::new()
+        } else {
+            SharedEvidence::parts(&tests, &fleet)
+        };
+        let mut records = Vec::new();
+        let mut current = BTreeSet::new();
+        for (part, shared) in (0..).zip(&parts) {
+            let key = Key::Evidence { id, part };
+            let value = Value::Evidence(now, shared.clone());
+            current.insert(key.clone());
+            let known = self.own.get(&key);
+            if !known.is_some_and(|known| known.is_current(&value)) {
+                records.push((key, Some(value)));
+            }
+        }
+        let held = own.iter().flat_map(|id| self.held.keys_of(*id));
+        let known: BTreeSet<Key> = held.chain(self.own.keys().cloned()).collect();
+        let ended = known
+            .into_iter()
+            .filter(|it| matches!(it, Key::Evidence { .. }) && !current.contains(it));
+        records.extend(ended.map(|key| (key, None)));
+        self.evidence = (!parts.is_empty()).then_some((id, now, parts));
+        records
     }
 
     /// Publishes the commands and the shares that wait.
-    fn publish(&mut self, topic: &mut StateTopic) -> Result<(), Error> {
+    fn publish(&mut self, topic: &mut StateTopic, is_over: bool) -> Result<(), Error> {
         let mut records: Vec<(Key, Option<Value>)> = Vec::new();
         for command in self.control.take_outbox() {
             let key = Key::of_command(&command);
@@ -286,6 +366,10 @@ impl Fleet {
         for (number, share) in shares {
             self.ids.insert(number, share.ids.clone());
             records.extend(self.changes_of(&share));
+        }
+        if has_shares || is_over {
+            records.extend(self.share_evidence(is_over));
+            self.pass_evidence();
         }
         if has_shares {
             let commands = self.held.commands();
@@ -305,8 +389,7 @@ impl Fleet {
 
     /// Folds workers that have been silent for a week. Their records are removed when the sums are written.
     fn fold(&mut self, topic: &mut StateTopic) -> Result<(), Error> {
-        let own: Vec<u64> = self.ids.values().flatten().copied().collect();
-        let (written, removed) = self.held.fold(&own, wall_now());
+        let (written, removed) = self.held.fold(&self.own_ids(), wall_now());
         if removed.is_empty() {
             return Ok(());
         }
@@ -355,7 +438,8 @@ impl Fleet {
         // Saved state of several workers is continued under one id.
         let ended = former.iter().flat_map(|id| self.held.keys_of(*id));
         let removed = self.held.keys_of(*id).into_iter();
-        let removed = removed.filter(|key| !current.contains(key));
+        let removed = removed
+            .filter(|key| !matches!(key, Key::Evidence { .. }) && !current.contains(key));
         records.extend(removed.chain(ended).map(|key| (key, None)));
         records
     }
@@ -389,7 +473,7 @@ impl Fleet {
         self.view.note_published(wall_now());
         for (key, value) in records {
             match value {
-                Some(value @ (Value::Baselines(..) | Value::Incident(..))) => {
+                Some(value @ (Value::Baselines(..) | Value::Incident(..) | Value::Evidence(..))) => {
                     self.own.insert(key, value);
                 }
                 Some(Value::Command(_)) => {}

@@ -489,16 +489,30 @@ impl Worker {
                 fleet: fleet.as_ref().map_or(&[], |it| it.as_slice()),
             });
         }
+
         if let Some(producer) = &self.label_requests {
             send_label_requests(producer, engine);
         }
         let PendingEffects {
-            alarms,
-            incidents,
+            mut alarms,
+            mut incidents,
             deployments,
             retired,
             ..
         } = engine.take_effects();
+        if let Some(fleet) = &published.fleet {
+            engine.apply(Input::Evidence {
+                workers: &published.drops_of_others(*number, &config.engine, registry),
+                fleet: &fleet.evidence_of_others(),
+            });
+            let of_fleet = engine.take_effects();
+            if !of_fleet.alarms.is_empty() {
+                let drops = of_fleet.alarms.len();
+                info!(worker = number, drops, "drops found by the evidence of all replicas");
+            }
+            alarms.extend(of_fleet.alarms);
+            incidents.extend(of_fleet.incidents);
+        }
         if !incidents.is_empty()
             && let Some(link) = self.context.link()
         {

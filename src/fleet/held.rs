@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::record::{Key, Value, parts};
-use rankgauge_core::engine::fleet::{FleetBaselines, SharedBaselines, SharedIncident};
+use rankgauge_core::engine::fleet::{
+    FleetBaselines, FleetEvidence, SharedBaselines, SharedIncident,
+};
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_serve::live::ReportedCommand;
 
@@ -37,8 +39,8 @@ pub(super) const MAX_COMMANDS: usize = 200;
 pub(super) struct Held {
     records: BTreeMap<Key, (Value, usize)>,
     bytes: usize,
-    /// Number of changes of the records of workers.
-    changes: u64,
+    /// Number of changes of the baselines and incidents of workers, and of their evidence.
+    changes: [u64; 2],
 }
 
 impl Held {
@@ -52,7 +54,7 @@ impl Held {
             return false;
         }
         self.bytes = self.bytes - before + bytes;
-        self.changes += u64::from(key.worker().is_some());
+        self.note_change(&key);
         self.records.insert(key, (value, bytes));
         true
     }
@@ -61,7 +63,15 @@ impl Held {
     pub(super) fn remove(&mut self, key: &Key) {
         if let Some((_, bytes)) = self.records.remove(key) {
             self.bytes -= bytes;
-            self.changes += u64::from(key.worker().is_some());
+            self.note_change(key);
+        }
+    }
+
+    fn note_change(&mut self, key: &Key) {
+        match key {
+            Key::Baselines { .. } | Key::Incident { .. } => self.changes[0] += 1,
+            Key::Evidence { .. } => self.changes[1] += 1,
+            Key::Command { .. } => {}
         }
     }
 
@@ -70,14 +80,29 @@ impl Held {
         self.bytes
     }
 
-    /// Number of changes of the records of workers so far.
-    pub(super) fn changes(&self) -> u64 {
+    /// Number of changes of the baselines and incidents of workers so far, and of their evidence.
+    pub(super) fn changes(&self) -> [u64; 2] {
         self.changes
     }
 
-    /// Workers with records.
+    /// Workers with baselines or incidents.
     pub(super) fn workers(&self) -> BTreeSet<u64> {
-        self.records.keys().filter_map(Key::worker).collect()
+        let keys = self.records.keys();
+        let shares = keys.filter(|key| !matches!(key, Key::Evidence { .. }));
+        shares.filter_map(Key::worker).collect()
+    }
+
+    /// Evidence of all processes but those whose id is in `except`.
+    pub(super) fn evidence(&self, except: &[u64]) -> FleetEvidence {
+        let mut fleet = FleetEvidence::default();
+        for (key, (value, _)) in &self.records {
+            if let (Key::Evidence { id, .. }, Value::Evidence(written, shared)) = (key, value)
+                && !except.contains(id)
+            {
+                fleet.add(*id, *written, shared);
+            }
+        }
+        fleet
     }
 
     /// Keys of the records of a worker.
@@ -94,7 +119,10 @@ impl Held {
             .iter()
             .filter_map(|(key, (value, _))| match value {
                 Value::Incident(_, shared) if !except.contains(&key.worker()?) => Some(shared),
-                Value::Incident(..) | Value::Baselines(..) | Value::Command(_) => None,
+                Value::Incident(..)
+                | Value::Baselines(..)
+                | Value::Evidence(..)
+                | Value::Command(_) => None,
             });
         let mut shares: Vec<SharedIncident> = shares.cloned().collect();
         let mut newest: BTreeMap<u64, i64> = BTreeMap::new();
@@ -104,7 +132,7 @@ impl Held {
         }
         let baselines = self.records.values().filter_map(|(value, _)| match value {
             Value::Baselines(_, of) => Some(of.newest.saturating_mul(60_000)),
-            Value::Incident(..) | Value::Command(_) => None,
+            Value::Incident(..) | Value::Evidence(..) | Value::Command(_) => None,
         });
         let last_of_all = newest.values().copied().chain(baselines).max();
         let last_of_all = last_of_all.unwrap_or_default();
@@ -167,7 +195,7 @@ impl Held {
         let mut commands: Vec<_> = records
             .filter_map(|(key, (value, _))| match value {
                 Value::Command(command) => Some((key, command)),
-                Value::Baselines(..) | Value::Incident(..) => None,
+                Value::Baselines(..) | Value::Incident(..) | Value::Evidence(..) => None,
             })
             .collect();
         commands.sort_by_key(|(_, command)| command.reported);

@@ -1,7 +1,7 @@
 //! Records of the state topic: keys, and values as compressed JSON with a version.
 //!
-//! A key is `worker/ID/baselines/GROUP/PART`, `worker/ID/incident/ID` or `command/TIME/HASH`, so that a worker replaces only its
-//! own records. Values hold keys of queries, never their texts. A writer of the topic can write
+//! A key is `worker/ID/baselines/GROUP/PART`, `worker/ID/incident/ID`, `worker/ID/evidence/PART` or
+//! `command/TIME/HASH`, so that a worker replaces only its own records. Values hold keys of queries, never their texts. A writer of the topic can write
 //! anything: a record is bounded and checked before it is used.
 
 use std::io::Read as _;
@@ -9,7 +9,9 @@ use std::io::Read as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use rankgauge_core::engine::fleet::{SharedBaselines, SharedIncident};
+use rankgauge_core::engine::fleet::{
+    EVIDENCE_RENEWAL, SharedBaselines, SharedEvidence, SharedIncident,
+};
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_kafka::state_topic::MAX_VALUE_BYTES;
 use rankgauge_serve::live::{Order, ReportedCommand};
@@ -61,6 +63,13 @@ pub(super) enum Key {
         /// Id of the incident.
         incident: u64,
     },
+    /// Part of the evidence of a process, under the id of its first worker.
+    Evidence {
+        /// Worker.
+        id: u64,
+        /// Number of the part.
+        part: u32,
+    },
     /// Command of an operator.
     Command {
         /// Time of the command.
@@ -77,6 +86,8 @@ pub(super) enum Value {
     Baselines(WallTime, SharedBaselines),
     /// Share of a worker in an incident, with the time at which it was written.
     Incident(WallTime, SharedIncident),
+    /// Part of the evidence of a process, with the time at which it was written.
+    Evidence(WallTime, SharedEvidence),
     /// Command of an operator.
     Command(ReportedCommand),
 }
@@ -118,6 +129,7 @@ impl Key {
             Self::Incident { id, incident } => {
                 format!("worker/{id:016x}/incident/{incident:016x}")
             }
+            Self::Evidence { id, part } => format!("worker/{id:016x}/evidence/{part}"),
             Self::Command { reported, hash } => format!("command/{reported}/{hash:016x}"),
         }
     }
@@ -138,6 +150,9 @@ impl Key {
             ["worker", id, "incident", incident] => number(id)
                 .zip(number(incident))
                 .map(|(id, incident)| Self::Incident { id, incident }),
+            ["worker", id, "evidence", part] => number(id)
+                .zip(part.parse().ok())
+                .map(|(id, part)| Self::Evidence { id, part }),
             ["command", reported, hash] => reported
                 .parse()
                 .ok()
@@ -159,7 +174,9 @@ impl Key {
     /// Id of the worker that writes the record.
     pub(super) fn worker(&self) -> Option<u64> {
         match self {
-            Self::Baselines { id, .. } | Self::Incident { id, .. } => Some(*id),
+            Self::Baselines { id, .. } | Self::Incident { id, .. } | Self::Evidence { id, .. } => {
+                Some(*id)
+            }
             Self::Command { .. } => None,
         }
     }
@@ -216,15 +233,21 @@ impl Value {
     /// Time at which a worker wrote the record.
     pub(super) fn written(&self) -> Option<WallTime> {
         match self {
-            Self::Baselines(written, _) | Self::Incident(written, _) => Some(*written),
+            Self::Baselines(written, _)
+            | Self::Incident(written, _)
+            | Self::Evidence(written, _) => Some(*written),
             Self::Command(_) => None,
         }
     }
 
-    /// Returns true if both differ at most in the time of writing, and by less than a day in it.
+    /// Returns true if both differ at most in the time of writing, and by less than the renewal in it.
     pub(super) fn is_current(&self, other: &Self) -> bool {
+        let renewal = match self {
+            Self::Evidence(..) => EVIDENCE_RENEWAL,
+            Self::Baselines(..) | Self::Incident(..) | Self::Command(_) => RENEWAL,
+        };
         let written = self.written().zip(other.written());
-        let is_old = written.is_some_and(|(mine, theirs)| theirs.since(mine) > RENEWAL);
+        let is_old = written.is_some_and(|(mine, theirs)| theirs.since(mine) >= renewal);
         !is_old && self.has_equal_content(other)
     }
 
@@ -233,8 +256,12 @@ impl Value {
         match (self, other) {
             (Self::Baselines(_, mine), Self::Baselines(_, theirs)) => mine == theirs,
             (Self::Incident(_, mine), Self::Incident(_, theirs)) => mine == theirs,
+            (Self::Evidence(_, mine), Self::Evidence(_, theirs)) => mine == theirs,
             (Self::Command(mine), Self::Command(theirs)) => mine == theirs,
-            (Self::Baselines(..) | Self::Incident(..) | Self::Command(_), _) => false,
+            (
+                Self::Baselines(..) | Self::Incident(..) | Self::Evidence(..) | Self::Command(_),
+                _,
+            ) => false,
         }
     }
 
@@ -246,8 +273,12 @@ impl Value {
             (Self::Incident(_, shared), Key::Incident { incident, .. }) => {
                 shared.incident.id == *incident
             }
+            (Self::Evidence(..), Key::Evidence { .. }) => true,
             (Self::Command(command), Key::Command { .. }) => Key::of_command(command) == *key,
-            (Self::Baselines(..) | Self::Incident(..) | Self::Command(_), _) => false,
+            (
+                Self::Baselines(..) | Self::Incident(..) | Self::Evidence(..) | Self::Command(_),
+                _,
+            ) => false,
         }
     }
 
@@ -279,6 +310,9 @@ impl Value {
                 is_past(*written)
                     && times.into_iter().all(|at| is_past(WallTime(at)))
                     && shared.is_possible(MAX_NAME_BYTES, MAX_QUERY_BYTES)
+            }
+            Self::Evidence(written, shared) => {
+                is_past(*written) && is_past(shared.latest()) && shared.is_possible(MAX_NAME_BYTES)
             }
             Self::Command(ReportedCommand {
                 reported,

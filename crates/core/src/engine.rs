@@ -395,6 +395,15 @@ impl Engine {
                 self.counted = self.totals.bytes();
             }
             Input::Incidents { others, fleet } => self.advance_incidents(others, fleet),
+            Input::Evidence { workers, fleet } => {
+                let Some(now) = self.progress().map(|it| it.newest) else {
+                    return;
+                };
+                let names = (&*self.settings, self.names.shared());
+                let evidence = &mut self.totals.evidence;
+                let alarms = evidence.open_of_fleet((fleet, workers), now, names);
+                self.effects.add_alarms(alarms);
+            }
         }
     }
 
@@ -573,6 +582,7 @@ impl Engine {
             progress: self.progress(),
             series: self.names.shared().series_counts(),
             totals: self.totals.summed(),
+            fleet: None,
         }
     }
 

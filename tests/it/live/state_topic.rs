@@ -179,8 +179,12 @@ struct Searches {
 
 impl Searches {
     fn new() -> Self {
+        Self::of_partitions(6)
+    }
+
+    fn of_partitions(partitions: usize) -> Self {
         let topic = unique_name("incident");
-        broker().create_topic(&topic, 6);
+        broker().create_topic(&topic, partitions);
         let gold = tempfile::tempdir().expect("a folder");
         let lines: Vec<String> = (0..40).map(|it| format!("g{it} 0 d{it} 1\n")).collect();
         std::fs::write(gold.path().join("gold.qrels"), lines.concat())
@@ -216,8 +220,22 @@ impl Searches {
         })
     }
 
+    /// Produces the same searches to each partition.
+    fn produce_to_each(&mut self, partitions: i32, number: i64, is_healthy: bool) {
+        let first = self.sent;
+        for partition in 0..partitions {
+            self.sent = first;
+            self.produce_to(Some(partition), number, is_healthy);
+        }
+    }
+
     /// Produces searches. Of ten of a healthy system, one finds nothing; of ten during the drop, six.
     fn produce(&mut self, number: i64, is_healthy: bool) {
+        self.produce_to(None, number, is_healthy);
+    }
+
+    fn produce_to(&mut self, partition: Option<i32>, number: i64, is_healthy: bool) {
+        let part = partition.map(|it| format!("p{it}")).unwrap_or_default();
         let searches = (self.sent..self.sent + number).map(|it| {
             // The pattern visits every query with good and bad results.
             let is_bad = (it / 40 + it) % 10 < if is_healthy { 1 } else { 6 };
@@ -228,10 +246,10 @@ impl Searches {
                 format!("d{query}")
             };
             let payload = json!({
-                "query_id": format!("q{it}"), "ts": ts, "query_key": format!("g{query}"),
-                "variant": "V5", "session_id": format!("s{it}"), "results": [{"id": found}],
+                "query_id": format!("q{it}{part}"), "ts": ts, "query_key": format!("g{query}"),
+                "variant": "V5", "session_id": format!("s{it}{part}"), "results": [{"id": found}],
             });
-            (format!("q{it}"), payload.to_string(), None)
+            (format!("q{it}{part}"), payload.to_string(), partition)
         });
         let searches: Vec<(String, String, Option<i32>)> = searches.collect();
         broker().produce(&self.topic, searches);
@@ -343,5 +361,74 @@ fn an_incident_outlives_all_replicas_with_its_reference() {
         });
         assert_eq!(ended["ended_by"], "recovered", "{ended}");
         assert_eq!(ended["id"], id, "{ended}");
+    }
+}
+
+/// Drop evidence of all searches.
+fn drop_evidence(replica: &Sidecar) -> Option<f64> {
+    let of_all = [("slice", "all")];
+    replica.metrics().value("rankgauge_drop_log_evidence", &of_all)
+}
+
+#[test]
+fn a_drop_that_no_replica_shows_alone_is_an_incident_of_the_fleet() {
+    let mut searches = Searches::of_partitions(3);
+    let settings = searches.settings();
+    let mut replicas = [start(&settings), start(&settings), start(&settings)];
+    for replica in &replicas {
+        wait_until(SOON, "each replica has a partition", || {
+            let assigned = count(&replica.metrics(), "rankgauge_assigned_partitions", &[]);
+            (assigned == 1).then_some(())
+        });
+    }
+    searches.produce_to_each(3, 1_000, true);
+    let mut produced = 3_000;
+    wait_until_read(&replicas, produced);
+    wait_until_published(&replicas);
+    let test = [("test", "drop")];
+    let threshold = replicas[0].metrics().value("rankgauge_evidence_threshold", &test);
+    let threshold = threshold.expect("a threshold");
+    let mut steps = 0;
+    let opened = loop {
+        assert!(steps < 80, "the drop is not found");
+        steps += 1;
+        let of_all = wait_until(SOON, "all replicas have the evidence of all", || {
+            let found = replicas.each_ref().map(drop_evidence);
+            (found[0].is_some() && found == [found[0]; 3]).then_some(found[0]?)
+        });
+        if of_all >= threshold {
+            break of_all;
+        }
+        // Each search raises the evidence of a replica by less than ln 3, the part of the others.
+        let number = if of_all < threshold - 5.0 { 6 } else { 1 };
+        searches.produce_to_each(3, number, false);
+        produced += 3 * u64::try_from(number).expect("a number");
+        wait_until_read(&replicas, produced);
+        wait_until_published(&replicas);
+    };
+    let shown = replicas.each_ref().map(|replica| {
+        wait_until(SOON, "the incident is on every replica", || incident(replica))
+    });
+    wait_until(SOON, "all replicas have one id", || {
+        let ids = replicas
+            .each_ref()
+            .map(|it| incident(it).map(|it| it["id"].clone()));
+        (ids == [ids[0].clone(), ids[0].clone(), ids[0].clone()]).then_some(())
+    });
+    assert!(shown[0]["measures"][0]["measure"] == "RR", "{shown:?}");
+    let of_fleet = "drops found by the evidence of all replicas";
+    let finders = replicas.iter().filter(|it| it.log().contains(of_fleet));
+    let reports: usize = replicas
+        .iter()
+        .map(|it| it.log().matches("regression detected").count())
+        .sum();
+    let finders = finders.count();
+    assert!(finders > 0, "no replica used the evidence of the others");
+    assert_eq!(reports, finders, "a replica showed the drop alone");
+    // The evidence of a replica that is killed stays for a while, and that of the others does not rise.
+    replicas[2].kill();
+    wait_until_published(&replicas[..2]);
+    for replica in &replicas[..2] {
+        assert_eq!(drop_evidence(replica), Some(opened));
     }
 }

@@ -41,6 +41,7 @@ use crate::time::{EventTime, WallTime};
 
 use columns::Columns;
 pub use detector::{Alarm, Detector, RegressedQuery, Test};
+pub use fleet::DropEvidence;
 use detector::{ComparedScore, worst_regressions};
 
 /// Minutes per hour.
@@ -318,17 +319,23 @@ impl Evidence {
         self.rankings.retain(|judged_by, _| **judged_by == *gold);
     }
 
+    /// Gold set that most workers use. `None` before any worker has one.
+    fn most_workers(&self) -> Option<&str> {
+        let most_workers = self.workers.iter().max_by_key(|(_, workers)| **workers);
+        most_workers.map(|(gold, _)| &**gold)
+    }
+
     /// Baselines and detectors to expose: those of the user measures, and those of the gold set that
     /// most workers use. Before any worker has a gold set, those of the gold set with the most
     /// scores.
     fn current(&self) -> impl Iterator<Item = &Judged> {
-        let most_workers = self.workers.iter().max_by_key(|(_, workers)| **workers);
+        let most_workers = self.most_workers();
         let scores = |judged: &Judged| -> u64 {
             let baselines = judged.baselines.values();
             baselines.map(Baselines::scores).sum()
         };
         let rankings = match most_workers {
-            Some((gold, _)) => self.rankings.get(gold),
+            Some(gold) => self.rankings.get(gold),
             None => self.rankings.values().max_by_key(|judged| scores(judged)),
         };
         std::iter::once(&self.users).chain(rankings)
@@ -383,7 +390,7 @@ impl Evidence {
                 .map(|(gold, judged)| (gold.clone(), judged.summed()))
                 .collect(),
             incidents: self.incidents.summed(),
-            resets: Resets::default(),
+            resets: self.resets.clone(),
             ids: Vec::new(),
         }
     }
@@ -571,30 +578,47 @@ impl Judged {
             }
             let drops = alarms.iter_mut().skip(raised);
             for alarm in drops.filter(|it| it.test == Test::Drop) {
-                alarm.worst_regressions = worst_regressions(baselines, watched, alarm.part);
-                let Some(detector) = self.detectors.get(&(alarm.series, column)) else {
-                    continue;
-                };
-                let Some((beginning, at_alarm)) = detector.drop_so_far() else {
-                    continue;
-                };
-                let drop = incidents::Drop {
-                    series: alarm.series,
-                    watched,
-                    beginning,
-                    alarmed_at: of.ts,
-                    before: detector.before(),
-                    at_alarm,
-                    tolerance: detector.drop_series().tolerance(),
-                    class: alarm.class.unwrap_or(DropClass::Undecided),
-                    part: detector.drop_series().part(),
-                };
-                incidents.open(&drop, gold, (settings, registry), |begin| {
-                    references(baselines, watched, begin)
-                });
+                let place = (watched, of.variant);
+                self.open(alarm, place, of.ts, (gold, incidents), (settings, registry));
             }
         }
         alarms
+    }
+
+    /// Opens the incident of an alarm of a drop, and names the queries with the largest regressions.
+    fn open(
+        &self,
+        alarm: &mut Alarm,
+        (watched, variant): (&MonitoredMeasure, Label),
+        alarmed_at: EventTime,
+        (gold, incidents): (&str, &mut Incidents),
+        names: (&Settings, &Registry),
+    ) {
+        let column = column_of(watched.index);
+        let Some(baselines) = self.baselines.get(&(variant, column)) else {
+            return;
+        };
+        alarm.worst_regressions = worst_regressions(baselines, watched, alarm.part);
+        let Some(detector) = self.detectors.get(&(alarm.series, column)) else {
+            return;
+        };
+        let Some((beginning, at_alarm)) = detector.drop_so_far() else {
+            return;
+        };
+        let drop = incidents::Drop {
+            series: alarm.series,
+            watched,
+            beginning,
+            alarmed_at,
+            before: detector.before(),
+            at_alarm,
+            tolerance: detector.drop_series().tolerance(),
+            class: alarm.class.unwrap_or(DropClass::Undecided),
+            part: detector.drop_series().part(),
+        };
+        incidents.open(&drop, gold, names, |begin| {
+            references(baselines, watched, begin)
+        });
     }
 
     /// Replaces the baselines of queries by those before a drop that has ended, and starts the drop

@@ -4,6 +4,8 @@
 //! sums of the others: a worker without saved state continues with the baselines of the fleet. The sums
 //! of a variant follow its last reset, and those from before a later reset are not inherited.
 
+mod log_evidence;
+
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -12,6 +14,11 @@ use serde::{Deserialize, Serialize};
 use crate::detection::QuerySums;
 use crate::engine::incidents::Incident;
 use crate::time::{Millis, WallTime};
+
+pub use log_evidence::{
+    CombinedEvidence, EVIDENCE_RENEWAL, FleetEvidence, SharedEvidence, SharedTest, TestEvidence,
+    TestName, test_name,
+};
 
 /// Time between the reports of one version of a variant below which they are one deployment.
 pub const SAME_DEPLOYMENT: Millis = Millis(10 * 60_000);

@@ -98,7 +98,7 @@ struct TrackedMeasure {
 }
 
 /// Names of a series of scores: variant, slice and value.
-fn names_of(series: Series, settings: &Settings, registry: &Registry) -> Option<[Box<str>; 3]> {
+pub(super) fn names_of(series: Series, settings: &Settings, registry: &Registry) -> Option<[Box<str>; 3]> {
     let labels = registry.series_labels(&family::SCORE);
     let [variant, slice, value, ..] = *labels.get(series.index())?;
     let text = |dimension: Dimension, label: Label| -> Box<str> {
@@ -142,6 +142,14 @@ impl Incidents {
     /// Returns true if a variant has an open incident.
     pub(super) fn is_tracking(&self, variant: Label) -> bool {
         self.open.iter().any(|it| it.variant == variant)
+    }
+
+    /// Returns true if an open incident of a variant, or one of another worker that this one cannot follow
+    /// yet, contains a measure, a slice and its value.
+    pub(super) fn has_open(&self, variant: &str, name: (&str, &str, &str)) -> bool {
+        let open = self.open.iter().map(|it| &it.incident);
+        let mut known = open.chain(&self.awaited);
+        known.any(|it| *it.variant == *variant && it.has(name))
     }
 
     /// Compares the score of a search with the references of the open incidents of its variant.
@@ -205,10 +213,7 @@ impl Incidents {
         };
         let measure: Box<str> = measure.to_string().into();
         let at = EventTime(drop.beginning.at);
-        let name = (&*measure, &*slice, &*value);
-        let open = self.open.iter().map(|it| &it.incident);
-        let mut known = open.chain(&self.awaited);
-        if known.any(|it| *it.variant == *variant && it.has(name)) {
+        if self.has_open(&variant, (&measure, &slice, &value)) {
             return;
         }
         let deployed = self.deployed_before(&variant, at).cloned();
@@ -404,7 +409,9 @@ impl Incidents {
                 let mine = &it.incident;
                 let is_near =
                     mine.started.at.abs_diff(theirs.started.at) <= SAME_INCIDENT.0.unsigned_abs();
-                mine.id == theirs.id || mine.variant == theirs.variant && is_near
+                // Two workers can estimate different beginnings of one drop.
+                let has_same = || theirs.measures.iter().any(|it| mine.has(it.name()));
+                mine.id == theirs.id || mine.variant == theirs.variant && (is_near || has_same())
             });
             match same {
                 Some(mine) => {

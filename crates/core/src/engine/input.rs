@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::engine::fleet::{FleetBaselines, SharedIncident};
+use crate::engine::evidence::DropEvidence;
+use crate::engine::fleet::{CombinedEvidence, FleetBaselines, SharedIncident};
 use crate::engine::id::{SearchIds, Target};
 use crate::engine::incidents::{Acknowledged, Incident};
 use crate::engine::partition::Resume;
@@ -158,5 +159,12 @@ pub enum Input<'a> {
         others: &'a [Incident],
         /// Shares of the workers of other processes.
         fleet: &'a [SharedIncident],
+    },
+    /// Evidence of other workers, after a tick: a drop that no worker shows alone opens an incident.
+    Evidence {
+        /// Drops that the other workers of the process suspect.
+        workers: &'a [DropEvidence],
+        /// Evidence of the other processes of the fleet together.
+        fleet: &'a CombinedEvidence,
     },
 }

@@ -6,6 +6,7 @@
 //! `Series`. Names are resolved once for each snapshot, and no answer about one series allocates.
 
 mod experiments;
+mod fleet;
 mod model;
 mod objectives;
 mod operations;

@@ -3,7 +3,10 @@
 //! Snapshots are additive: merging the snapshots of two workers gives the snapshot of one worker
 //! that processed the records of both.
 
+use std::sync::Arc;
+
 use crate::engine::family::Family;
+use crate::engine::fleet::CombinedEvidence;
 use crate::engine::table;
 use crate::engine::totals::Totals;
 use crate::engine::window::Progress;
@@ -61,6 +64,8 @@ pub struct Snapshot {
     pub(super) series: Vec<usize>,
     /// Totals, with windows reduced to their sums.
     pub totals: Totals,
+    /// Evidence of all replicas; `None` if they do not share it.
+    pub fleet: Option<Arc<CombinedEvidence>>,
 }
 
 impl Snapshot {
@@ -74,7 +79,11 @@ impl Snapshot {
             progress,
             series,
             totals,
+            fleet,
         } = other;
+        if self.fleet.is_none() {
+            self.fleet.clone_from(fleet);
+        }
         self.wall = self.wall.into_iter().chain(*wall).min();
         table::add_array(&mut self.pending, pending);
         self.memory.joins += memory.joins;

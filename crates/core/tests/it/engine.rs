@@ -14,6 +14,7 @@ mod determinism;
 mod eligibility;
 mod evidence;
 mod fleet;
+mod fleet_evidence;
 mod handover;
 mod histograms;
 mod hostile;

@@ -31,7 +31,8 @@ pub(crate) struct Interleaving {
     pub(crate) ties: u64,
     /// (wins + ties / 2) / sessions - 1/2.
     pub(crate) delta: f64,
-    /// Evidence (natural log e-value) that users prefer one of the teams, of this replica.
+    /// Evidence (natural log e-value) that users prefer one of the teams: of this replica, or of the
+    /// fleet with `state.topic`.
     pub(crate) log_evidence: f64,
     /// Evidence from which a team counts as preferred.
     pub(crate) threshold: f64,
@@ -48,8 +49,8 @@ pub(crate) struct ExperimentStatus {
     /// Unit that is assigned to an arm: `user` or `session`.
     #[schemars(extend("enum" = ["user", "session"]))]
     pub(crate) assignment: &'static str,
-    /// Evidence (natural log e-value) that units are not split as configured, of this replica; null
-    /// without units.
+    /// Evidence (natural log e-value) that units are not split as configured: of this replica, or of
+    /// the fleet with `state.topic`; null without units.
     pub(crate) split_log_evidence: Option<f64>,
     /// Evidence from which the split counts as wrong.
     pub(crate) split_threshold: f64,
@@ -95,8 +96,8 @@ pub(crate) struct ArmDifference {
     /// `better` or `worse` if the interval excludes 0, else `undecided`.
     #[schemars(extend("enum" = ["better", "worse", "higher", "lower", "undecided"]))]
     pub(crate) verdict: &'static str,
-    /// Evidence (natural log e-value) that the arm is worse, of this replica; null if the measure is no
-    /// guardrail.
+    /// Evidence (natural log e-value) that the arm is worse: of this replica, or of the fleet with
+    /// `state.topic`; null if the measure is no guardrail.
     pub(crate) log_evidence: Option<f64>,
     /// Approximate number of searches of each arm that would exclude 0 if the difference is the
     /// estimated one; null if it is excluded already, or above a billion.
@@ -147,9 +148,9 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             alpha: settings.detection.alpha,
             assignment: experiment.assignment.name(),
             split_log_evidence: model.split_evidence(experiment),
-            split_threshold: model.split_threshold_of_replica(),
+            split_threshold: model.split_threshold(),
             worse_threshold: experiment.threshold(settings.detection.alpha)
-                + real(settings.detection.replicas.max(1)).ln(),
+                + model.replicas_margin(),
             measures: measures
                 .map(|(name, measure)| ExperimentMeasure {
                     measure: name,
@@ -159,7 +160,6 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             arms: statuses,
         }
     });
-    let replicas = real(settings.detection.replicas.max(1));
     let pairs = model.team_pairs();
     let interleaving = pairs.iter().map(|it| {
         let [team, against] = it.teams;
@@ -171,8 +171,8 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             losses: it.preference.losses,
             ties: it.preference.ties,
             delta: it.preference.delta(),
-            log_evidence: it.preference.log_evidence(),
-            threshold: log_threshold(SPLIT_ALPHA) + replicas.ln(),
+            log_evidence: model.preference_evidence(it),
+            threshold: log_threshold(SPLIT_ALPHA) + model.replicas_margin(),
         }
     });
     Experiments {

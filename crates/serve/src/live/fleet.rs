@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 
 use rankgauge_core::engine::family::STATE_OUTCOMES;
-use rankgauge_core::engine::fleet::SharedIncident;
+use rankgauge_core::engine::fleet::{CombinedEvidence, SharedIncident};
 use rankgauge_core::time::WallTime;
 
 /// Outcome of a record of the state topic, in the order of [`STATE_OUTCOMES`].
@@ -32,6 +32,10 @@ pub struct FleetView {
     published: AtomicI64,
     /// Shares that workers of other processes have in incidents.
     incidents: ArcSwap<Vec<SharedIncident>>,
+    /// Evidence of all replicas together. `None` before the topic was read.
+    evidence: ArcSwapOption<CombinedEvidence>,
+    /// Evidence of the other replicas together.
+    others: ArcSwap<CombinedEvidence>,
 }
 
 impl FleetView {
@@ -60,6 +64,22 @@ impl FleetView {
     /// Shares that workers of other processes have in incidents.
     pub fn incidents(&self) -> Arc<Vec<SharedIncident>> {
         self.incidents.load_full()
+    }
+
+    /// Sets the evidence of all replicas together, and that of the others.
+    pub fn set_evidence(&self, all: CombinedEvidence, others: CombinedEvidence) {
+        self.evidence.store(Some(Arc::new(all)));
+        self.others.store(Arc::new(others));
+    }
+
+    /// Evidence of all replicas together. `None` before the topic was read.
+    pub fn evidence(&self) -> Option<Arc<CombinedEvidence>> {
+        self.evidence.load_full()
+    }
+
+    /// Evidence of the other replicas together.
+    pub fn evidence_of_others(&self) -> Arc<CombinedEvidence> {
+        self.others.load_full()
     }
 
     /// Number of records of each outcome.

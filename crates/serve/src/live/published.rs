@@ -13,7 +13,9 @@ use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
 use super::view::{StalledPartition, WorkerView};
 use crate::latencies::WorkLatencies;
+use rankgauge_core::engine::evidence::DropEvidence;
 use rankgauge_core::engine::incidents::Incident;
+use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::scores::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -93,16 +95,23 @@ impl Published {
         }
     }
 
-    /// Merges the last published snapshots of all workers. Incidents are those of the fleet.
-    pub fn merged(&self) -> Snapshot {
+    /// Merges the last published snapshots of all workers of this process.
+    pub fn merged_of_process(&self) -> Snapshot {
         let mut merged = Snapshot::default();
         for view in &self.views {
             merged.merge(&view.snapshot());
         }
+        merged
+    }
+
+    /// Merges the last published snapshots of all workers. Incidents and evidence are those of the fleet.
+    pub fn merged(&self) -> Snapshot {
+        let mut merged = self.merged_of_process();
         if let Some(fleet) = &self.fleet {
             let shares = fleet.incidents();
             let evidence = &mut merged.totals.evidence;
             evidence.add_incidents(shares.iter().map(|it| &it.incident));
+            merged.fleet = fleet.evidence();
         }
         merged
     }
@@ -152,6 +161,21 @@ impl Published {
             evidence.incidents().cloned().collect::<Vec<_>>()
         });
         incidents.collect()
+    }
+
+    /// Drops that the workers except `worker` suspect.
+    pub fn drops_of_others(
+        &self,
+        worker: usize,
+        settings: &Settings,
+        registry: &Registry,
+    ) -> Vec<DropEvidence> {
+        let others = self.others(worker).map(|view| {
+            let snapshot = view.snapshot.load();
+            let evidence = &snapshot.totals.evidence;
+            evidence.suspected_drops(settings, registry)
+        });
+        others.collect()
     }
 
     /// Combined progress of all workers except `worker`.

@@ -443,19 +443,47 @@ impl Detector {
             self.drop.log_evidence()
         };
         self.is_new(Test::Drop, log_evidence, threshold, rest)
-            .then(|| Alarm {
-                test: Test::Drop,
-                series,
-                measure: watched.index,
-                log_evidence,
-                threshold,
-                expected: self.expected.mean,
-                recent: self.compared.mean,
-                worst_regressions: Vec::new(),
-                drop: self.change.extent(settings.target_threshold_of_worker()),
-                part: Some(self.drop.part()),
-                class: self.class(settings),
-            })
+            .then(|| self.alarm_of_drop((series, watched), log_evidence, settings))
+    }
+
+    /// Alarm about a drop that the workers of a fleet show together. `None` while this worker has no
+    /// estimate of its start.
+    pub(super) fn fleet_alarm(
+        &mut self,
+        of_series: (Series, &MonitoredMeasure),
+        log_evidence: f64,
+        settings: &Detection,
+    ) -> Option<Alarm> {
+        self.change.minute()?;
+        self.reported[Test::Drop as usize] = true;
+        let alarm = self.alarm_of_drop(of_series, log_evidence, settings);
+        // Its own evidence is below the threshold, so nothing is proven about the cause.
+        let class = self.unjudged.as_ref().map(|_| DropClass::Undecided);
+        Some(Alarm {
+            class: Some(class.unwrap_or(DropClass::Worse)),
+            ..alarm
+        })
+    }
+
+    fn alarm_of_drop(
+        &self,
+        (series, watched): (Series, &MonitoredMeasure),
+        log_evidence: f64,
+        settings: &Detection,
+    ) -> Alarm {
+        Alarm {
+            test: Test::Drop,
+            series,
+            measure: watched.index,
+            log_evidence,
+            threshold: settings.drop_threshold,
+            expected: self.expected.mean,
+            recent: self.compared.mean,
+            worst_regressions: Vec::new(),
+            drop: self.change.extent(settings.target_threshold_of_worker()),
+            part: Some(self.drop.part()),
+            class: self.class(settings),
+        }
     }
 
     /// Returns true if the evidence has reached the threshold and this was not reported. An alarm is

@@ -2,13 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Detector, Evidence, Judged, VariantColumn};
+use super::{Alarm, Detector, Evidence, Judged, VariantColumn};
+use crate::detection::summed;
 use crate::engine::family;
-use crate::engine::fleet::{FleetBaselines, Share, SharedBaselines, SharedIncident};
-use crate::engine::incidents::Incident;
+use crate::engine::fleet::{
+    CombinedEvidence, FleetBaselines, Share, SharedBaselines, SharedIncident, SharedTest, TestName,
+    test_name,
+};
+use crate::engine::incidents::{Incident, names_of};
 use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::scores::column_of;
 use crate::engine::settings::Settings;
+use crate::time::{EventTime, WallTime};
+
+/// Log evidence below the threshold from which on a worker can have a part in an alarm of the fleet:
+/// ln of a thousand workers.
+const MAX_MISSING: f64 = 7.0;
+
+/// Log evidence of the drops that a worker suspects, with the last reset of the variant.
+pub type DropEvidence = BTreeMap<TestName, (WallTime, f64)>;
 
 impl Evidence {
     /// Sets the id under which this worker shares its values, unless saved state has one.
@@ -70,6 +82,119 @@ impl Evidence {
     /// Adds the shares that workers of other processes have in incidents, for exposition.
     pub fn add_incidents<'a>(&mut self, shares: impl Iterator<Item = &'a Incident>) {
         self.incidents.add_shares(shares);
+    }
+
+    /// Gold set of the rankings to expose.
+    pub(in crate::engine) fn exposed_gold(&self) -> &str {
+        self.most_workers().unwrap_or(&self.gold)
+    }
+
+    /// Time of the last reset of a variant; 0 without one.
+    pub(in crate::engine) fn reset_of(&self, variant: &str) -> WallTime {
+        self.resets.of(variant)
+    }
+
+    /// Evidence of the drops that this worker suspects: those that can raise an alarm together with that of
+    /// other workers.
+    pub fn suspected_drops(&self, settings: &Settings, registry: &Registry) -> DropEvidence {
+        let mut drops = DropEvidence::new();
+        let least = settings.detection.drop_threshold - MAX_MISSING;
+        for watched in &settings.detection.measures {
+            let Some(measure) = settings.measures.get(watched.index) else {
+                continue;
+            };
+            let (judged, gold) = if watched.is_user_measure {
+                (Some(&self.users), "")
+            } else {
+                (self.rankings.get(&self.gold), &*self.gold)
+            };
+            let column = column_of(watched.index);
+            let detectors = judged.into_iter().flat_map(|it| it.detectors.iter());
+            for ((series, _), detector) in detectors.filter(|((_, of), _)| *of == column) {
+                if detector.drop_series().highest_log() < least {
+                    continue;
+                }
+                let names = names_of(series, settings, registry);
+                let Some((log, [variant, slice, value])) =
+                    detector.drop_log_evidence().zip(names)
+                else {
+                    continue;
+                };
+                let labels = [&*measure.to_string(), &*variant, &*slice, &*value];
+                let name = test_name(SharedTest::Drop, gold, &labels);
+                drops.insert(name, (self.resets.of(&variant), log));
+            }
+        }
+        drops
+    }
+
+    /// Opens the incidents of drops that no worker shows alone, but all workers together. `fleet` is the
+    /// evidence of the other processes, `workers` that of the other workers of this process. The worker
+    /// with the largest evidence opens the incident, and the others follow it.
+    pub(in crate::engine) fn open_of_fleet(
+        &mut self,
+        (fleet, workers): (&CombinedEvidence, &[DropEvidence]),
+        now: EventTime,
+        (settings, registry): (&Settings, &Registry),
+    ) -> Vec<Alarm> {
+        let mut alarms = Vec::new();
+        let threshold = settings.detection.drop_threshold;
+        for (name, (reset_at, own)) in self.suspected_drops(settings, registry) {
+            let of_process = workers.iter().filter_map(|it| it.get(&name));
+            let of_process = of_process.filter(|(at, _)| *at == reset_at);
+            let others: Vec<f64> = of_process.map(|(_, log)| *log).collect();
+            let is_largest = others.iter().all(|log| own >= *log);
+            let process = summed(&[&others[..], &[own]].concat());
+            let (of_fleet, largest) = fleet
+                .sum_and_largest(&name, reset_at)
+                .unwrap_or((f64::NEG_INFINITY, f64::NEG_INFINITY));
+            let all = summed(&[process, of_fleet]);
+            if all < threshold || !is_largest || process < largest {
+                continue;
+            }
+            alarms.extend(self.open_named(&name, all, now, (settings, registry)));
+        }
+        alarms
+    }
+
+    /// Opens the incident of the drop with this name.
+    fn open_named(
+        &mut self,
+        (_, labels): &TestName,
+        log_evidence: f64,
+        now: EventTime,
+        (settings, registry): (&Settings, &Registry),
+    ) -> Option<Alarm> {
+        let [_, measure, variant, slice, value] = labels.as_slice() else {
+            return None;
+        };
+        if self.incidents.has_open(variant, (measure, slice, value)) {
+            return None;
+        }
+        let mut watched = settings.detection.measures.iter();
+        let watched = watched.find(|it| {
+            let known = settings.measures.get(it.index);
+            known.is_some_and(|it| it.to_string() == **measure)
+        })?;
+        let label = registry.exposed_label(Dimension::Variant, variant);
+        let column = column_of(watched.index);
+        let judged = if watched.is_user_measure {
+            &mut self.users
+        } else {
+            self.rankings.get_mut(&self.gold)?
+        };
+        let is_named = |series: Series| {
+            let names = names_of(series, settings, registry);
+            names.is_some_and(|it| [&it[0], &it[1], &it[2]] == [variant, slice, value])
+        };
+        let mut detectors = judged.detectors.iter_mut();
+        let ((series, _), detector) =
+            detectors.find(|((series, of), _)| *of == column && is_named(*series))?;
+        let mut alarm =
+            detector.fleet_alarm((series, watched), log_evidence, &settings.detection)?;
+        let incidents = (&*self.gold, &mut self.incidents);
+        judged.open(&mut alarm, (watched, label), now, incidents, (settings, registry));
+        Some(alarm)
     }
 
     /// Returns true if this worker shares its values with a fleet.

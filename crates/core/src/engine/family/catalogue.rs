@@ -301,7 +301,8 @@ families! {
         "interleaving_log_evidence",
         &[exposed("experiment"), exposed("team"), exposed("against")],
         "Evidence (natural log e-value) that users prefer one of two teams, of this replica. Over \
-         replicas, average the e-values by their configured number.",
+         replicas, average the e-values by their configured number. With state.topic it is that of all \
+         replicas, the same on each: use max.",
     );
     PRODUCTION_JUDGEMENTS = counter(
         "production_judgements_total",
@@ -370,14 +371,15 @@ families! {
         &[MEASURE, VARIANT, SLICE, VALUE],
         "Regression evidence (natural log e-value) that the mean misses the least demanding \
          of its targets, of this replica. Over replicas, average the e-values by their configured \
-         number: ln(sum(exp(x))) - ln(detection_replicas). Only for detection.measures that have a target.",
+         number: ln(sum(exp(x))) - ln(detection_replicas). With state.topic it is that of all replicas, the \
+         same on each: use max. Only for detection.measures that have a target.",
     ).series_of(&SCORE, Samples::Measures);
     DROP_LOG_EVIDENCE = gauge(
         "drop_log_evidence",
         &[MEASURE, VARIANT, SLICE, VALUE],
         "Regression evidence (natural log e-value) that scores are worse than the baseline, \
-         of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the \
-         first comparison.",
+         of this replica. Over replicas, sum the e-values: ln(sum(exp(x))). With state.topic it is that \
+         of all replicas, the same on each: use max. Absent before the first comparison.",
     ).series_of(&SCORE, Samples::Measures);
     UPPER_BOUND_LOG_EVIDENCE = gauge(
         "drop_upper_bound_log_evidence",
@@ -470,7 +472,8 @@ families! {
         "experiment_log_evidence",
         &[exposed("experiment"), MEASURE, VARIANT],
         "Evidence (natural log e-value) that the arm is worse than the control in a guardrail \
-         measure, of this replica. Over replicas, average the e-values by their configured number.",
+         measure, of this replica. Over replicas, average the e-values by their configured number. With \
+         state.topic it is that of all replicas, the same on each: use max.",
     );
     EXPERIMENT_EVIDENCE_THRESHOLD = gauge(
         "experiment_evidence_threshold",
@@ -500,7 +503,8 @@ families! {
         "split_log_evidence",
         &[exposed("experiment")],
         "Evidence (natural log e-value) that the experiment's users (or sessions) are not split as \
-         configured, of this replica. Over replicas, average the e-values by their configured number.",
+         configured, of this replica. Over replicas, average the e-values by their configured number. With \
+         state.topic it is that of all replicas, the same on each: use max.",
     );
     EXPERIMENT_GUARDRAIL = gauge(
         "experiment_guardrail",
@@ -536,7 +540,8 @@ families! {
         &[exposed("objective"), VARIANT],
         "Regression evidence (natural log e-value) that a mean latency or cost, or a share of \
          searches, misses the least demanding target of its objective, of this replica. Over replicas, average the \
-         e-values: ln(avg(exp(x))). The threshold is evidence_threshold{test=\"target\"}.",
+         e-values: ln(sum(exp(x))) - ln(detection_replicas). With state.topic it is that of all replicas, the same \
+         on each: use max. The threshold is evidence_threshold{test=\"target\"}.",
     );
     OBJECTIVE_BOUND = gauge(
         "objective_bound",

@@ -2,6 +2,7 @@
 
 use super::model::ReadModel;
 use crate::detection::ArmDifference;
+use crate::engine::fleet::SharedTest;
 use crate::engine::registry::Series;
 use crate::engine::scores::column_of;
 use crate::engine::settings::{EXPERIMENT, Experiment};
@@ -36,8 +37,8 @@ pub struct MeasuredDifference {
     /// Factor of the number of searches that would exclude 0 from the interval, if the difference stays
     /// the same. `None` if it is excluded.
     pub factor_to_decide: Option<f64>,
-    /// Log evidence (ln) that the arm is worse, of this replica. `None` for a measure without a better
-    /// direction.
+    /// Log evidence (ln) that the arm is worse: of the fleet if its replicas share it, else of this replica.
+    /// `None` for a measure without a better direction.
     pub log_evidence_worse: Option<f64>,
 }
 
@@ -63,16 +64,19 @@ impl ReadModel<'_> {
         .collect()
     }
 
-    /// Log evidence (ln) that units are not split as declared, of this replica. `None` without units.
+    /// Log evidence (ln) that units are not split as declared: of the fleet if its replicas share it, else
+    /// of this replica. `None` without units.
     pub fn split_evidence(&self, experiment: &Experiment) -> Option<f64> {
         let workers = self.settings.detection.workers;
-        self.units(experiment)?.split_evidence(workers)
+        let units = self.units(experiment);
+        let own = units.and_then(|units| units.split_evidence(workers));
+        self.of_fleet(SharedTest::Split, &[&experiment.id], None, own)
     }
 
-    /// Threshold of the split evidence of this replica alone: a replica that is missing counts 0.
-    pub fn split_threshold_of_replica(&self) -> f64 {
-        let detection = &self.settings.detection;
-        detection.split_threshold + real(detection.replicas.max(1)).ln()
+    /// Threshold of [`split_evidence`](Self::split_evidence). Of this replica alone, it is higher: a replica
+    /// that is missing counts 0.
+    pub fn split_threshold(&self) -> f64 {
+        self.settings.detection.split_threshold + self.replicas_margin()
     }
 
     /// Mean of a measure in `arm` minus its mean in the control, since the start. `None` for the control,
@@ -97,15 +101,18 @@ impl ReadModel<'_> {
         let detection = &self.settings.detection;
         let alpha = detection.alpha / real(detection.replicas.max(1));
         let direction = self.settings.measures.get(measure)?.descriptor().direction;
+        let own = match direction {
+            Direction::Up => Some(found.log_evidence_worse(false)),
+            Direction::Down => Some(found.log_evidence_worse(true)),
+            Direction::Neither => None,
+        };
+        let labels = [&*experiment.id, self.measures.get(measure)?, arm.variant];
+        let of_fleet = |own| self.of_fleet(SharedTest::Difference, &labels, None, Some(own));
         Some(MeasuredDifference {
             estimate: found.difference,
             interval: found.interval(alpha),
             factor_to_decide: found.factor_to_decide(alpha),
-            log_evidence_worse: match direction {
-                Direction::Up => Some(found.log_evidence_worse(false)),
-                Direction::Down => Some(found.log_evidence_worse(true)),
-                Direction::Neither => None,
-            },
+            log_evidence_worse: own.and_then(of_fleet),
         })
     }
 }

@@ -9,6 +9,7 @@ use super::model::ReadModel;
 use crate::detection::averaged;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
+use crate::engine::fleet::SharedTest;
 use crate::engine::registry::{Dimension, Label};
 use crate::engine::settings::{Objective, Quantity};
 use crate::measure::{Measure, UserMeasure};
@@ -99,8 +100,11 @@ impl ReadModel<'_> {
         objectives
             .flat_map(|objective| {
                 of_objective(objective).into_iter().map(|(variant, logs)| {
-                    let log = averaged(&logs, 1).unwrap_or(0.0);
-                    (objective.name.as_str(), self.variant(variant), log)
+                    let (own, variant) = (averaged(&logs, 1).unwrap_or(0.0), self.variant(variant));
+                    let labels = [objective.name.as_str(), variant];
+                    let of = (SharedTest::Objective, Some(variant), Some(own));
+                    let log = self.of_fleet(of.0, &labels, of.1, of.2);
+                    (labels[0], variant, log.unwrap_or(own))
                 })
             })
             .collect()

@@ -1,5 +1,6 @@
 //! Detection: tests, bounds and drops of watched series, and baselines.
 
+use super::fleet::shared;
 use super::model::ReadModel;
 use crate::detection::{Bounds, DropExtent, Part};
 use crate::engine::evidence::{Detector, QueryBaselines, Test};
@@ -7,7 +8,8 @@ use crate::engine::registry::{Label, Series};
 use crate::engine::scores::column_of;
 use crate::engine::settings::MonitoredMeasure;
 
-/// State of detection for one watched measure and series, of all workers of this process together.
+/// State of detection for one watched measure and series, of all workers of this process together. The
+/// evidence is that of the fleet if its replicas share it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WatchedSeries {
     /// Position of the measure in the settings.
@@ -34,8 +36,8 @@ pub struct WatchedSeries {
     pub bounds: Option<Bounds>,
     /// Number of searches behind the bounds.
     pub bounded_searches: u64,
-    /// True if the evidence of this process alone is sufficient for an alarm, or an incident with the
-    /// series is open, by test; `None` without evidence.
+    /// True if the evidence is sufficient for an alarm, or an incident with the series is open, by test;
+    /// `None` without evidence.
     pub has_alarm: [Option<bool>; Test::ALL.len()],
 }
 
@@ -70,7 +72,7 @@ impl ReadModel<'_> {
     }
 
     /// Watched measure at a position in the settings, with its place among the watched measures.
-    fn watch_of(&self, measure: usize) -> Option<(usize, &MonitoredMeasure)> {
+    pub(super) fn watch_of(&self, measure: usize) -> Option<(usize, &MonitoredMeasure)> {
         let watched = self.settings.detection.measures.iter().enumerate();
         watched.rev().find(|(_, it)| it.index == measure)
     }
@@ -82,12 +84,13 @@ impl ReadModel<'_> {
         detector: &Detector,
     ) -> WatchedSeries {
         let detection = &self.settings.detection;
-        let log_evidence = [
+        let own = [
             detector.target_log_evidence(watched, detection.workers),
             detector.drop_log_evidence(),
         ];
+        let log_evidence = self.watched_evidence(watched.index, series, own);
         let thresholds = [
-            detection.target_threshold_of_replica(),
+            detection.target_threshold + self.replicas_margin(),
             detection.drop_threshold,
         ];
         let has_alarm = |test: Test| {
@@ -117,6 +120,26 @@ impl ReadModel<'_> {
             has_alarm: Test::ALL.map(has_alarm),
             log_evidence,
         }
+    }
+
+    /// Evidence of a measure and series by test: of the fleet if its replicas share it. `own` is that of
+    /// this process.
+    fn watched_evidence(
+        &self,
+        measure: usize,
+        series: Series,
+        own: [Option<f64>; Test::ALL.len()],
+    ) -> [Option<f64>; Test::ALL.len()] {
+        let names = self.measures.get(measure).zip(self.names(series));
+        let Some((measure, it)) = names.filter(|_| self.snapshot.fleet.is_some()) else {
+            return own;
+        };
+        let labels = [measure.as_str(), it.variant, it.slice, it.value];
+        let of_test = |test: Test| {
+            let own = own[test as usize];
+            self.of_fleet(shared(test), &labels, Some(it.variant), own)
+        };
+        Test::ALL.map(of_test)
     }
 
     /// Returns true if an open incident contains the measure and the series. The evidence of a lasting
