@@ -199,9 +199,7 @@ impl App {
             return Err(problem);
         }
         let fleet = config.state.clone().zip(links);
-        let fleet = fleet.map(|(state, links)| {
-            fleet::start(&config, state, links, &exposition)
-        });
+        let fleet = fleet.map(|(state, links)| fleet::start(&config, state, links, &exposition));
         let fleet = fleet.transpose()?;
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();

@@ -31,7 +31,7 @@ use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::http::Exposition;
 use rankgauge_serve::live::{Control, FleetView, StateOutcome};
-use record::{Key, Value, parts};
+use record::{Key, MAX_LEARNED, MAX_LEARNED_PARTS, Value, parts};
 
 /// Time for which a worker waits for the state of the fleet before it counts its first search.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -435,11 +435,24 @@ impl Fleet {
                 records.push((key, Some(value)));
             }
         }
+        let learned = share.learned.chunks(MAX_LEARNED).take(MAX_LEARNED_PARTS);
+        for (part, learned) in (0..).zip(learned) {
+            let key = Key::Learned { id: *id, part };
+            current.insert(key.clone());
+            let value = Value::Learned(wall_now(), learned.to_vec());
+            if !self
+                .own
+                .get(&key)
+                .is_some_and(|known| known.is_current(&value))
+            {
+                records.push((key, Some(value)));
+            }
+        }
         // Saved state of several workers is continued under one id.
         let ended = former.iter().flat_map(|id| self.held.keys_of(*id));
         let removed = self.held.keys_of(*id).into_iter();
-        let removed = removed
-            .filter(|key| !matches!(key, Key::Evidence { .. }) && !current.contains(key));
+        let removed =
+            removed.filter(|key| !matches!(key, Key::Evidence { .. }) && !current.contains(key));
         records.extend(removed.chain(ended).map(|key| (key, None)));
         records
     }
@@ -473,10 +486,10 @@ impl Fleet {
         self.view.note_published(wall_now());
         for (key, value) in records {
             match value {
-                Some(value @ (Value::Baselines(..) | Value::Incident(..) | Value::Evidence(..))) => {
+                Some(Value::Command(_)) => {}
+                Some(value) => {
                     self.own.insert(key, value);
                 }
-                Some(Value::Command(_)) => {}
                 None => {
                     self.own.remove(&key);
                 }

@@ -508,7 +508,10 @@ impl Worker {
             let of_fleet = engine.take_effects();
             if !of_fleet.alarms.is_empty() {
                 let drops = of_fleet.alarms.len();
-                info!(worker = number, drops, "drops found by the evidence of all replicas");
+                info!(
+                    worker = number,
+                    drops, "drops found by the evidence of all replicas"
+                );
             }
             alarms.extend(of_fleet.alarms);
             incidents.extend(of_fleet.incidents);

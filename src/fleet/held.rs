@@ -39,7 +39,7 @@ pub(super) const MAX_COMMANDS: usize = 200;
 pub(super) struct Held {
     records: BTreeMap<Key, (Value, usize)>,
     bytes: usize,
-    /// Number of changes of the baselines and incidents of workers, and of their evidence.
+    /// Number of changes of what workers learned and of their incidents, and of their evidence.
     changes: [u64; 2],
 }
 
@@ -69,7 +69,9 @@ impl Held {
 
     fn note_change(&mut self, key: &Key) {
         match key {
-            Key::Baselines { .. } | Key::Incident { .. } => self.changes[0] += 1,
+            Key::Baselines { .. } | Key::Incident { .. } | Key::Learned { .. } => {
+                self.changes[0] += 1;
+            }
             Key::Evidence { .. } => self.changes[1] += 1,
             Key::Command { .. } => {}
         }
@@ -80,7 +82,7 @@ impl Held {
         self.bytes
     }
 
-    /// Number of changes of the baselines and incidents of workers so far, and of their evidence.
+    /// Number of changes of what workers learned and of their incidents so far, and of their evidence.
     pub(super) fn changes(&self) -> [u64; 2] {
         self.changes
     }
@@ -121,6 +123,7 @@ impl Held {
                 Value::Incident(_, shared) if !except.contains(&key.worker()?) => Some(shared),
                 Value::Incident(..)
                 | Value::Baselines(..)
+                | Value::Learned(..)
                 | Value::Evidence(..)
                 | Value::Command(_) => None,
             });
@@ -132,7 +135,9 @@ impl Held {
         }
         let baselines = self.records.values().filter_map(|(value, _)| match value {
             Value::Baselines(_, of) => Some(of.newest.saturating_mul(60_000)),
-            Value::Incident(..) | Value::Evidence(..) | Value::Command(_) => None,
+            Value::Incident(..) | Value::Learned(..) | Value::Evidence(..) | Value::Command(_) => {
+                None
+            }
         });
         let last_of_all = newest.values().copied().chain(baselines).max();
         let last_of_all = last_of_all.unwrap_or_default();
@@ -195,18 +200,26 @@ impl Held {
         let mut commands: Vec<_> = records
             .filter_map(|(key, (value, _))| match value {
                 Value::Command(command) => Some((key, command)),
-                Value::Baselines(..) | Value::Incident(..) | Value::Evidence(..) => None,
+                Value::Baselines(..)
+                | Value::Incident(..)
+                | Value::Learned(..)
+                | Value::Evidence(..) => None,
             })
             .collect();
         commands.sort_by_key(|(_, command)| command.reported);
         commands
     }
 
-    /// Sums of the baselines of all workers but those in `except`.
+    /// Sums of the baselines of all workers but those in `except`, and what they learned.
     pub(super) fn baselines(&self, except: &[u64]) -> FleetBaselines {
         let mut fleet = FleetBaselines::default();
         let mut parts: BTreeMap<(u64, u64), Vec<(WallTime, &SharedBaselines)>> = BTreeMap::new();
         for (key, (value, _)) in &self.records {
+            if let (Key::Learned { id, .. }, Value::Learned(_, learned)) = (key, value)
+                && !except.contains(id)
+            {
+                learned.iter().for_each(|it| fleet.add_learned(it));
+            }
             if let (Key::Baselines { id, group, .. }, Value::Baselines(written, shared)) =
                 (key, value)
                 && !except.contains(id)

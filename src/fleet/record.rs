@@ -1,7 +1,7 @@
 //! Records of the state topic: keys, and values as compressed JSON with a version.
 //!
-//! A key is `worker/ID/baselines/GROUP/PART`, `worker/ID/incident/ID`, `worker/ID/evidence/PART` or
-//! `command/TIME/HASH`, so that a worker replaces only its own records. Values hold keys of queries, never their texts. A writer of the topic can write
+//! A key is `worker/ID/baselines/GROUP/PART`, `worker/ID/incident/ID`, `worker/ID/evidence/PART`,
+//! `worker/ID/learned/PART` or `command/TIME/HASH`, so that a worker replaces only its own records. Values hold keys of queries, never their texts. A writer of the topic can write
 //! anything: a record is bounded and checked before it is used.
 
 use std::io::Read as _;
@@ -9,8 +9,9 @@ use std::io::Read as _;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use rankgauge_core::detection::minute_of;
 use rankgauge_core::engine::fleet::{
-    EVIDENCE_RENEWAL, SharedBaselines, SharedEvidence, SharedIncident,
+    EVIDENCE_RENEWAL, SharedBaselines, SharedEvidence, SharedIncident, SharedLearned,
 };
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_kafka::state_topic::MAX_VALUE_BYTES;
@@ -44,6 +45,14 @@ const MAX_SKEW: Millis = Millis(10 * 60_000);
 /// Time after which an unchanged record is written again: the worker lives.
 const RENEWAL: Millis = Millis(24 * 3_600_000);
 
+/// Interval at which changed seasons are written.
+const LEARNED_INTERVAL: Millis = Millis(3_600_000);
+
+/// Maximum number of series of a record, and of records of a worker. A series takes 10 kB before the
+/// compression.
+pub(super) const MAX_LEARNED: usize = 128;
+pub(super) const MAX_LEARNED_PARTS: usize = 32;
+
 /// Key of a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
@@ -62,6 +71,13 @@ pub(super) enum Key {
         id: u64,
         /// Id of the incident.
         incident: u64,
+    },
+    /// Part of what a worker learned of its series.
+    Learned {
+        /// Worker.
+        id: u64,
+        /// Number of the part.
+        part: u32,
     },
     /// Part of the evidence of a process, under the id of its first worker.
     Evidence {
@@ -86,6 +102,8 @@ pub(super) enum Value {
     Baselines(WallTime, SharedBaselines),
     /// Share of a worker in an incident, with the time at which it was written.
     Incident(WallTime, SharedIncident),
+    /// Part of what a worker learned of its series, with the time at which it was written.
+    Learned(WallTime, Vec<SharedLearned>),
     /// Part of the evidence of a process, with the time at which it was written.
     Evidence(WallTime, SharedEvidence),
     /// Command of an operator.
@@ -129,6 +147,7 @@ impl Key {
             Self::Incident { id, incident } => {
                 format!("worker/{id:016x}/incident/{incident:016x}")
             }
+            Self::Learned { id, part } => format!("worker/{id:016x}/learned/{part}"),
             Self::Evidence { id, part } => format!("worker/{id:016x}/evidence/{part}"),
             Self::Command { reported, hash } => format!("command/{reported}/{hash:016x}"),
         }
@@ -150,6 +169,9 @@ impl Key {
             ["worker", id, "incident", incident] => number(id)
                 .zip(number(incident))
                 .map(|(id, incident)| Self::Incident { id, incident }),
+            ["worker", id, "learned", part] => number(id)
+                .zip(part.parse().ok())
+                .map(|(id, part)| Self::Learned { id, part }),
             ["worker", id, "evidence", part] => number(id)
                 .zip(part.parse().ok())
                 .map(|(id, part)| Self::Evidence { id, part }),
@@ -174,9 +196,10 @@ impl Key {
     /// Id of the worker that writes the record.
     pub(super) fn worker(&self) -> Option<u64> {
         match self {
-            Self::Baselines { id, .. } | Self::Incident { id, .. } | Self::Evidence { id, .. } => {
-                Some(*id)
-            }
+            Self::Baselines { id, .. }
+            | Self::Incident { id, .. }
+            | Self::Learned { id, .. }
+            | Self::Evidence { id, .. } => Some(*id),
             Self::Command { .. } => None,
         }
     }
@@ -235,6 +258,7 @@ impl Value {
         match self {
             Self::Baselines(written, _)
             | Self::Incident(written, _)
+            | Self::Learned(written, _)
             | Self::Evidence(written, _) => Some(*written),
             Self::Command(_) => None,
         }
@@ -244,6 +268,8 @@ impl Value {
     pub(super) fn is_current(&self, other: &Self) -> bool {
         let renewal = match self {
             Self::Evidence(..) => EVIDENCE_RENEWAL,
+            // Seasons change with each search, and a lost hour of them is little.
+            Self::Learned(..) => LEARNED_INTERVAL,
             Self::Baselines(..) | Self::Incident(..) | Self::Command(_) => RENEWAL,
         };
         let written = self.written().zip(other.written());
@@ -251,15 +277,24 @@ impl Value {
         !is_old && self.has_equal_content(other)
     }
 
-    /// Returns true if both differ at most in the time of writing.
+    /// Returns true if both differ at most in the time of writing, and in seasons.
     fn has_equal_content(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Baselines(_, mine), Self::Baselines(_, theirs)) => mine == theirs,
             (Self::Incident(_, mine), Self::Incident(_, theirs)) => mine == theirs,
+            (Self::Learned(_, mine), Self::Learned(_, theirs)) => {
+                let mut pairs = mine.iter().zip(theirs);
+                mine.len() == theirs.len()
+                    && pairs.all(|(one, other)| one.has_equal_variation(other))
+            }
             (Self::Evidence(_, mine), Self::Evidence(_, theirs)) => mine == theirs,
             (Self::Command(mine), Self::Command(theirs)) => mine == theirs,
             (
-                Self::Baselines(..) | Self::Incident(..) | Self::Evidence(..) | Self::Command(_),
+                Self::Baselines(..)
+                | Self::Incident(..)
+                | Self::Learned(..)
+                | Self::Evidence(..)
+                | Self::Command(_),
                 _,
             ) => false,
         }
@@ -273,10 +308,15 @@ impl Value {
             (Self::Incident(_, shared), Key::Incident { incident, .. }) => {
                 shared.incident.id == *incident
             }
-            (Self::Evidence(..), Key::Evidence { .. }) => true,
+            (Self::Learned(..), Key::Learned { .. })
+            | (Self::Evidence(..), Key::Evidence { .. }) => true,
             (Self::Command(command), Key::Command { .. }) => Key::of_command(command) == *key,
             (
-                Self::Baselines(..) | Self::Incident(..) | Self::Evidence(..) | Self::Command(_),
+                Self::Baselines(..)
+                | Self::Incident(..)
+                | Self::Learned(..)
+                | Self::Evidence(..)
+                | Self::Command(_),
                 _,
             ) => false,
         }
@@ -310,6 +350,13 @@ impl Value {
                 is_past(*written)
                     && times.into_iter().all(|at| is_past(WallTime(at)))
                     && shared.is_possible(MAX_NAME_BYTES, MAX_QUERY_BYTES)
+            }
+            Self::Learned(written, learned) => {
+                let newest = minute_of(now.0.saturating_add(MAX_SKEW.0));
+                is_past(*written)
+                    && learned.len() <= MAX_LEARNED
+                    && (learned.iter())
+                        .all(|it| is_past(it.reset_at) && it.is_possible(MAX_NAME_BYTES, newest))
             }
             Self::Evidence(written, shared) => {
                 is_past(*written) && is_past(shared.latest()) && shared.is_possible(MAX_NAME_BYTES)

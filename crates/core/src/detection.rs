@@ -46,7 +46,8 @@ pub use comparison::Baseline;
 pub use drop::{DropDetector, summed};
 pub(crate) use drop_series::LearnedVariation;
 pub use drop_series::{
-    DropClass, DropSeries, Part, QueryScores, SEASONAL_WARM_UP_DAYS, SeriesRules, WARM_UP_DAYS,
+    DropClass, DropSeries, LearnedSeries, Part, QueryScores, SEASONAL_WARM_UP_DAYS, SeriesRules,
+    WARM_UP_DAYS,
 };
 pub use local::LocalBets;
 pub use losses::{Losses, MeanInterval};

@@ -367,7 +367,9 @@ fn an_incident_outlives_all_replicas_with_its_reference() {
 /// Drop evidence of all searches.
 fn drop_evidence(replica: &Sidecar) -> Option<f64> {
     let of_all = [("slice", "all")];
-    replica.metrics().value("rankgauge_drop_log_evidence", &of_all)
+    replica
+        .metrics()
+        .value("rankgauge_drop_log_evidence", &of_all)
 }
 
 #[test]
@@ -386,7 +388,9 @@ fn a_drop_that_no_replica_shows_alone_is_an_incident_of_the_fleet() {
     wait_until_read(&replicas, produced);
     wait_until_published(&replicas);
     let test = [("test", "drop")];
-    let threshold = replicas[0].metrics().value("rankgauge_evidence_threshold", &test);
+    let threshold = replicas[0]
+        .metrics()
+        .value("rankgauge_evidence_threshold", &test);
     let threshold = threshold.expect("a threshold");
     let mut steps = 0;
     let opened = loop {
@@ -407,7 +411,9 @@ fn a_drop_that_no_replica_shows_alone_is_an_incident_of_the_fleet() {
         wait_until_published(&replicas);
     };
     let shown = replicas.each_ref().map(|replica| {
-        wait_until(SOON, "the incident is on every replica", || incident(replica))
+        wait_until(SOON, "the incident is on every replica", || {
+            incident(replica)
+        })
     });
     wait_until(SOON, "all replicas have one id", || {
         let ids = replicas

@@ -216,6 +216,15 @@ pub struct DropSeries {
     local_evidence: Option<f64>,
 }
 
+impl From<LearnedVariation> for LearnedSeries {
+    fn from(variation: LearnedVariation) -> Self {
+        Self {
+            variation,
+            season: None,
+        }
+    }
+}
+
 /// Variation of the hours of a series. It outlives the baselines of the series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LearnedVariation {
@@ -223,7 +232,53 @@ pub(crate) struct LearnedVariation {
     warm_up_since: i64,
 }
 
+/// Variation of the hours of a series, and its season.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LearnedSeries {
+    variation: LearnedVariation,
+    season: Option<Box<Season>>,
+}
+
+impl LearnedSeries {
+    /// Start of the warm-up: a minute of event time.
+    pub fn warm_up_since(&self) -> i64 {
+        self.variation.warm_up_since
+    }
+
+    /// The variation alone: a season is that of the baselines since the last reset.
+    #[must_use]
+    pub fn without_season(self) -> Self {
+        Self {
+            season: None,
+            ..self
+        }
+    }
+
+    /// Returns true if scores from 0 to 1 can have these values.
+    pub fn is_possible(&self) -> bool {
+        let season = self.season.as_ref();
+        self.variation.tolerance.is_possible() && season.is_none_or(|it| it.is_possible())
+    }
+}
+
 impl DropSeries {
+    /// Learned values, for the test of the same series in another worker. `None` before the first
+    /// comparison.
+    pub(crate) fn learned(&self) -> Option<LearnedSeries> {
+        Some(LearnedSeries {
+            variation: self.variation()?,
+            season: self.season.clone(),
+        })
+    }
+
+    /// Creates the test of a series whose values another worker learned.
+    pub(crate) fn with_learned(learned: LearnedSeries) -> Self {
+        Self {
+            season: learned.season,
+            ..Self::with_variation(learned.variation)
+        }
+    }
+
     /// Variation of the hours, for a test that follows this one. `None` before the first comparison.
     pub(crate) fn variation(&self) -> Option<LearnedVariation> {
         Some(LearnedVariation {

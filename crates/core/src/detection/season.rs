@@ -71,6 +71,17 @@ impl Season {
         size_of::<Self>() + (self.week.len() + self.day.len()) * size_of::<Cell>()
     }
 
+    /// Returns true if differences from -1 to 1 can have these sums.
+    pub(super) fn is_possible(&self) -> bool {
+        let is_cell = |it: &Cell| {
+            let most = f64::from(it.count) + 1.0;
+            it.count <= MAX_COMPARISONS && (-most..=most).contains(&it.sum)
+        };
+        self.week.len() == HOURS_OF_WEEK
+            && self.day.len() == HOURS_OF_DAY
+            && self.week.iter().chain(&self.day).all(is_cell)
+    }
+
     /// Expected difference in an hour. `has_query` is false for a session without a gold query.
     pub(super) fn expected(&self, hour: i64, has_query: bool) -> Expected {
         let week = self.week.get(place(hour, HOURS_OF_WEEK));

@@ -120,6 +120,18 @@ impl LearnedTolerance {
         }
     }
 
+    /// Returns true if hours of scores from 0 to 1 can have this variation.
+    pub(super) fn is_possible(&self) -> bool {
+        let most_days = (1.0 - DECAY).recip() + 1.0;
+        let days = 0.0..=most_days;
+        *self == self.learned()
+            && days.contains(&self.days)
+            && days.contains(&self.between)
+            && days.contains(&self.sampling)
+            && (0.0..=24.0 * most_days).contains(&self.blocks)
+            && (0.0..=1.0).contains(&self.deviation)
+    }
+
     /// Tolerated drop: 5τ.
     pub(super) fn tolerance(&self) -> f64 {
         DEVIATIONS * self.deviation

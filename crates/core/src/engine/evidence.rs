@@ -23,12 +23,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{
-    Baseline, Baselines, DropClass, DropSeries, LearnedVariation, QueryBaseline, QuerySums,
-    Unjudged, minute_of,
+    Baseline, Baselines, DropClass, DropSeries, LearnedSeries, LearnedVariation, QueryBaseline,
+    QuerySums, Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
-use crate::engine::fleet::{Resets, SharedIncident, SharedReference};
+use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned, SharedReference};
 use crate::engine::incidents::{
     self, Acknowledged, Deployed, EndReason, Incident, Incidents, QueryReferences, TrackedScore,
 };
@@ -41,8 +41,8 @@ use crate::time::{EventTime, WallTime};
 
 use columns::Columns;
 pub use detector::{Alarm, Detector, RegressedQuery, Test};
-pub use fleet::DropEvidence;
 use detector::{ComparedScore, worst_regressions};
+pub use fleet::DropEvidence;
 
 /// Minutes per hour.
 const HOUR: i64 = 60;
@@ -60,6 +60,9 @@ const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryBaseline)>() + 40;
 
 /// Approximate bytes of the inherited sums of a query.
 const BYTES_PER_INHERITED: usize = size_of::<(Box<str>, QuerySums)>() + 40;
+
+/// Approximate bytes of what another worker learned of a series, with its season.
+const BYTES_PER_LEARNED: usize = size_of::<(SeriesName, SharedLearned)>() + 3_200;
 
 /// Score column of a variant.
 type VariantColumn = (Label, usize);
@@ -85,6 +88,9 @@ pub struct Evidence {
     /// Ids under which the worker shares its baselines: its own, and those of workers whose saved state
     /// it continues.
     ids: Vec<u64>,
+    /// What other workers learned of series that this one may read later.
+    #[serde(skip)]
+    inherited: BTreeMap<SeriesName, SharedLearned>,
 }
 
 /// Baselines and detectors of measures that one gold set judges, or none.
@@ -96,6 +102,13 @@ struct Judged {
     detectors: Columns<Series, Detector>,
     /// Variation of the hours of series whose detectors were reset.
     variations: BTreeMap<SeriesColumn, LearnedVariation>,
+}
+
+/// What a new detector begins with.
+struct Known<'a> {
+    gold: &'a str,
+    inherited: &'a BTreeMap<SeriesName, SharedLearned>,
+    resets: &'a Resets,
 }
 
 /// Observation of one search, or of one session.
@@ -158,7 +171,12 @@ impl Evidence {
         let Some(judged) = judged else {
             return Vec::new();
         };
-        judged.observe(of, settings, registry, (&self.gold, &mut self.incidents))
+        let known = Known {
+            gold: &self.gold,
+            inherited: &self.inherited,
+            resets: &self.resets,
+        };
+        judged.observe(of, settings, registry, (&known, &mut self.incidents))
     }
 
     /// Resets the baselines and all evidence, and ends the incidents, unless this or a later reset is known.
@@ -375,7 +393,9 @@ impl Evidence {
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         let judged = std::iter::once(&self.users).chain(self.rankings.values());
-        judged.map(Judged::bytes).sum::<usize>() + self.incidents.bytes()
+        judged.map(Judged::bytes).sum::<usize>()
+            + self.incidents.bytes()
+            + self.inherited.len() * BYTES_PER_LEARNED
     }
 
     /// Returns a copy for exposition: without the baselines of single queries.
@@ -392,6 +412,7 @@ impl Evidence {
             incidents: self.incidents.summed(),
             resets: self.resets.clone(),
             ids: Vec::new(),
+            inherited: BTreeMap::new(),
         }
     }
 
@@ -405,6 +426,7 @@ impl Evidence {
             incidents,
             resets,
             ids,
+            inherited: _,
         } = other;
         self.incidents.merge(incidents);
         self.resets.merge(resets);
@@ -435,6 +457,7 @@ impl Evidence {
             incidents: self.incidents.remap(ids),
             resets: self.resets.clone(),
             ids: self.ids.clone(),
+            inherited: BTreeMap::new(),
         }
     }
 
@@ -449,16 +472,29 @@ impl Evidence {
     }
 }
 
-/// Variation of the hours of a new series: that of the series before it was reset, or that of the
-/// same slice of another variant with the newest search.
-fn variation_of(
+/// What is known of a new series: its variation before it was reset, what another worker learned of it, or
+/// the variation of the same slice of another variant with the newest search.
+fn learned_of(
     new: SeriesColumn,
-    variations: &BTreeMap<SeriesColumn, LearnedVariation>,
-    detectors: &Columns<Series, Detector>,
-    registry: &Registry,
-) -> Option<LearnedVariation> {
+    (variations, detectors): (
+        &BTreeMap<SeriesColumn, LearnedVariation>,
+        &Columns<Series, Detector>,
+    ),
+    (known, watched): (&Known<'_>, &MonitoredMeasure),
+    (settings, registry): (&Settings, &Registry),
+) -> Option<LearnedSeries> {
     if let Some(known) = variations.get(&new) {
-        return Some(known.clone());
+        return Some(known.clone().into());
+    }
+    let inherited = known.of_fleet(new.0, watched, (settings, registry));
+    if let Some((shared, true)) = inherited {
+        let is_reset = shared.reset_at < known.resets.of(&shared.name[2]);
+        let learned = shared.learned.clone();
+        return Some(if is_reset {
+            learned.without_season()
+        } else {
+            learned
+        });
     }
     let labels = registry.series_labels(&family::SCORE);
     let slice_of = |series: Series| labels.get(series.index()).map(|[_, rest @ ..]| *rest);
@@ -469,8 +505,39 @@ fn variation_of(
     let newest = others
         .filter(|it| it.has_comparisons())
         .max_by_key(|it| it.minute());
-    let reset = || variations.iter().find(|(of, _)| is_same(of));
-    newest.map_or_else(|| Some(reset()?.1.clone()), DropSeries::variation)
+    let of_others = || variations.iter().find(|(of, _)| is_same(of));
+    let variation = newest.map_or_else(|| Some(of_others()?.1.clone()), DropSeries::variation);
+    let of_fleet = || Some(inherited?.0.learned.clone().without_season());
+    variation.map(LearnedSeries::from).or_else(of_fleet)
+}
+
+impl Known<'_> {
+    /// What another worker learned of a series, and true; or what it learned of the same slice of another
+    /// variant, and false.
+    fn of_fleet(
+        &self,
+        series: Series,
+        watched: &MonitoredMeasure,
+        (settings, registry): (&Settings, &Registry),
+    ) -> Option<(&SharedLearned, bool)> {
+        if self.inherited.is_empty() {
+            return None;
+        }
+        let measure = settings.measures.get(watched.index)?.to_string();
+        let [variant, slice, value] = incidents::names_of(series, settings, registry)?;
+        let gold = if watched.is_user_measure {
+            ""
+        } else {
+            self.gold
+        };
+        let name = [gold.into(), measure.into(), variant, slice, value];
+        if let Some(known) = self.inherited.get(&name) {
+            return Some((known, true));
+        }
+        let is_same = |it: &&SharedLearned| it.name[..2] == name[..2] && it.name[3..] == name[3..];
+        let others = self.inherited.values().filter(is_same);
+        Some((others.max_by_key(|it| it.newest)?, false))
+    }
 }
 
 /// Means of the queries before a drop that began at `begin`, a minute.
@@ -506,9 +573,9 @@ impl Judged {
         of: Observation<'_>,
         settings: &Settings,
         registry: &Registry,
-        (gold, incidents): (&str, &mut Incidents),
+        (begin_with, incidents): (&Known<'_>, &mut Incidents),
     ) -> Vec<Alarm> {
-        let detection = &settings.detection;
+        let (detection, gold) = (&settings.detection, begin_with.gold);
         let mut alarms = Vec::new();
         let minute = minute_of(of.ts.0);
         let is_tracked = incidents.is_tracking(of.variant);
@@ -549,9 +616,10 @@ impl Judged {
             for (place, series) in of.series.iter().enumerate() {
                 let known = (*series, column);
                 if self.detectors.get(&known).is_none() {
-                    let (variations, detectors) = (&self.variations, &self.detectors);
-                    let variation = variation_of(known, variations, detectors, registry);
-                    let new = || variation.map_or_else(Detector::default, Detector::with_variation);
+                    let mine = (&self.variations, &self.detectors);
+                    let names = (settings, registry);
+                    let learned = learned_of(known, mine, (begin_with, watched), names);
+                    let new = || learned.map_or_else(Detector::default, Detector::with_learned);
                     self.detectors.get_or_insert_with(known, new);
                 }
                 let Some(detector) = self.detectors.get_mut(&known) else {

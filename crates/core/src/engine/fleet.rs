@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::QuerySums;
+use crate::detection::{LearnedSeries, QuerySums};
 use crate::engine::incidents::Incident;
 use crate::time::{Millis, WallTime};
 
@@ -45,6 +45,49 @@ pub struct SharedBaselines {
     pub newest: i64,
     /// Sums by key of the query, in the order of the keys.
     pub queries: Vec<(Box<str>, QuerySums)>,
+}
+
+/// Series of a measure: gold set (empty if none judges), measure, variant, slice and value.
+pub type SeriesName = [Box<str>; 5];
+
+/// Variation of the hours of one series, and its season, as one worker learned them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SharedLearned {
+    /// Name of the series.
+    pub name: SeriesName,
+    /// Time of the last reset of the variant; 0 without one.
+    pub reset_at: WallTime,
+    /// Newest minute of event time of a search.
+    pub newest: i64,
+    /// Learned values.
+    pub learned: LearnedSeries,
+}
+
+impl SharedLearned {
+    /// Returns true if numbers and lengths are possible. `now` is the newest possible minute.
+    pub fn is_possible(&self, max_name: usize, now: i64) -> bool {
+        self.name.iter().all(|it| it.len() <= max_name)
+            && (0..=now).contains(&self.newest)
+            && (0..=now).contains(&self.learned.warm_up_since())
+            && self.learned.is_possible()
+    }
+
+    /// Returns true if both differ at most in the season and in the newest search.
+    pub fn has_equal_variation(&self, other: &Self) -> bool {
+        let of = |it: &Self| {
+            (
+                it.name.clone(),
+                it.reset_at,
+                it.learned.clone().without_season(),
+            )
+        };
+        of(self) == of(other)
+    }
+
+    /// Order of the records of one series: the longest learned is first, then the newest.
+    fn rank(&self) -> impl Ord + use<> {
+        (self.learned.warm_up_since(), std::cmp::Reverse(self.newest))
+    }
 }
 
 /// Mean of a query before an incident: key, mean and number of scores.
@@ -95,11 +138,17 @@ pub struct Share {
     pub baselines: Vec<SharedBaselines>,
     /// Incidents: the open ones, and the last that ended.
     pub incidents: Vec<SharedIncident>,
+    /// Variation of the hours, and seasons.
+    pub learned: Vec<SharedLearned>,
 }
 
-/// Sums of the baselines of several workers, by gold set, variant and measure.
+/// Sums of the baselines of several workers, by gold set, variant and measure, and what they learned of
+/// series.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct FleetBaselines(BTreeMap<[Box<str>; 3], Group>);
+pub struct FleetBaselines {
+    groups: BTreeMap<[Box<str>; 3], Group>,
+    learned: BTreeMap<SeriesName, SharedLearned>,
+}
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Group {
@@ -113,7 +162,7 @@ impl FleetBaselines {
     /// are left out.
     pub fn add(&mut self, shared: &SharedBaselines) {
         let name = [&shared.gold, &shared.variant, &shared.measure].map(Clone::clone);
-        let group = self.0.entry(name).or_default();
+        let group = self.groups.entry(name).or_default();
         if shared.reset_at > group.reset_at {
             *group = Group {
                 reset_at: shared.reset_at,
@@ -129,21 +178,35 @@ impl FleetBaselines {
         }
     }
 
+    /// Adds what a worker learned of a series. Of several workers, that with the oldest warm-up counts: the
+    /// values include what it inherited, so they do not add.
+    pub fn add_learned(&mut self, shared: &SharedLearned) {
+        let known = self.learned.get(&shared.name);
+        if known.is_none_or(|known| shared.rank() < known.rank()) {
+            self.learned.insert(shared.name.clone(), shared.clone());
+        }
+    }
+
+    /// What the workers learned, by series.
+    pub(super) fn learned(&self) -> &BTreeMap<SeriesName, SharedLearned> {
+        &self.learned
+    }
+
     /// Returns true without any sums.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.groups.is_empty()
     }
 
     /// Baselines of variants with searches on the last day of the fleet.
     pub(super) fn current(&self) -> impl Iterator<Item = SharedBaselines> {
-        let newest = self.0.values().map(|it| it.newest).max();
+        let newest = self.groups.values().map(|it| it.newest).max();
         let oldest = newest.unwrap_or_default().saturating_sub(IDLE_MINUTES);
         self.shared().filter(move |it| it.newest >= oldest)
     }
 
     /// The sums, as a worker would share them.
     pub fn shared(&self) -> impl Iterator<Item = SharedBaselines> {
-        self.0
+        self.groups
             .iter()
             .map(|([gold, variant, measure], it)| SharedBaselines {
                 gold: gold.clone(),

@@ -98,7 +98,11 @@ struct TrackedMeasure {
 }
 
 /// Names of a series of scores: variant, slice and value.
-pub(super) fn names_of(series: Series, settings: &Settings, registry: &Registry) -> Option<[Box<str>; 3]> {
+pub(super) fn names_of(
+    series: Series,
+    settings: &Settings,
+    registry: &Registry,
+) -> Option<[Box<str>; 3]> {
     let labels = registry.series_labels(&family::SCORE);
     let [variant, slice, value, ..] = *labels.get(series.index())?;
     let text = |dimension: Dimension, label: Label| -> Box<str> {

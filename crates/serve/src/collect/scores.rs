@@ -171,7 +171,10 @@ impl View<'_> {
         let pairs = self.model.team_pairs();
         let evidence = pairs.iter().map(|it| {
             let [team, against] = it.teams;
-            ([it.experiment, team, against], self.model.preference_evidence(it))
+            (
+                [it.experiment, team, against],
+                self.model.preference_evidence(it),
+            )
         });
         write_family(&family::INTERLEAVING_LOG_EVIDENCE, evidence, sink);
         let evaluators = self.model.evaluators();

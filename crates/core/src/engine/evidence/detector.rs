@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{HOURS, QueryBaselines};
 use crate::detection::{
     Baseline, Beginning, BlockTests, Bounds, Change, Compared, Comparison, DropClass, DropExtent,
-    DropSeries, LearnedVariation, Losses, Part, SeriesRules, Unjudged, UnjudgedTests, minute_of,
+    DropSeries, LearnedSeries, Losses, Part, SeriesRules, Unjudged, UnjudgedTests, minute_of,
 };
 use crate::engine::registry::Series;
 use crate::engine::settings::{Detection, MonitoredMeasure};
@@ -88,9 +88,9 @@ pub(super) struct ComparedScore<'a, 'q> {
 
 impl Detector {
     /// Creates the detector of a series whose variation is known.
-    pub(super) fn with_variation(variation: LearnedVariation) -> Self {
+    pub(super) fn with_learned(learned: LearnedSeries) -> Self {
         Self {
-            drop: DropSeries::with_variation(variation),
+            drop: DropSeries::with_learned(learned),
             ..Self::default()
         }
     }

@@ -6,13 +6,13 @@ use super::{Alarm, Detector, Evidence, Judged, VariantColumn};
 use crate::detection::summed;
 use crate::engine::family;
 use crate::engine::fleet::{
-    CombinedEvidence, FleetBaselines, Share, SharedBaselines, SharedIncident, SharedTest, TestName,
-    test_name,
+    CombinedEvidence, FleetBaselines, Share, SharedBaselines, SharedIncident, SharedLearned,
+    SharedTest, TestName, test_name,
 };
 use crate::engine::incidents::{Incident, names_of};
 use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::scores::column_of;
-use crate::engine::settings::Settings;
+use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::time::{EventTime, WallTime};
 
 /// Log evidence below the threshold from which on a worker can have a part in an alarm of the fleet:
@@ -76,6 +76,44 @@ impl Evidence {
             ids: self.ids.clone(),
             baselines,
             incidents: (self.incidents).to_share(|column| measures.get(&column).cloned()),
+            learned: self.learned(settings, registry),
+        }
+    }
+
+    /// What this worker learned of its series, or inherited before it continued them.
+    fn learned(&self, settings: &Settings, registry: &Registry) -> Vec<SharedLearned> {
+        let mut shared = Vec::new();
+        for watched in &settings.detection.measures {
+            let Some(measure) = settings.measures.get(watched.index) else {
+                continue;
+            };
+            let measure = measure.to_string();
+            let (judged, gold) = self.judged_of(watched);
+            let column = column_of(watched.index);
+            let detectors = judged.into_iter().flat_map(|it| it.detectors.iter());
+            for ((series, _), detector) in detectors.filter(|((_, of), _)| *of == column) {
+                let test = detector.drop_series();
+                let names = names_of(series, settings, registry);
+                let Some((learned, [variant, slice, value])) = test.learned().zip(names) else {
+                    continue;
+                };
+                shared.push(SharedLearned {
+                    reset_at: self.resets.of(&variant),
+                    newest: test.minute().unwrap_or_default(),
+                    name: [gold.into(), measure.as_str().into(), variant, slice, value],
+                    learned,
+                });
+            }
+        }
+        shared
+    }
+
+    /// Evidence of a measure, with the gold set that judges it; empty if none does.
+    fn judged_of(&self, watched: &MonitoredMeasure) -> (Option<&Judged>, &str) {
+        if watched.is_user_measure {
+            (Some(&self.users), "")
+        } else {
+            (self.rankings.get(&self.gold), &self.gold)
         }
     }
 
@@ -103,11 +141,7 @@ impl Evidence {
             let Some(measure) = settings.measures.get(watched.index) else {
                 continue;
             };
-            let (judged, gold) = if watched.is_user_measure {
-                (Some(&self.users), "")
-            } else {
-                (self.rankings.get(&self.gold), &*self.gold)
-            };
+            let (judged, gold) = self.judged_of(watched);
             let column = column_of(watched.index);
             let detectors = judged.into_iter().flat_map(|it| it.detectors.iter());
             for ((series, _), detector) in detectors.filter(|((_, of), _)| *of == column) {
@@ -115,8 +149,7 @@ impl Evidence {
                     continue;
                 }
                 let names = names_of(series, settings, registry);
-                let Some((log, [variant, slice, value])) =
-                    detector.drop_log_evidence().zip(names)
+                let Some((log, [variant, slice, value])) = detector.drop_log_evidence().zip(names)
                 else {
                     continue;
                 };
@@ -193,7 +226,13 @@ impl Evidence {
         let mut alarm =
             detector.fleet_alarm((series, watched), log_evidence, &settings.detection)?;
         let incidents = (&*self.gold, &mut self.incidents);
-        judged.open(&mut alarm, (watched, label), now, incidents, (settings, registry));
+        judged.open(
+            &mut alarm,
+            (watched, label),
+            now,
+            incidents,
+            (settings, registry),
+        );
         Some(alarm)
     }
 
@@ -217,6 +256,7 @@ impl Evidence {
         settings: &Settings,
         registry: &Registry,
     ) {
+        self.inherited.clone_from(fleet.learned());
         let mut inherited = BTreeSet::new();
         for shared in fleet.current() {
             let mut watched = settings.detection.measures.iter();

@@ -13,7 +13,11 @@ impl ReadModel<'_> {
         let mut tests = Vec::new();
         let mut add = |test, labels: &[&str], variant: Option<&str>, log| {
             let (gold, reset_at) = self.origin(test, labels, variant);
-            tests.push(TestEvidence::new(test_name(test, gold, labels), reset_at, log));
+            tests.push(TestEvidence::new(
+                test_name(test, gold, labels),
+                reset_at,
+                log,
+            ));
         };
         for it in self.watched() {
             let names = self.measures.get(it.measure).zip(self.names(it.series));
@@ -28,7 +32,12 @@ impl ReadModel<'_> {
             }
         }
         for (objective, variant, log) in self.objective_evidence() {
-            add(SharedTest::Objective, &[objective, variant], Some(variant), log);
+            add(
+                SharedTest::Objective,
+                &[objective, variant],
+                Some(variant),
+                log,
+            );
         }
         for experiment in &self.settings.experiments {
             if let Some(log) = self.split_evidence(experiment) {
@@ -48,7 +57,12 @@ impl ReadModel<'_> {
         for pair in self.team_pairs() {
             let [team, against] = pair.teams;
             let log = pair.preference.log_evidence();
-            add(SharedTest::Preference, &[pair.experiment, team, against], None, log);
+            add(
+                SharedTest::Preference,
+                &[pair.experiment, team, against],
+                None,
+                log,
+            );
         }
         tests
     }
@@ -95,7 +109,11 @@ impl ReadModel<'_> {
         let watched = measure.and_then(|measure| self.watch_of(measure));
         let is_judged = matches!(test, SharedTest::Drop | SharedTest::Target)
             && watched.is_some_and(|(_, it)| !it.is_user_measure);
-        let gold = if is_judged { evidence.exposed_gold() } else { "" };
+        let gold = if is_judged {
+            evidence.exposed_gold()
+        } else {
+            ""
+        };
         let reset_at = variant.map_or(WallTime(0), |variant| evidence.reset_of(variant));
         (gold, reset_at)
     }

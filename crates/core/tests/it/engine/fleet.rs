@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use rankgauge_core::detection::{Baselines, QuerySums};
 use rankgauge_core::engine::fleet::{FleetBaselines, Share, SharedBaselines};
 use rankgauge_core::engine::incidents::EndReason;
+use rankgauge_core::engine::read_model::{ReadModel, WatchedSeries};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::time::{EventTime, WallTime};
 
@@ -17,8 +18,9 @@ fn reader() -> Reader {
 
 fn fleet<'a>(shares: impl IntoIterator<Item = &'a Share>) -> FleetBaselines {
     let mut fleet = FleetBaselines::default();
-    for shared in shares.into_iter().flat_map(|share| &share.baselines) {
-        fleet.add(shared);
+    for share in shares {
+        share.baselines.iter().for_each(|it| fleet.add(it));
+        share.learned.iter().for_each(|it| fleet.add_learned(it));
     }
     fleet
 }
@@ -94,6 +96,75 @@ fn a_worker_shares_what_it_learned_itself() {
     inherit(&mut known, &[]);
     assert_eq!(known.baseline(), Some(0.95));
     assert_eq!(known.engine.share(), share);
+}
+
+/// State of detection of the first series.
+fn watched(reader: &Reader) -> WatchedSeries {
+    let snapshot = reader.engine.snapshot();
+    let (settings, registry) = (&reader.world.settings, &reader.world.registry);
+    let mut watched = ReadModel::new(&snapshot, settings, registry).watched();
+    watched.remove(0)
+}
+
+/// Searches in a day.
+const DAY: i64 = 24 * 3_600_000 / STEP;
+
+#[test]
+fn a_worker_without_state_does_not_begin_the_warm_up_again() {
+    let mut known = reader();
+    known.searches(healthy(40));
+    let share = known.engine.share();
+    assert!(watched(&known).is_warm_up);
+    let started = [Some(&share), None].map(|share| {
+        let mut fresh = reader();
+        fresh.read = 3 * DAY;
+        share.into_iter().for_each(|it| inherit(&mut fresh, &[it]));
+        fresh.searches(healthy(40));
+        (watched(&fresh), fresh.engine.share())
+    });
+    let [(continued, again), (alone, _)] = started;
+    assert!(!continued.is_warm_up);
+    assert_eq!(continued.warm_up_until, watched(&known).warm_up_until);
+    assert!(alone.is_warm_up);
+    // What it shares is what it continues: of both, the newest counts, and its successor has it.
+    let mut third = reader();
+    third.read = 4 * DAY;
+    inherit(&mut third, &[&share, &again]);
+    third.searches(healthy(4));
+    assert_eq!(watched(&third).warm_up_until, continued.warm_up_until);
+}
+
+#[test]
+fn a_season_is_continued_until_a_reset() {
+    let seasonal = || {
+        let mut settings = watching(None, None);
+        settings.detection.measures[0].is_seasonal = true;
+        Reader::new(settings)
+    };
+    let comparisons = |share: &Share| {
+        let season = serde_json::to_value(&share.learned[0].learned).expect("JSON");
+        let day = season["season"]["day"].as_array().expect("hours").clone();
+        let counts = day.iter().map(|cell| cell["count"].as_u64());
+        counts.sum::<Option<u64>>().expect("numbers")
+    };
+    let mut known = seasonal();
+    known.searches(healthy(40));
+    let share = known.engine.share();
+    assert!(comparisons(&share) > 10);
+    let mut fresh = seasonal();
+    inherit(&mut fresh, &[&share]);
+    fresh.searches(healthy(10));
+    assert!(comparisons(&fresh.engine.share()) > comparisons(&share));
+    // A deployment begins a new season. The variation of the hours is kept.
+    let mut deployed = seasonal();
+    deploy(&mut deployed.engine, "2", START + 1);
+    inherit(&mut deployed, &[&share]);
+    deployed.searches(healthy(10));
+    assert!(comparisons(&deployed.engine.share()) < comparisons(&share));
+    assert_eq!(
+        watched(&deployed).warm_up_until,
+        watched(&known).warm_up_until
+    );
 }
 
 #[test]

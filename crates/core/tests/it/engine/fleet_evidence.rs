@@ -66,9 +66,15 @@ fn evidence_from_before_a_reset_is_left_out() {
     write(&mut fleet, 7, 0, 15.0);
     write_since(&mut fleet, 8, (1, 30), 1.0);
     let all = fleet.combined(REPLICAS);
-    assert_eq!(all.log_evidence(&name(SharedTest::Drop), WallTime(0)), Some(1.0));
+    assert_eq!(
+        all.log_evidence(&name(SharedTest::Drop), WallTime(0)),
+        Some(1.0)
+    );
     // A reader that knows of a later reset uses neither.
-    assert_eq!(all.log_evidence(&name(SharedTest::Drop), WallTime(31)), None);
+    assert_eq!(
+        all.log_evidence(&name(SharedTest::Drop), WallTime(31)),
+        None
+    );
 }
 
 #[test]
