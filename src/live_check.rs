@@ -7,11 +7,13 @@
 mod clock;
 mod coverage;
 mod finding;
+mod group;
 mod keys;
 mod load;
 mod memory;
 mod records;
 mod sample;
+mod state_topic;
 
 use std::time::Duration;
 
@@ -63,6 +65,8 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
             Err(error) => failed("permissions", &error),
         });
     }
+    findings.extend(group::check(config, &reader));
+    findings.extend(state_topic::check(config, &reader));
     if partitions.iter().flatten().count() == kafka.kinds().len() {
         findings.push(memory::check(config, &reader, container::memory_limit()));
     }

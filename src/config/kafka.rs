@@ -28,6 +28,7 @@ pub(super) fn read(reader: &mut Reader) -> Settings {
         stalled_partition: reader.get(&keys::STALLED_PARTITION),
         group_protocol: reader.get(&keys::GROUP_PROTOCOL),
         join: reader.get(&keys::JOIN),
+        owner: owner(),
         properties: properties(reader),
     };
     if kafka.join == Join::Repartition
@@ -87,6 +88,21 @@ pub(super) fn repartition_key(
         reader.problem(&keys::REPARTITION_KEY.path, text);
     }
     key
+}
+
+/// Name of this process: its host, in Kubernetes with the namespace of the pod. Other characters than those of
+/// host names are left out.
+fn owner() -> String {
+    let host = std::env::var("HOSTNAME").ok();
+    let host = host.or_else(|| std::fs::read_to_string("/proc/sys/kernel/hostname").ok());
+    let names = [std::env::var("POD_NAMESPACE").ok(), host];
+    let names: Vec<String> = (names.into_iter().flatten())
+        .map(|name| {
+            let is_kept = |it: &char| it.is_ascii_alphanumeric() || "-._".contains(*it);
+            name.chars().filter(is_kept).take(64).collect()
+        })
+        .collect();
+    names.join("/")
 }
 
 /// State topic of the fleet.

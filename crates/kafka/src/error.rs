@@ -67,6 +67,18 @@ pub enum Error {
          internal topics, and Read on the group, to the user of this process"
     )]
     Transaction { id: String, error: String },
+    /// Another process has the static member id of this one. The text names both.
+    #[error(
+        "group.instance.id {instance} of consumer group {group} belongs to {theirs}; this process is \
+         {mine}: each would fence the other. Set another kafka.group_id, or another group.instance.id, for one of \
+         them. If the other one has ended, this one goes on when its session has (session.timeout.ms)"
+    )]
+    InstanceInUse {
+        group: String,
+        instance: String,
+        theirs: String,
+        mine: String,
+    },
     /// The state topic cannot be used.
     #[error(
         "topic {topic} (state.topic): {error}; allow Create, Describe, Read and Write on it to the user of \
@@ -112,6 +124,7 @@ impl Error {
                 | Self::OwnerTopic { .. }
                 | Self::InternalTopic { .. }
                 | Self::Transaction { .. }
+                | Self::InstanceInUse { .. }
         )
     }
 

@@ -31,7 +31,7 @@ use crate::positions::Positions;
 use crate::prober::is_unreadable;
 use crate::throttle::Throttle;
 use crate::transaction::Transaction;
-use crate::{Error, Settings, commit_metadata, topic};
+use crate::{Error, Settings, commit_metadata, members, topic};
 use stall::StallWatch;
 
 pub use rdkafka::message::{BorrowedMessage, Message, OwnedMessage};
@@ -253,7 +253,30 @@ impl<M: Member> Consumer<M> {
         }
         self.confirm_cluster();
         membership.positions.found_partitions(counts);
-        Ok(())
+        self.check_instance()
+    }
+
+    /// Checks that no other process has the static member id of this one.
+    fn check_instance(&self) -> Result<(), Error> {
+        let Membership {
+            settings, worker, ..
+        } = self.membership();
+        let config = settings.consumer(*worker);
+        let Some(instance) = config.get("group.instance.id") else {
+            return Ok(());
+        };
+        // Without the permission to describe the group, nothing is known.
+        let members = members::members(self.inner.client(), settings, TOPIC_CHECK_INTERVAL);
+        let members = members.unwrap_or_default();
+        match settings.owner_of_instance(*worker, &members) {
+            None => Ok(()),
+            Some(theirs) => Err(Error::InstanceInUse {
+                group: settings.group_id.clone(),
+                instance: instance.to_owned(),
+                theirs: theirs.to_string(),
+                mine: format!("client {}", config.get("client.id").unwrap_or_default()),
+            }),
+        }
     }
 
     /// Returns true if a connection failed, for a known cause, and none succeeded since.

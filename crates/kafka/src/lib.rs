@@ -28,6 +28,7 @@ pub mod envelope;
 mod error;
 pub mod group;
 pub mod label_requests;
+pub mod members;
 pub mod positions;
 pub mod prober;
 pub mod producer;

@@ -21,7 +21,9 @@ use rankgauge_core::time::EventTime;
 
 use crate::batches::Fetched;
 use crate::envelope::MessageEnvelope;
+use crate::members::{GroupMember, members};
 use crate::standalone::{CONNECT_TIMEOUT, StandaloneContext, connect};
+use crate::state_topic::{self, StateTopicStatus};
 use crate::{Error, Settings, topic};
 
 /// Time limit for the first answer of a reader with a time limit when the cause of the failed
@@ -181,6 +183,22 @@ impl<'a> Reader<'a> {
             }
             _ => self.failed(name, &error),
         })
+    }
+
+    /// Members of the consumer group. Empty for a group that does not exist.
+    ///
+    /// # Errors
+    /// [`Error::ForbiddenGroup`] or [`Error::NoAnswer`].
+    pub fn group_members(&self) -> Result<Vec<GroupMember>, Error> {
+        members(self.consumer.client(), self.settings, self.wait())
+    }
+
+    /// State topic as it is: its partitions, its policy, and whether its records may be read.
+    ///
+    /// # Errors
+    /// The reason for which it cannot be used.
+    pub fn inspect_state_topic(&self, name: &str) -> Result<StateTopicStatus, Error> {
+        state_topic::inspect(&self.consumer, self.settings, name, self.wait())
     }
 
     /// Ranges of the topic with events of `kind`, up to the present end of each partition.

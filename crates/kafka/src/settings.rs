@@ -39,6 +39,8 @@ pub struct Settings {
     pub group_protocol: GroupProtocol,
     /// Partitions in which a search and its feedback can lie.
     pub join: Join,
+    /// Name of this process among the members of the group, which stays the same when it restarts.
+    pub owner: String,
     /// Further librdkafka properties, without those that the sidecar sets itself.
     pub properties: Properties,
 }
@@ -391,7 +393,7 @@ impl Settings {
     pub fn consumer(&self, number: usize) -> ClientConfig {
         let mut client = self.client();
         client.set("group.id", self.consumer_group());
-        client.set("client.id", format!("rankgauge-{number}"));
+        client.set("client.id", format!("rankgauge-{number}@{}", self.owner));
         for (name, value) in FIXED {
             client.set(name, value);
         }

@@ -4,7 +4,7 @@
 //! earlier ones; one without a value removes it.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::Message as _;
 use rdkafka::TopicPartitionList;
@@ -27,10 +27,17 @@ const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const METADATA_ATTEMPTS: usize = 40;
 const METADATA_INTERVAL: Duration = Duration::from_millis(50);
 
+/// Policy of a topic that keeps the last record of each key.
+const COMPACT: &str = "compact";
+
+/// Time limit and wait of the read of a record of an inspected topic.
+const READ_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// Configuration of a topic that this process creates. Segments are closed soon, because only closed
 /// ones are compacted.
 const CONFIGURATION: [(&str, &str); 4] = [
-    ("cleanup.policy", "compact"),
+    ("cleanup.policy", COMPACT),
     ("segment.ms", "600000"),
     ("segment.bytes", "16777216"),
     ("min.cleanable.dirty.ratio", "0.1"),
@@ -230,21 +237,85 @@ fn warn_unless_compacted(
     options: &AdminOptions,
     name: &str,
 ) {
-    let wanted = [ResourceSpecifier::Topic(name)];
-    // Without the permission to read the configuration, nothing is known.
-    let Ok(found) = block_on(admin.describe_configs(&wanted, options)) else {
-        return;
-    };
-    for resource in found.into_iter().flatten() {
-        let policy = resource
-            .get("cleanup.policy")
-            .and_then(|it| it.value.clone());
-        if policy.as_deref().is_some_and(|policy| policy != "compact") {
-            warn!(
-                topic = name,
-                policy,
-                "state topic is not compacted: it forgets records by age; set cleanup.policy=compact"
-            );
-        }
+    let policy = policy(admin, options, name);
+    if policy.as_deref().is_some_and(|policy| policy != COMPACT) {
+        warn!(
+            topic = name,
+            policy,
+            "state topic is not compacted: it forgets records by age; set cleanup.policy=compact"
+        );
     }
+}
+
+/// Policy by which the topic removes records. `None` without the permission to read it.
+fn policy(
+    admin: &AdminClient<DefaultClientContext>,
+    options: &AdminOptions,
+    name: &str,
+) -> Option<String> {
+    let wanted = [ResourceSpecifier::Topic(name)];
+    let found = block_on(admin.describe_configs(&wanted, options)).ok()?;
+    let mut policies = found.into_iter().flatten().filter_map(|resource| {
+        let policy = resource.get("cleanup.policy");
+        policy.and_then(|it| it.value.clone())
+    });
+    policies.next()
+}
+
+/// State topic as the brokers describe it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateTopicStatus {
+    /// Number of partitions.
+    pub partitions: usize,
+    /// Policy by which records are removed; `None` without the permission to read it.
+    pub policy: Option<String>,
+}
+
+impl StateTopicStatus {
+    /// Returns true if records are removed by age.
+    pub fn forgets(&self) -> bool {
+        self.policy
+            .as_deref()
+            .is_some_and(|policy| policy != COMPACT)
+    }
+}
+
+/// Inspects the topic, and reads one of its records. Nothing is written.
+pub(crate) fn inspect(
+    consumer: &BaseConsumer<StandaloneContext>,
+    settings: &Settings,
+    name: &str,
+    wait: Duration,
+) -> Result<StateTopicStatus, Error> {
+    let partitions = topic::partitions(consumer.client(), settings, name, wait)?;
+    let admin: AdminClient<DefaultClientContext> = settings
+        .client()
+        .create()
+        .map_err(|error| Error::of_configuration(&error, settings))?;
+    let options = AdminOptions::new().operation_timeout(Some(wait));
+    let policy = policy(&admin, &options, name);
+    let failed = |error: KafkaError| Error::of_topic(name, &error, settings);
+    let mut start = TopicPartitionList::new();
+    start
+        .add_partition_offset(name, 0, Offset::Beginning)
+        .and_then(|()| consumer.assign(&start))
+        .map_err(failed)?;
+    let end = Instant::now() + wait.min(READ_TIMEOUT);
+    let read = loop {
+        match consumer.poll(POLL_TIMEOUT) {
+            Some(Err(KafkaError::PartitionEOF(_)) | Ok(_)) => break Ok(()),
+            Some(Err(error))
+                if error.rdkafka_error_code()
+                    == Some(RDKafkaErrorCode::TopicAuthorizationFailed) =>
+            {
+                break Err(failed(error));
+            }
+            Some(Err(_)) | None if Instant::now() >= end => break Err(Error::NoAnswer),
+            Some(Err(_)) | None => {}
+        }
+    };
+    consumer
+        .assign(&TopicPartitionList::new())
+        .map_err(failed)?;
+    read.map(|()| StateTopicStatus { partitions, policy })
 }

@@ -40,6 +40,7 @@ fn settings(properties: &[(&str, &str)]) -> Settings {
         start: Start::Latest,
         stalled_partition: StalledPartition::Wait,
         group_protocol: GroupProtocol::Classic,
+        owner: "host".to_owned(),
         join: Join::Partition,
         properties: owned.collect(),
     }
