@@ -113,6 +113,7 @@ pub fn start(
     exposition: &Arc<Exposition>,
 ) -> std::io::Result<JoinHandle<()>> {
     let view = exposition.published.fleet.clone().unwrap_or_default();
+    view.set_interval(state.interval.into());
     let (config, exposition) = (Arc::clone(config), Arc::clone(exposition));
     thread::Builder::new()
         .name("fleet".to_owned())
@@ -202,6 +203,7 @@ impl Fleet {
             let is_over = self.is_over();
             self.read(topic)?;
             if topic.is_read() {
+                self.view.note_read(wall_now());
                 self.pass_commands();
                 self.publish(topic, is_over)?;
                 self.pass_shares();

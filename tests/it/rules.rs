@@ -34,6 +34,10 @@ const PANELS: [(&str, &[&str]); 36] = [
         "RankgaugeCheckpointFailing",
         &["Age of the published snapshot"],
     ),
+    (
+        "RankgaugeStateNotShared",
+        &["Age of the published snapshot"],
+    ),
     ("RankgaugeDown", &["Assigned partitions"]),
     ("RankgaugeEventsInvalid", &["Invalid events"]),
     ("RankgaugeSpansTruncated", &["Invalid events"]),

@@ -64,6 +64,8 @@ pub struct ProcessMetrics {
     state_workers: IntGauge,
     state_bytes: IntGauge,
     state_published: GaugeVec,
+    state_read: GaugeVec,
+    state_interval: GaugeVec,
     without_schema: IntGauge,
 }
 
@@ -325,6 +327,8 @@ impl ProcessMetrics {
             state_workers: families.gauge(&family::STATE_WORKERS)?,
             state_bytes: families.gauge(&family::STATE_BYTES)?,
             state_published: families.gauges(&family::STATE_PUBLISHED)?,
+            state_read: families.gauges(&family::STATE_READ)?,
+            state_interval: families.gauges(&family::STATE_INTERVAL)?,
             without_schema: families.gauge(&family::SCHEMA_PARTITIONS_WAITING)?,
             base,
         };
@@ -490,10 +494,16 @@ impl ProcessMetrics {
         let held = fleet.held().map(|it| i64::try_from(it).unwrap_or(i64::MAX));
         self.state_workers.set(held[0]);
         self.state_bytes.set(held[1]);
-        if let Some(at) = fleet.published() {
-            let none: [&str; 0] = [];
-            let gauge = self.state_published.with_label_values(&none);
-            gauge.set(seconds(at.0));
+        let times = [
+            (&self.state_published, fleet.published()),
+            (&self.state_read, fleet.was_read()),
+            (&self.state_interval, fleet.interval()),
+        ];
+        for (gauge, millis) in times {
+            if let Some(millis) = millis {
+                let none: [&str; 0] = [];
+                gauge.with_label_values(&none).set(seconds(millis));
+            }
         }
     }
 }

@@ -27,6 +27,11 @@ pub const RECOVERY_THRESHOLD: f64 = 11.772_207_741_480_25;
 /// tolerated one.
 const REST: f64 = 0.5;
 
+/// Time before the newest search from which on a search is not compared, in minutes. While a backlog is read,
+/// one partition can be far behind the others: its searches of the drop say nothing about the present, and no
+/// test begins after them before the next minute.
+const MAX_LATE: i64 = 15;
+
 /// Test for the end of a drop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Recovery {
@@ -54,6 +59,9 @@ impl Recovery {
         }
         let minute = minute_of(ts);
         let newest = self.minute.map_or(minute, |newest| newest.max(minute));
+        if newest.saturating_sub(minute) > MAX_LATE {
+            return;
+        }
         let passed = newest.saturating_sub(self.minute.unwrap_or(newest));
         self.minute = Some(newest);
         if passed > 0 {

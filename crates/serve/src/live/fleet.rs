@@ -7,7 +7,7 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 
 use rankgauge_core::engine::family::STATE_OUTCOMES;
 use rankgauge_core::engine::fleet::{CombinedEvidence, SharedIncident};
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{Millis, WallTime};
 
 /// Outcome of a record of the state topic, in the order of [`STATE_OUTCOMES`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub struct FleetView {
     bytes: AtomicU64,
     /// Time of the last complete publication in milliseconds; 0 before the first.
     published: AtomicI64,
+    /// Time at which the topic was read to its end last, in milliseconds; 0 before the first.
+    read: AtomicI64,
+    /// Interval of publication in milliseconds; 0 before it is known.
+    interval: AtomicI64,
     /// Shares that workers of other processes have in incidents.
     incidents: ArcSwap<Vec<SharedIncident>>,
     /// Evidence of all replicas together. `None` before the topic was read.
@@ -54,6 +58,16 @@ impl FleetView {
     /// Notes a complete publication.
     pub fn note_published(&self, at: WallTime) {
         self.published.store(at.0, Ordering::Relaxed);
+    }
+
+    /// Notes that the topic is read to its end.
+    pub fn note_read(&self, at: WallTime) {
+        self.read.store(at.0, Ordering::Relaxed);
+    }
+
+    /// Sets the interval of publication.
+    pub fn set_interval(&self, interval: Millis) {
+        self.interval.store(interval.0, Ordering::Relaxed);
     }
 
     /// Sets the shares that workers of other processes have in incidents.
@@ -96,9 +110,22 @@ impl FleetView {
         [&self.workers, &self.bytes].map(|it| it.load(Ordering::Relaxed))
     }
 
-    /// Time of the last complete publication.
-    pub(crate) fn published(&self) -> Option<WallTime> {
-        let at = self.published.load(Ordering::Relaxed);
-        (at > 0).then_some(WallTime(at))
+    /// Time of the last complete publication, in milliseconds.
+    pub(crate) fn published(&self) -> Option<i64> {
+        stated(&self.published)
     }
+
+    /// Time at which the topic was read to its end last, in milliseconds.
+    pub(crate) fn was_read(&self) -> Option<i64> {
+        stated(&self.read)
+    }
+
+    /// Interval of publication, in milliseconds.
+    pub(crate) fn interval(&self) -> Option<i64> {
+        stated(&self.interval)
+    }
+}
+
+fn stated(millis: &AtomicI64) -> Option<i64> {
+    Some(millis.load(Ordering::Relaxed)).filter(|it| *it > 0)
 }

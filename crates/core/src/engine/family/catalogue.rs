@@ -817,6 +817,17 @@ families! {
         &[],
         "Time of the last complete publication of the state of this replica. Absent before the first.",
     );
+    STATE_READ = gauge(
+        "state_read_timestamp_seconds",
+        &[],
+        "Time at which this replica had read the state topic to its end last. Absent before the first.",
+    );
+    STATE_INTERVAL = gauge(
+        "state_interval_seconds",
+        &[],
+        "Interval at which the replica publishes its state (state.interval), in seconds. Exists only with \
+         state.topic: evidence is then that of all replicas.",
+    );
     CHECKPOINT_AGE = gauge(
         "checkpoint_age_seconds",
         &[exposed("worker")],
