@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::record::{Key, Value, parts};
+use super::record::{Key, MAX_FOLDED, Value, parts};
 use rankgauge_core::engine::fleet::{
     FleetBaselines, FleetEvidence, SharedBaselines, SharedIncident,
 };
@@ -28,11 +28,18 @@ const FOLDED: u64 = 0;
 /// Time after which a worker that writes nothing is folded. Live workers write every day.
 const SILENT_AFTER: Millis = Millis(7 * 24 * 3_600_000);
 
-/// Maximum number of workers that are folded at once.
-const MAX_FOLDED: usize = 256;
-
 /// Maximum number of commands. The oldest are removed from the topic.
 pub(super) const MAX_COMMANDS: usize = 200;
+
+/// Parts of the baselines of a worker, with the times at which they were written.
+type Parts<'a> = Vec<(WallTime, &'a SharedBaselines)>;
+
+/// Parts in the order in which they count: the newest first.
+fn newest_first<'a>(parts: &Parts<'a>) -> Vec<&'a SharedBaselines> {
+    let mut parts = parts.clone();
+    parts.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
+    parts.into_iter().map(|(_, it)| it).collect()
+}
 
 /// Records of the topic.
 #[derive(Debug, Default)]
@@ -180,7 +187,8 @@ impl Held {
         let others = newest.keys().filter(|id| !silent.contains(id));
         let kept: Vec<u64> = others.copied().collect();
         let mut records = Vec::new();
-        for shared in self.baselines(&kept).shared() {
+        for mut shared in self.baselines(&kept).shared() {
+            shared.folded.clone_from(&silent);
             records.extend((0..).zip(parts(&shared)).map(|(part, shared)| {
                 let key = Key::of_baselines(FOLDED, &shared, part);
                 (key, Value::Baselines(now, shared))
@@ -213,7 +221,7 @@ impl Held {
     /// Sums of the baselines of all workers but those in `except`, and what they learned.
     pub(super) fn baselines(&self, except: &[u64]) -> FleetBaselines {
         let mut fleet = FleetBaselines::default();
-        let mut parts: BTreeMap<(u64, u64), Vec<(WallTime, &SharedBaselines)>> = BTreeMap::new();
+        let mut parts: BTreeMap<(u64, u64), Parts<'_>> = BTreeMap::new();
         for (key, (value, _)) in &self.records {
             if let (Key::Learned { id, .. }, Value::Learned(_, learned)) = (key, value)
                 && !except.contains(id)
@@ -230,16 +238,37 @@ impl Held {
                     .push((*written, shared));
             }
         }
-        for mut parts in parts.into_values() {
+        // A process can end between the two steps of folding: the records of workers that are folded
+        // already do not count again.
+        let workers: BTreeSet<u64> = parts.keys().map(|(id, _)| *id).collect();
+        let of_folded = || parts.iter().filter(|((id, _), _)| *id == FOLDED);
+        let names_workers = |(_, it): &(WallTime, &SharedBaselines)| {
+            it.folded.iter().any(|id| workers.contains(id))
+        };
+        let mut folded: BTreeMap<(u64, &str), &[u64]> = BTreeMap::new();
+        if of_folded().any(|(_, parts)| parts.iter().any(names_workers)) {
+            for ((_, group), parts) in of_folded() {
+                for it in newest_first(parts) {
+                    for (query, _) in &it.queries {
+                        folded.entry((*group, &**query)).or_insert(&it.folded);
+                    }
+                }
+            }
+        }
+        for ((id, group), parts) in &parts {
             // While a worker replaces its parts, a query can be in two of them: the newer one has its
             // sums.
-            parts.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
             let mut seen = BTreeSet::new();
             let several = parts.len() > 1;
-            for (_, shared) in parts {
-                if several {
+            for shared in newest_first(parts) {
+                let mut is_counted = |query: &str| {
+                    let ids = folded.get(&(*group, query));
+                    let is_folded = ids.is_some_and(|ids| ids.contains(id));
+                    !is_folded && (!several || seen.insert(query.to_owned()))
+                };
+                if several || !folded.is_empty() {
                     let mut once = shared.clone();
-                    once.queries.retain(|(query, _)| seen.insert(query.clone()));
+                    once.queries.retain(|(query, _)| is_counted(query));
                     fleet.add(&once);
                 } else {
                     fleet.add(shared);
@@ -298,6 +327,32 @@ mod tests {
         assert_eq!(sums(&held), before);
         assert_eq!(held.workers(), BTreeSet::from([FOLDED, 5, 9]));
         assert_eq!(held.fold(&[5], now), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn sums_count_once_if_a_process_ends_between_the_steps_of_folding() {
+        let mut held = Held::default();
+        put(&mut held, 3, 0, 1.0);
+        put(&mut held, 5, 9 * DAY, 1.0);
+        put(&mut held, 7, DAY, 0.5);
+        let before = sums(&held);
+        let now = WallTime(10 * DAY);
+        // The sums are written, and the records of the folded workers stay.
+        for (key, value) in held.fold(&[5], now).0 {
+            held.put(key, value, 100);
+        }
+        assert_eq!(sums(&held), before);
+        // The next fold does not add them again.
+        let (written, removed) = held.fold(&[5], now);
+        for (key, value) in written {
+            held.put(key, value, 100);
+        }
+        assert_eq!(sums(&held), before);
+        for key in &removed {
+            held.remove(key);
+        }
+        assert_eq!(sums(&held), before);
+        assert_eq!(held.workers(), BTreeSet::from([FOLDED, 5]));
     }
 
     #[test]

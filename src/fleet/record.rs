@@ -53,6 +53,9 @@ const LEARNED_INTERVAL: Millis = Millis(3_600_000);
 pub(super) const MAX_LEARNED: usize = 128;
 pub(super) const MAX_LEARNED_PARTS: usize = 32;
 
+/// Maximum number of workers that are folded at once.
+pub(super) const MAX_FOLDED: usize = 256;
+
 /// Key of a record.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Key {
@@ -334,6 +337,7 @@ impl Value {
                     reset_at,
                     newest,
                     queries,
+                    folded,
                 } = shared;
                 let newest = WallTime(newest.saturating_mul(60_000));
                 is_past(*written)
@@ -341,6 +345,7 @@ impl Value {
                     && is_past(newest)
                     && [gold, variant, measure].into_iter().all(|it| is_name(it))
                     && queries.len() <= MAX_QUERIES
+                    && folded.len() <= MAX_FOLDED
                     && (queries.iter())
                         .all(|(query, sums)| query.len() <= MAX_QUERY_BYTES && sums.is_possible())
             }
@@ -390,6 +395,7 @@ pub(super) fn parts(shared: &SharedBaselines) -> impl Iterator<Item = SharedBase
         gold: shared.gold.clone(),
         variant: shared.variant.clone(),
         measure: shared.measure.clone(),
+        folded: shared.folded.clone(),
         ..*shared
     })
 }

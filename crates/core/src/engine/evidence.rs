@@ -647,7 +647,13 @@ impl Judged {
             let drops = alarms.iter_mut().skip(raised);
             for alarm in drops.filter(|it| it.test == Test::Drop) {
                 let place = (watched, of.variant);
-                self.open(alarm, place, of.ts, (gold, incidents), (settings, registry));
+                self.open(
+                    alarm,
+                    place,
+                    of.ts,
+                    (gold, &mut *incidents),
+                    (settings, registry),
+                );
             }
         }
         alarms

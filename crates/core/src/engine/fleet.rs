@@ -45,6 +45,9 @@ pub struct SharedBaselines {
     pub newest: i64,
     /// Sums by key of the query, in the order of the keys.
     pub queries: Vec<(Box<str>, QuerySums)>,
+    /// Ids of the workers whose sums are folded into these, until their records are removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folded: Vec<u64>,
 }
 
 /// Series of a measure: gold set (empty if none judges), measure, variant, slice and value.
@@ -217,6 +220,7 @@ impl FleetBaselines {
                 queries: (it.queries.iter())
                     .map(|(query, sums)| (query.clone(), *sums))
                     .collect(),
+                folded: Vec::new(),
             })
     }
 }

@@ -69,6 +69,7 @@ impl Evidence {
                     reset_at: self.resets.of(variant),
                     newest,
                     queries,
+                    folded: Vec::new(),
                 });
             }
         }
