@@ -9,9 +9,10 @@ use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
-use super::{settings, yaml};
-use crate::harness::free_port;
+use super::{CONSUMED, SOON, count, settings, start, yaml};
 use crate::harness::kafka::{broker, unique_name};
+use crate::harness::sidecar::Sidecar;
+use crate::harness::{free_port, wait_until};
 
 /// Output of `check --live` and its exit code.
 pub(crate) fn check(settings: &Value, arguments: &[&str]) -> (String, i32) {
@@ -469,4 +470,97 @@ fn join_that_the_sample_needs_is_recommended() {
         &plant.settings,
         &["ok ", "keys: ", "lie in the partition of their search"],
     );
+}
+
+#[test]
+fn foreign_members_of_the_group_are_named() {
+    let (ours, theirs) = (Plant::new(), Plant::new());
+    let group = ours.settings["kafka"]["group_id"].clone();
+    let mut other = theirs.settings.clone();
+    other["kafka"]["group_id"] = group;
+    let sidecar = start(&other);
+    wait_until(SOON, "the other release is a member", || {
+        let assigned = count(&sidecar.metrics(), "rankgauge_assigned_partitions", &[]);
+        (assigned == 2).then_some(())
+    });
+    assert_finds(
+        &ours.settings,
+        &[
+            "error ",
+            "group: consumer group ",
+            "has members that are not of this deployment: client rankgauge-0@",
+            &theirs.search,
+            "set another kafka.group_id",
+        ],
+    );
+    let (text, _) = check(&other, &[]);
+    assert!(
+        text.contains("has 1 members, all of them rankgauge"),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_state_topic_is_checked() {
+    let plant = Plant::new();
+    let topic = unique_name("state");
+    let mut settings = plant.settings.clone();
+    settings["state"] = json!({"topic": topic});
+    let (text, _) = check(&settings, &[]);
+    assert!(
+        text.contains(&format!("ok      state: {topic} does not exist")),
+        "{text}"
+    );
+    broker().create_topic(&topic, 1);
+    assert_finds(
+        &settings,
+        &[
+            "error ",
+            "state: ",
+            "has cleanup.policy=delete",
+            "cleanup.policy=compact",
+        ],
+    );
+    // A replica creates it as it has to be.
+    let created = unique_name("state");
+    settings["state"] = json!({"topic": created});
+    let sidecar = start(&settings);
+    wait_until(SOON, "the topic is created", || {
+        sidecar
+            .log()
+            .contains("state of the fleet read")
+            .then_some(())
+    });
+    let (text, _) = check(&settings, &[]);
+    let exists = format!("ok      state: {created} exists, is compacted and can be read");
+    assert!(text.contains(&exists), "{text}");
+}
+
+#[test]
+fn a_process_waits_while_another_one_has_its_instance_id() {
+    let plant = Plant::new();
+    let mut settings = plant.settings.clone();
+    settings["kafka"]["properties"] =
+        json!({"group.instance.id": "replica-1", "session.timeout.ms": "6000"});
+    let yaml = yaml(&settings);
+    let assigned = |it: &Sidecar| count(&it.metrics(), "rankgauge_assigned_partitions", &[]);
+    let mut first = Sidecar::start(&yaml, &[("HOSTNAME", "one")]);
+    wait_until(SOON, "the first process has the partitions", || {
+        (assigned(&first) == 2).then_some(())
+    });
+    let second = Sidecar::start(&yaml, &[("HOSTNAME", "two")]);
+    for named in [
+        "belongs to client rankgauge-0@one at ",
+        "this process is client rankgauge-0@two",
+    ] {
+        wait_until(SOON, "both owners are named", || {
+            second.log().contains(named).then_some(())
+        });
+    }
+    assert_eq!((assigned(&first), assigned(&second)), (2, 0));
+    // A process of the same host takes its place at once; another one waits for the end of the session.
+    first.kill();
+    wait_until(CONSUMED, "the second process has the partitions", || {
+        (assigned(&second) == 2).then_some(())
+    });
 }
