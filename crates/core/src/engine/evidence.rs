@@ -88,7 +88,7 @@ pub struct Evidence {
     /// Ids under which the worker shares its baselines: its own, and those of workers whose saved state
     /// it continues.
     ids: Vec<u64>,
-    /// What other workers learned of series that this one may read later.
+    /// Learned values of other workers, for series that this one may read later.
     #[serde(skip)]
     inherited: BTreeMap<SeriesName, SharedLearned>,
 }
@@ -104,7 +104,7 @@ struct Judged {
     variations: BTreeMap<SeriesColumn, LearnedVariation>,
 }
 
-/// What a new detector begins with.
+/// Values with which a new detector begins.
 struct Known<'a> {
     gold: &'a str,
     inherited: &'a BTreeMap<SeriesName, SharedLearned>,
@@ -472,7 +472,7 @@ impl Evidence {
     }
 }
 
-/// What is known of a new series: its variation before it was reset, what another worker learned of it, or
+/// Learned values of a new series: its variation before it was reset, those of another worker, or
 /// the variation of the same slice of another variant with the newest search.
 fn learned_of(
     new: SeriesColumn,
@@ -512,7 +512,7 @@ fn learned_of(
 }
 
 impl Known<'_> {
-    /// What another worker learned of a series, and true; or what it learned of the same slice of another
+    /// Learned values of another worker of a series, and true; or those of the same slice of another
     /// variant, and false.
     fn of_fleet(
         &self,

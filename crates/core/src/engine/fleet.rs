@@ -190,7 +190,7 @@ impl FleetBaselines {
         }
     }
 
-    /// What the workers learned, by series.
+    /// Learned values of the workers, by series.
     pub(super) fn learned(&self) -> &BTreeMap<SeriesName, SharedLearned> {
         &self.learned
     }

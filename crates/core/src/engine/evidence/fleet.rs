@@ -81,7 +81,7 @@ impl Evidence {
         }
     }
 
-    /// What this worker learned of its series, or inherited before it continued them.
+    /// Learned values of the series of this worker, with those that it inherited and continued.
     fn learned(&self, settings: &Settings, registry: &Registry) -> Vec<SharedLearned> {
         let mut shared = Vec::new();
         for watched in &settings.detection.measures {
