@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rdkafka::client::{Client, ClientContext};
 use rdkafka::error::RDKafkaErrorCode;
+use rdkafka::groups::GroupInfo;
 
 use crate::{Error, Settings};
 
@@ -69,14 +70,12 @@ pub(crate) fn members<C: ClientContext>(
     })?;
     let groups = found.groups().iter();
     let members = groups.filter(|it| it.name() == settings.group_id);
-    let members = members
-        .flat_map(|group| group.members())
-        .map(|it| GroupMember {
-            id: it.id().to_owned(),
-            client: it.client_id().to_owned(),
-            host: it.client_host().to_owned(),
-            topics: it.metadata().map(topics_of).unwrap_or_default(),
-        });
+    let members = members.flat_map(GroupInfo::members).map(|it| GroupMember {
+        id: it.id().to_owned(),
+        client: it.client_id().to_owned(),
+        host: it.client_host().to_owned(),
+        topics: it.metadata().map(topics_of).unwrap_or_default(),
+    });
     Ok(members.collect())
 }
 

@@ -221,11 +221,12 @@ impl Evidence {
             let names = names_of(series, settings, registry);
             names.is_some_and(|it| [&it[0], &it[1], &it[2]] == [variant, slice, value])
         };
-        let mut detectors = judged.detectors.iter_mut();
-        let ((series, _), detector) =
-            detectors.find(|((series, of), _)| *of == column && is_named(*series))?;
+        let mut places = judged.detectors.iter().map(|(place, _)| place);
+        let place = places.find(|(series, of)| *of == column && is_named(*series))?;
+        drop(places);
+        let detector = judged.detectors.get_mut(&place)?;
         let mut alarm =
-            detector.fleet_alarm((series, watched), log_evidence, &settings.detection)?;
+            detector.fleet_alarm((place.0, watched), log_evidence, &settings.detection)?;
         let incidents = (&*self.gold, &mut self.incidents);
         judged.open(
             &mut alarm,
