@@ -13,7 +13,7 @@ pub(super) fn check(config: &Config, reader: &Reader<'_>) -> Option<Finding> {
     let members = reader.group_members().ok()?;
     let foreign = members.iter().filter(|it| kafka.is_foreign(it));
     let foreign: Vec<String> = foreign.map(ToString::to_string).collect();
-    let group = &kafka.group_id;
+    let group = kafka.consumer_group();
     if foreign.is_empty() {
         let all = members.len();
         return (all > 0).then(|| {

@@ -271,7 +271,7 @@ impl<M: Member> Consumer<M> {
         match settings.owner_of_instance(*worker, &members) {
             None => Ok(()),
             Some(theirs) => Err(Error::InstanceInUse {
-                group: settings.group_id.clone(),
+                group: settings.consumer_group(),
                 instance: instance.to_owned(),
                 theirs: theirs.to_string(),
                 mine: format!("client {}", config.get("client.id").unwrap_or_default()),

@@ -61,15 +61,14 @@ pub(crate) fn members<C: ClientContext>(
     settings: &Settings,
     wait: Duration,
 ) -> Result<Vec<GroupMember>, Error> {
-    let found = client.fetch_group_list(Some(&settings.group_id), wait);
+    let group = settings.consumer_group();
+    let found = client.fetch_group_list(Some(&group), wait);
     let found = found.map_err(|error| match error.rdkafka_error_code() {
-        Some(RDKafkaErrorCode::GroupAuthorizationFailed) => {
-            Error::ForbiddenGroup(settings.group_id.clone())
-        }
+        Some(RDKafkaErrorCode::GroupAuthorizationFailed) => Error::ForbiddenGroup(group.clone()),
         _ => Error::NoAnswer,
     })?;
     let groups = found.groups().iter();
-    let members = groups.filter(|it| it.name() == settings.group_id);
+    let members = groups.filter(|it| it.name() == group);
     let members = members.flat_map(GroupInfo::members).map(|it| GroupMember {
         id: it.id().to_owned(),
         client: it.client_id().to_owned(),
