@@ -46,7 +46,7 @@ fn is_missed(it: &WatchedSeries) -> bool {
 /// Missed targets: those of all searches first, then those with the most evidence.
 pub(crate) fn all(exposition: &Exposition, model: &ReadModel<'_>) -> Vec<MissedTarget> {
     let detection = &model.settings().detection;
-    let threshold = detection.target_threshold_of_replica();
+    let threshold = detection.target_threshold + model.replicas_margin();
     let alarms = exposition.published.alarms.of_targets();
     let watched = model.watched().into_iter();
     let missed = watched.filter(is_missed).filter_map(|it| {
