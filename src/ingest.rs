@@ -489,7 +489,6 @@ impl Worker {
                 fleet: fleet.as_ref().map_or(&[], |it| it.as_slice()),
             });
         }
-
         if let Some(producer) = &self.label_requests {
             send_label_requests(producer, engine);
         }

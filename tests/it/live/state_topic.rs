@@ -426,7 +426,7 @@ fn a_drop_that_no_replica_shows_alone_is_an_incident_of_the_fleet() {
     let finders = replicas.iter().filter(|it| it.log().contains(of_fleet));
     let reports: usize = replicas
         .iter()
-        .map(|it| it.log().matches("regression detected").count())
+        .map(|it| it.log().matches("drop detected").count())
         .sum();
     let finders = finders.count();
     assert!(finders > 0, "no replica used the evidence of the others");
