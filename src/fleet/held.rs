@@ -226,7 +226,9 @@ impl Held {
             if let (Key::Learned { id, .. }, Value::Learned(_, learned)) = (key, value)
                 && !except.contains(id)
             {
-                learned.iter().for_each(|it| fleet.add_learned(it));
+                for it in learned {
+                    fleet.add_learned(it);
+                }
             }
             if let (Key::Baselines { id, group, .. }, Value::Baselines(written, shared)) =
                 (key, value)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn start(gateway: &str, variant: &str, number: usize) -> Child {
     let (program, protocol) = PROGRAMS[number];
     let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
     let python = target.parent().expect("the target directory");
-    let interpreter = if program.ends_with(".py") {
+    let interpreter = if Path::new(program).extension().is_some_and(|it| it == "py") {
         python.join("otel/bin/python")
     } else {
         PathBuf::from("node")

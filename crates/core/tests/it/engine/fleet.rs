@@ -118,7 +118,9 @@ fn a_worker_without_state_does_not_begin_the_warm_up_again() {
     let started = [Some(&share), None].map(|share| {
         let mut fresh = reader();
         fresh.read = 3 * DAY;
-        share.into_iter().for_each(|it| inherit(&mut fresh, &[it]));
+        if let Some(it) = share {
+            inherit(&mut fresh, &[it]);
+        }
         fresh.searches(healthy(40));
         (watched(&fresh), fresh.engine.share())
     });
