@@ -115,6 +115,8 @@ impl Reference {
 /// Cited document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cited {
+    /// Id as it is cited.
+    pub id: Box<str>,
     /// [Hash](hash_document) of the document: of its chunk's document if chunks are judged by theirs.
     pub hash: u64,
     /// Number of the judged document, and its grade.
@@ -225,6 +227,7 @@ impl<'a> JudgedAnswer<'a> {
             context.any(|known| **known == *id)
         };
         Cited {
+            id: id.into(),
             hash,
             judged: found,
             is_served: result.is_some() || is_group() || is_in_context(),

@@ -12,7 +12,7 @@ use super::problem::ApiError;
 use super::queries::{self, variant_name};
 use super::{GoldSetInfo, status};
 use crate::http::Exposition;
-use crate::live::query_stats::{MAX_DOCUMENTS, Moments, Row, Served, ServedDocument};
+use crate::live::query_stats::{MAX_DOCUMENTS, Moments, Row, Served, ServedAnswer, ServedDocument};
 use rankgauge_core::engine::fixed::{NANO_DECIMALS, units_to_f64};
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::scores::column_of;
@@ -123,6 +123,29 @@ pub(crate) struct Ranking {
     /// The best relevant documents that are not listed. Empty if the gold set has texts and no ids.
     pub(crate) missing: Vec<JudgedDocument>,
     pub(crate) scores: BTreeMap<String, f64>,
+    /// Answer that a model gave from the ranking, without its text; null without one.
+    pub(crate) answer: Option<RankingAnswer>,
+}
+
+/// Answer of a search. Its text is judged and not kept.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct RankingAnswer {
+    /// True if the model declined to answer.
+    pub(crate) refused: bool,
+    /// Number of cited documents; only the first 20 are listed.
+    pub(crate) cited: usize,
+    pub(crate) citations: Vec<CitedDocument>,
+}
+
+/// Document that an answer cites.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct CitedDocument {
+    pub(crate) id: String,
+    /// Null if the document is not judged.
+    #[schemars(with = "Option<f64>")]
+    pub(crate) grade: Option<Grade>,
+    /// False if it was neither among the results nor in the context of the model.
+    pub(crate) served: bool,
 }
 
 /// User actions on one result of one search, as received; duplicates are not removed.
@@ -292,6 +315,7 @@ fn ranking(
             .map(judged)
             .collect(),
         scores: scores.collect(),
+        answer: list.answer().map(answer),
         documents: (1..)
             .zip(&shown)
             .map(|(rank, document)| {
@@ -300,6 +324,19 @@ fn ranking(
                 ranked(rank, document, repeated, settings)
             })
             .collect(),
+    }
+}
+
+fn answer(of: &ServedAnswer) -> RankingAnswer {
+    let citations = of.citations.iter().map(|it| CitedDocument {
+        id: it.id.to_string(),
+        grade: it.grade,
+        served: it.is_served,
+    });
+    RankingAnswer {
+        refused: of.is_refusal,
+        cited: of.cited,
+        citations: citations.collect(),
     }
 }
 

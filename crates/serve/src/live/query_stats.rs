@@ -35,7 +35,7 @@ use rankgauge_core::time::EventTime;
 
 pub use moments::Moments;
 pub use row::Row;
-pub use served::{Served, ServedDocument, UserActions};
+pub use served::{Served, ServedAnswer, ServedCitation, ServedDocument, UserActions};
 
 /// Maximum number of result lists kept for each query and variant.
 pub const MAX_LISTS: usize = 5;

@@ -10,7 +10,7 @@ use super::{chart, deployments};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::query::{
-    JudgedDocument, Query, RankedDocument, Ranking, VariantStats, query_detail,
+    JudgedDocument, Query, RankedDocument, Ranking, RankingAnswer, VariantStats, query_detail,
 };
 use crate::api::{AdminApi, query};
 use crate::live::deployments::Deployment;
@@ -191,6 +191,7 @@ impl View<'_> {
                 }
                 ol.ranking { @for document in &ranking.documents { (self.document(document, before.as_ref())) } }
                 @if ranking.length > ranking.documents.len() { p.name { "and " (size(ranking.length - ranking.documents.len())) " more" } }
+                @if let Some(answer) = &ranking.answer { (self.answer(answer)) }
                 @if !ranking.missing.is_empty() {
                     h4 { "Relevant and not in the list" }
                     ul.missing { @for document in &ranking.missing {
@@ -226,6 +227,20 @@ impl View<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Citations of an answer by their grades. Its text is not kept.
+    fn answer(&self, of: &RankingAnswer) -> Markup {
+        html! {
+            h4 { @if of.refused { "The model declined to answer" } @else { "The answer cites" } }
+            @if of.citations.is_empty() && !of.refused { p.name { "no document" } }
+            ul.missing { @for it in &of.citations { li {
+                (self.chip(it.grade, false))
+                span.document { (text(&it.id)) }
+                @if !it.served { span.bad { "✗ was not retrieved" } }
+            } } }
+            @if of.cited > of.citations.len() { p.name { "and " (size(of.cited - of.citations.len())) " more" } }
         }
     }
 

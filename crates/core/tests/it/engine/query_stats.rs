@@ -153,6 +153,43 @@ fn latest_lists_keep_their_grades_and_means_cover_all_searches() {
 }
 
 #[test]
+fn the_citations_of_an_answer_are_kept_with_their_grades_and_its_text_is_not() {
+    let world = World::new(settings());
+    let stats = stats(&world, MAX_BYTES);
+    let mut observed = Observed::new(&world, &stats);
+    let payload = serde_json::json!({
+        "query_id": "q0", "ts": START, "query_key": "g0", "variant": "V1",
+        "results": [{"id": "d0"}, {"id": "d6"}],
+        "answer": {"text": "비밀", "citations": ["d0", "d6", "d1", "invented"]},
+    });
+    let payload = payload.to_string();
+    observed.read(0, 0, &payload);
+    let (_, row) = row(&world, &stats, "g0");
+    let list = row.lists().next().expect("a list");
+    let answer = list.answer().expect("an answer");
+    let cited: Vec<_> = answer
+        .citations
+        .iter()
+        .map(|it| {
+            (
+                &*it.id,
+                it.grade.map(rankgauge_core::gold::Grade::get),
+                it.is_served,
+            )
+        })
+        .collect();
+    let expected = [
+        ("d0", Some(3.0), true),
+        ("d6", None, true),
+        ("d1", Some(1.0), false),
+        ("invented", None, false),
+    ];
+    assert_eq!(cited, expected);
+    assert_eq!((answer.cited, answer.is_refusal), (4, false));
+    assert!(!format!("{list:?}").contains("비밀"));
+}
+
+#[test]
 fn long_lists_are_truncated_and_keep_their_length() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);

@@ -11,6 +11,10 @@ use super::MAX_DOCUMENTS;
 /// Maximum number of bytes kept of the stage names of one result.
 const MAX_STAGES_BYTES: usize = 96;
 
+/// Maximum number of citations of an answer that are kept, and of bytes of their ids together.
+const MAX_CITATIONS: usize = 20;
+const MAX_CITATIONS_BYTES: usize = 2_048;
+
 /// Number of components whose results are marked.
 const MAX_COMPONENTS: usize = 32;
 
@@ -30,8 +34,59 @@ pub struct Served {
     scores: Vec<(usize, Nano)>,
     /// Score in the trend column.
     pub(super) score: Option<Nano>,
+    /// Answer of the search, without its text.
+    answer: Option<Box<ServedAnswer>>,
     /// True while the list belongs to a baseline that is not complete.
     pub(super) is_in_baseline: bool,
+}
+
+/// Answer of a search, without its text.
+#[derive(Clone, Debug, Default)]
+pub struct ServedAnswer {
+    /// True if the model declined to answer.
+    pub is_refusal: bool,
+    /// Number of cited documents.
+    pub cited: usize,
+    /// The first cited documents.
+    pub citations: Vec<ServedCitation>,
+}
+
+/// Document that an answer cites.
+#[derive(Clone, Debug)]
+pub struct ServedCitation {
+    /// Id as it is cited.
+    pub id: Box<str>,
+    /// Grade; `None` for an unjudged document.
+    pub grade: Option<Grade>,
+    /// False for a document that was not among the results and not in the context: an invention.
+    pub is_served: bool,
+}
+
+impl ServedAnswer {
+    fn of(seen: &JudgedSearch<'_>) -> Option<Self> {
+        let judged = seen.judged.answer()?;
+        let cited = judged.cited();
+        let mut bytes = 0;
+        let kept = cited.iter().take(MAX_CITATIONS).take_while(|it| {
+            bytes += it.id.len();
+            bytes <= MAX_CITATIONS_BYTES
+        });
+        let citations = kept.map(|it| ServedCitation {
+            id: it.id.clone(),
+            grade: it.judged.map(|(_, grade)| grade),
+            is_served: it.is_served,
+        });
+        Some(Self {
+            is_refusal: judged.answer.is_refusal(),
+            cited: cited.len(),
+            citations: citations.collect(),
+        })
+    }
+
+    fn bytes(&self) -> usize {
+        let ids: usize = self.citations.iter().map(|it| it.id.len()).sum();
+        size_of::<Self>() + self.citations.capacity() * size_of::<ServedCitation>() + ids
+    }
 }
 
 /// Document of a list. Its texts are in the buffer of the list.
@@ -108,6 +163,11 @@ impl Served {
         })
     }
 
+    /// Answer of the search. `None` without one.
+    pub fn answer(&self) -> Option<&ServedAnswer> {
+        self.answer.as_deref()
+    }
+
     /// Scores of the list as pairs of column and score. Undefined scores are omitted.
     pub fn scores(&self) -> &[(usize, Nano)] {
         &self.scores
@@ -162,6 +222,7 @@ impl Served {
                 document.components |= u32::from(membership.belongs()) << position;
             }
         }
+        self.answer = ServedAnswer::of(seen).map(Box::new);
         self.scores.clear();
         self.scores.extend_from_slice(seen.scores);
         self.score = score;
@@ -197,6 +258,7 @@ impl Served {
             + self.text.capacity()
             + self.documents.capacity() * size_of::<StoredDocument>()
             + self.scores.capacity() * size_of::<(usize, Nano)>()
+            + self.answer.as_deref().map_or(0, ServedAnswer::bytes)
     }
 }
 
