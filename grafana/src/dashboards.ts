@@ -10,6 +10,7 @@ import { DATASOURCE_INPUT, type Row } from './panels';
 import { allTraffic } from './rows/all-traffic';
 import { components } from './rows/components';
 import { cost } from './rows/cost';
+import { evaluators } from './rows/evaluators';
 import { experiments } from './rows/experiments';
 import { gold } from './rows/gold';
 import { latency } from './rows/latency';
@@ -42,6 +43,7 @@ const ROWS = {
   gold,
   overview,
   allTraffic,
+  evaluators,
 };
 
 type RowName = keyof typeof ROWS;
@@ -75,7 +77,7 @@ const SHEETS: Record<string, Sheet> = {
     title: 'Users and experiments',
     description: 'User feedback with sample sizes, experiments, interleaving and agreement with users.',
     variables: ['variant', 'measure', 'experiment', 'window'],
-    rows: ['users', 'experiments'],
+    rows: ['users', 'experiments', 'evaluators'],
   },
   'latency.json': {
     uid: UID.latency,

@@ -39,6 +39,10 @@ const PANELS: [(&str, &[&str]); 37] = [
         &["Age of the published snapshot"],
     ),
     ("RankgaugeDown", &["Assigned partitions"]),
+    (
+        "RankgaugeEvaluatorDrifted",
+        &["Evidence that the bias of an evaluator changed"],
+    ),
     ("RankgaugeEventsInvalid", &["Invalid events"]),
     ("RankgaugeSpansTruncated", &["Invalid events"]),
     ("RankgaugeSpansWithoutIds", &["Invalid events"]),

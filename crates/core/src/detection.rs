@@ -13,6 +13,7 @@
 
 mod baseline;
 mod bets;
+mod bias;
 mod blocks;
 mod bounds;
 mod buckets;
@@ -37,6 +38,9 @@ mod unjudged;
 pub(crate) use baseline::serialize_sorted;
 pub use baseline::{Baselines, Compared, Comparison, MAX_QUERIES, QueryBaseline};
 pub use bets::{Hypothesis, against_baseline, averaged};
+pub use bias::{
+    BiasAlarm, BiasDirection, BiasDrift, BiasKind, BiasRules, BiasShift, CorrectedMean,
+};
 pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
 pub use bounds::Bounds;
 pub use buckets::{ArmDifference, BucketArm, HourlyLimit};

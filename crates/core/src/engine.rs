@@ -12,6 +12,7 @@
 //! of events.
 
 mod admission;
+pub mod bias;
 mod by_query;
 pub mod correlation;
 pub mod cost;
@@ -60,6 +61,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::evaluators::Evaluators;
+use crate::engine::money::Money;
 use crate::event::{Acceptance, Action, Evaluation, EvaluatorKind, Feedback, Kind, RecordOutcome};
 use crate::gold::GoldSet;
 use crate::labelling::{LabelOutcome, Sampling};
@@ -363,6 +365,7 @@ impl Engine {
                 let at = self.wall.as_event_time();
                 if self.totals.evidence.reset_baselines(at, reported) {
                     self.totals.means.reset(None);
+                    self.totals.biases.reset();
                 }
             }
             Input::Deployed {
@@ -384,6 +387,7 @@ impl Engine {
                 let evidence = &mut self.totals.evidence;
                 if evidence.deploy((variant, name), of_variant, (deployed, reported)) {
                     self.totals.means.reset(Some(variant));
+                    self.totals.biases.deployed(variant);
                 }
             }
             Input::Acknowledged { incident, note } => {
@@ -602,6 +606,7 @@ impl Engine {
         let partition = &mut self.partitions[index];
         partition.observe(Kind::Feedback, at.partition, feedback.ts);
         let (join, effects) = (&mut partition.join, &mut self.scratch.effects);
+        let before = effects.len();
         match target {
             Some(Target::Search(search)) => {
                 join.add_feedback(search, feedback, at, fresh, effects);
@@ -611,7 +616,31 @@ impl Engine {
             }
             None => {}
         }
+        let mut of_record = self.scratch.effects.iter().skip(before);
+        let is_duplicate = of_record.any(|it| matches!(it, Effect::Duplicate));
+        if fresh && !is_duplicate {
+            self.count_evaluator_cost(feedback);
+        }
         Outcome::None
+    }
+
+    /// Counts the cost of a judgment.
+    fn count_evaluator_cost(&mut self, feedback: &Feedback<'_>) {
+        let Some(evaluation) = feedback.evaluation.as_deref() else {
+            return;
+        };
+        let Some(stated) = &evaluation.cost else {
+            return;
+        };
+        let Some(cost) = Money::from_stated(stated.amount) else {
+            return;
+        };
+        let labels = [
+            (self.names).label(Dimension::Evaluator, &evaluation.evaluator),
+            (self.names).label(Dimension::EvaluatorVersion, &evaluation.version),
+            (self.names).label(Dimension::Currency, stated.currency()),
+        ];
+        self.count(&family::EVALUATOR_COST, labels, cost.units());
     }
 
     /// Counts a judgement that returns a request.

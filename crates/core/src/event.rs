@@ -385,7 +385,7 @@ pub struct Usage<'a> {
 }
 
 /// Amount of money.
-#[derive(Clone, Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub struct Cost<'a> {
     /// Amount in units of the currency, not negative.
     pub amount: f64,

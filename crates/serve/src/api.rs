@@ -7,6 +7,7 @@
 
 pub(crate) mod body;
 pub(crate) mod deployments;
+pub(crate) mod evaluators;
 pub(crate) mod experiments;
 pub(crate) mod gold;
 pub(crate) mod incidents;

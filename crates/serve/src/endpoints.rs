@@ -20,8 +20,9 @@ use crate::api::log_level::ChangedLevel;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
-    Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, experiments, gold, incidents,
-    list_changes, log_level, measures, pipeline, quality, queries, query, status, systems,
+    Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, evaluators, experiments, gold,
+    incidents, list_changes, log_level, measures, pipeline, quality, queries, query, status,
+    systems,
 };
 use crate::clock::wall_now;
 use crate::openapi;
@@ -243,6 +244,10 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
         })
         .about("Quality of all traffic, estimated from labels.")
         .with_parameters(&quality::PARAMETERS),
+        json("/api/v1/evaluators", "evaluators", |api, _| {
+            Ok(evaluators::of(&api.exposition))
+        })
+        .about("Evaluators of results and answers: agreement with people, bias, and its drift."),
         json("/api/v1/list-changes", "listChanges", |api, params| {
             list_changes::of(&api.exposition, params)
         })

@@ -8,6 +8,7 @@
 mod chart;
 mod choices;
 mod deployments;
+mod evaluators;
 mod experiments;
 mod format;
 mod gold;

@@ -117,6 +117,7 @@ pub(super) fn checked_feedback(wire: FeedbackWire<'_>) -> Result<Feedback<'_>, R
     if let Some(query_id) = &wire.query_id {
         check_id("query_id", query_id)?;
     }
+    check_cost("cost", wire.cost.as_ref())?;
     let evaluation = evaluation(&wire)?;
     let session_id = session(wire.session_id)?;
     if wire.query_id.is_none() && session_id.is_none() {
@@ -165,6 +166,9 @@ fn evaluation<'a>(wire: &FeedbackWire<'a>) -> Result<Option<Box<Evaluation<'a>>>
     if name.len() > MAX_NAME {
         return Err(bad("name", "at most 256 bytes are expected"));
     }
+    if wire.cost.is_some() && wire.evaluator.is_none() {
+        return Err(bad("cost", "a judgment with a cost states its `evaluator`"));
+    }
     let request = wire.request.clone();
     if request.as_ref().is_some_and(|it| it.len() > MAX_REQUEST) {
         return Err(bad("request", "at most 4,096 bytes are expected"));
@@ -180,6 +184,7 @@ fn evaluation<'a>(wire: &FeedbackWire<'a>) -> Result<Option<Box<Evaluation<'a>>>
         target,
         name,
         request,
+        cost: wire.cost.clone(),
         ..Evaluation::default()
     };
     if let Some(evaluator) = wire.evaluator.as_deref() {
@@ -273,6 +278,8 @@ pub(super) struct FeedbackWire<'a> {
         deserialize_with = "crate::event::read::optional_boxed_object"
     )]
     pub(super) evaluator: Option<Box<EvaluatorWire<'a>>>,
+    #[serde(borrow, default)]
+    pub(super) cost: Option<Cost<'a>>,
     // Known fields that no metric uses. They are parsed so that a wrong type is reported.
     #[serde(borrow, default)]
     pub(super) comment: Option<Text<'a>>,

@@ -2,11 +2,14 @@
 //! has passed.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::{Engine, action_label};
+use crate::detection::Losses;
+use crate::engine::bias::Difference;
 use crate::engine::evaluators::{Evaluator, Evaluators};
 use crate::engine::events::{FeedbackOutcome, SearchOutcome};
 use crate::engine::evidence::Observation;
@@ -143,7 +146,7 @@ impl Engine {
         self.count_clicks(parts, summary, &response);
         self.count_teams(parts, partition, &response);
         let gold = parts.gold.as_ref().map(GoldReference::query);
-        self.count_judgements(segment.variant, gold, summary, &evaluators);
+        self.count_judgements((parts.ts, segment), gold, summary, &evaluators);
         self.evaluators = evaluators;
     }
 
@@ -160,7 +163,8 @@ impl Engine {
         };
         self.score(&response, UserMeasure::is_opinion);
         self.record(segment, at);
-        self.count_judgements(segment.variant, None, summary, &evaluators);
+        let of = (feedback.ts, &**segment);
+        self.count_judgements(of, None, summary, &evaluators);
         self.evaluators = evaluators;
         self.count_joined(feedback.action, feedback.segment.variant, 1);
     }
@@ -328,7 +332,7 @@ impl Engine {
     /// against those of people.
     fn count_judgements(
         &mut self,
-        variant: Label,
+        (ts, segment): (EventTime, &Segment),
         query: Option<&GoldQuery>,
         summary: &FeedbackSummary,
         evaluators: &Evaluators,
@@ -336,6 +340,7 @@ impl Engine {
         if summary.judgements.is_empty() && summary.evaluations.is_empty() {
             return;
         }
+        let variant = segment.variant;
         let level = query.map_or(1.0, |query| query.judgements.level().get());
         let documents = query.map(GoldQuery::documents).unwrap_or_default();
         let documents = documents.iter();
@@ -365,9 +370,29 @@ impl Engine {
             })
         });
         let opinions: Vec<Opinion<'_>> = people.chain(others).collect();
+        let scale = query.map(|query| query.judgements.scale_max().get());
+        let mut differences = Differences::default();
         for opinion in &opinions {
             let expected = opinion.people(&opinions, &grades);
             self.count_opinion(opinion, expected, level, variant);
+            differences.add(opinion, expected, (level, scale));
+        }
+        // The first series is that of all searches of the variant.
+        let slices = segment.series.get(1..).unwrap_or_default();
+        for ((id, version, name), of_search) in &differences.0 {
+            let of = Difference {
+                version: (
+                    self.names.label(Dimension::Evaluator, id),
+                    self.names.label(Dimension::EvaluatorVersion, version),
+                ),
+                variant,
+                name,
+                from_people: of_search.mean.mean(),
+                value: of_search.values.mean(),
+                judgments: &of_search.judgments,
+                slices,
+            };
+            self.totals.biases.add(ts, &of, &self.settings.detection);
         }
     }
 
@@ -389,12 +414,7 @@ impl Engine {
             1,
         );
         let Some(people) = people else { return };
-        let is_high = |value: f64| {
-            let from = if opinion.is_rescaled() { 0.5 } else { level };
-            value >= from
-        };
-        let outcome = usize::from(is_high(opinion.value)) + 2 * usize::from(is_high(people));
-        let outcome = Label::from_position(outcome);
+        let outcome = Label::from_position(opinion.outcome(people, level));
         self.count(
             &family::EVALUATOR_PAIRS,
             [evaluator, version, outcome, variant],
@@ -433,6 +453,12 @@ impl Opinion<'_> {
         self.by.is_some_and(|by| by.is_rescaled)
     }
 
+    /// Position of the outcome of the comparison with people: both low, above, below, both high.
+    fn outcome(&self, people: f64, level: f64) -> usize {
+        let from = if self.is_rescaled() { 0.5 } else { level };
+        usize::from(self.value >= from) + 2 * usize::from(people >= from)
+    }
+
     /// Mean of what people say of the same object, else the grade of the gold set. A person is compared with
     /// the gold set alone.
     fn people(&self, all: &[Self], gold: &FxHashMap<u64, f64>) -> Option<f64> {
@@ -450,6 +476,47 @@ impl Opinion<'_> {
         }
         let has_grade = self.name().is_empty() && !self.is_rescaled();
         gold.get(&self.document).copied().filter(|_| has_grade)
+    }
+}
+
+/// Differences from people in one search, by id, version and property of the evaluator.
+#[derive(Default)]
+struct Differences<'e>(BTreeMap<(&'e str, &'e str, &'e str), OfSearch>);
+
+/// Judgments of one evaluator in a search.
+#[derive(Default)]
+struct OfSearch {
+    mean: Losses,
+    /// Values from 0 to 1.
+    values: Losses,
+    /// Outcomes of the comparison with people, and differences from them.
+    judgments: Vec<(usize, Nano)>,
+}
+
+impl<'e> Differences<'e> {
+    /// Adds a judgment. A difference of grades is divided by the highest grade; without one, it is not
+    /// comparable.
+    fn add(
+        &mut self,
+        opinion: &Opinion<'e>,
+        people: Option<f64>,
+        (level, scale): (f64, Option<f64>),
+    ) {
+        let Some(by) = opinion.by else { return };
+        let key = (&*by.id, &*by.version, &*by.name);
+        let of = self.0.entry(key).or_default();
+        let scale = if by.is_rescaled { Some(1.0) } else { scale };
+        let scale = scale.filter(|scale| *scale > 0.0);
+        if let Some(scale) = scale {
+            of.values.add(opinion.value / scale);
+        }
+        let Some(people) = people else { return };
+        let difference = opinion.value - people;
+        let outcome = opinion.outcome(people, level);
+        of.judgments.push((outcome, Nano::from_f64(difference)));
+        if let Some(scale) = scale {
+            of.mean.add(difference / scale);
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 //! position in the settings, a variant by its `Label`, and a variant with a slice by its
 //! `Series`. Names are resolved once for each snapshot, and no answer about one series allocates.
 
+mod evaluators;
 mod experiments;
 mod fleet;
 mod model;
@@ -17,6 +18,9 @@ mod users;
 mod watched;
 
 pub use crate::engine::settings::ALL_SEARCHES;
+pub use evaluators::{
+    CorrectedValue, EvaluatorDrift, EvaluatorPart, EvaluatorVerdict, SliceAgreement,
+};
 pub use experiments::{ArmReading, MeasuredDifference};
 pub use model::ReadModel;
 pub use objectives::Failures;

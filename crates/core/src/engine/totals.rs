@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::engine::bias::Biases;
 use crate::engine::correlation::Correlation;
 use crate::engine::cost::CostPerQuery;
 use crate::engine::counters::Counters;
@@ -48,6 +49,8 @@ pub struct Totals {
     pub means: Means,
     /// Estimate of quality from labels.
     pub quality: Quality,
+    /// Bias of evaluators, and the evidence that it changed.
+    pub biases: Biases,
     /// Units of experiments.
     pub units: Units,
     /// Sessions with interleaved rankings that are not finished.
@@ -69,6 +72,7 @@ impl Totals {
             evidence: Evidence::default(),
             means: Means::default(),
             quality: Quality::new(settings.labelling.as_ref()),
+            biases: Biases::default(),
             units: Units::new(settings),
             open_sessions: OpenSessions::default(),
         }
@@ -88,6 +92,7 @@ impl Totals {
             evidence,
             means,
             quality,
+            biases,
             units,
             open_sessions,
         } = other;
@@ -102,6 +107,7 @@ impl Totals {
         self.evidence.merge(evidence);
         self.means.merge(means);
         self.quality.merge(quality);
+        self.biases.merge(biases);
         self.units.merge(units);
         self.open_sessions.merge(open_sessions);
     }
@@ -131,6 +137,7 @@ impl Totals {
             evidence: self.evidence.remap(ids),
             means: self.means.remap(ids),
             quality: self.quality.remap(ids),
+            biases: self.biases.remap(ids),
             units: self.units.remap(ids),
             open_sessions: self.open_sessions.remap(ids),
         }
@@ -151,6 +158,7 @@ impl Totals {
             evidence: self.evidence.summed(),
             means: self.means.clone(),
             quality: self.quality.clone(),
+            biases: self.biases.clone(),
             units: self.units.summed(),
             open_sessions: OpenSessions::default(),
         }
@@ -175,6 +183,7 @@ impl Totals {
             + self.evidence.bytes()
             + self.means.bytes()
             + self.quality.bytes()
+            + self.biases.bytes()
             + self.units.bytes()
             + self.open_sessions.bytes()
     }
@@ -190,6 +199,7 @@ impl Totals {
         self.evidence.retire(*variant, series);
         self.means.retire(*variant);
         self.quality.retire(*variant);
+        self.biases.retire(retired);
     }
 
     /// Advances all windows to `progress`.

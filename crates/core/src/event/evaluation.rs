@@ -1,5 +1,6 @@
 //! Evaluations: judgments with their evaluator, on results, answers and searches.
 
+use super::Cost;
 use super::text::{Id, Text};
 
 /// Object that a judgment is about.
@@ -73,6 +74,8 @@ pub struct Evaluation<'a> {
     pub request: Option<Text<'a>>,
     /// Scale of the value; `None` for a grade on the scale of the gold set.
     pub scale: Option<(f64, f64)>,
+    /// Cost of the judgment.
+    pub cost: Option<Cost<'a>>,
 }
 
 impl Evaluation<'_> {

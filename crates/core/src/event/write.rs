@@ -192,6 +192,7 @@ impl Evaluation<'_> {
             kind,
             request,
             scale,
+            cost,
         } = self;
         let not_empty = |text: &str| (!text.is_empty()).then(|| text.to_owned());
         let target = JudgmentTarget::NAMES.get(*target as usize);
@@ -215,7 +216,7 @@ impl Evaluation<'_> {
             min.write("min", object)?;
             max.write("max", object)?;
         }
-        Ok(())
+        cost.write("cost", object)
     }
 }
 

@@ -12,6 +12,7 @@ mod correlation;
 mod cost;
 mod determinism;
 mod eligibility;
+mod evaluators;
 mod evidence;
 mod fleet;
 mod fleet_evidence;

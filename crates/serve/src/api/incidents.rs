@@ -18,7 +18,7 @@ use crate::per_cent::per_cent;
 use rankgauge_core::engine::incidents::{
     Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level,
 };
-use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict, ReadModel};
 use rankgauge_core::measure::Subject;
 use rankgauge_core::number::real_length;
 use rankgauge_core::time::EventTime;
@@ -100,8 +100,9 @@ pub(crate) struct IncidentEntry {
     pub(crate) ended_by: Option<&'static str>,
     /// Version whose deployment preceded the recovery.
     pub(crate) ended_after: Option<String>,
-    /// Subject of the incident. The `ranking` is healthy if it is `answer` or `users`.
-    #[schemars(extend("enum" = ["ranking", "answer", "users"]))]
+    /// Subject of the incident. The `ranking` is healthy unless it is named. With `evaluator`, the values of
+    /// an evaluator fell because the evaluator changed, and the system did not.
+    #[schemars(extend("enum" = ["ranking", "answer", "users", "evaluator"]))]
     pub(crate) subject: &'static str,
     /// Class of the drop.
     #[schemars(extend("enum" = ["worse", "more_unjudged", "undecided"]))]
@@ -209,19 +210,49 @@ pub(crate) struct QueryEntry {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "IncidentCause")]
 pub(crate) struct Cause {
-    /// A deployment before the beginning, or a measure that changed with it: of a component, of a facet, of
-    /// the judged share.
-    #[schemars(extend("enum" = ["deployment", "measure"]))]
+    /// A deployment before the beginning; a measure that changed with it: of a component, of a facet, of the
+    /// judged share; or the evaluator whose values fell.
+    #[schemars(extend("enum" = ["deployment", "measure", "evaluator"]))]
     pub(crate) kind: &'static str,
-    /// Version, or name of the measure.
+    /// Version, name of the measure, or evaluator with its version.
     pub(crate) name: String,
-    /// Time of the deployment; null for a measure.
+    /// Time of the deployment, or of the change of the evaluator; null for a measure.
     #[schemars(extend("format" = "date-time"))]
     pub(crate) at: Option<String>,
-    /// Mean before the beginning; null for a deployment.
+    /// Mean before the beginning; null for a deployment. Of an evaluator, its difference from people.
     pub(crate) before: Option<f64>,
     /// Mean after the beginning; null for a deployment.
     pub(crate) after: Option<f64>,
+    /// Of an evaluator: `drifted` or `new_version`, it explains the incident; `unchanged`, it does not;
+    /// `undecided`, too few searches are judged by people since the beginning. Null otherwise.
+    #[schemars(with = "Option<String>", extend("enum" = ["drifted", "new_version", "unchanged", "undecided", null]))]
+    pub(crate) verdict: Option<&'static str>,
+}
+
+/// Returns true if the evaluator explains the incident.
+fn is_cause(part: &EvaluatorPart<'_>) -> bool {
+    matches!(
+        part.verdict,
+        EvaluatorVerdict::Drifted | EvaluatorVerdict::NewVersion
+    )
+}
+
+impl Cause {
+    fn of_evaluator(part: &EvaluatorPart<'_>) -> Self {
+        let name = if part.version.is_empty() {
+            part.evaluator.clone()
+        } else {
+            format!("{} version {}", part.evaluator, part.version)
+        };
+        Self {
+            kind: "evaluator",
+            name,
+            at: part.at.map(status::time),
+            before: part.shift.map(|it| it.before),
+            after: part.shift.map(|it| it.since),
+            verdict: Some(part.verdict.name()),
+        }
+    }
 }
 
 /// Deployment that is marked on an incident.
@@ -291,7 +322,9 @@ impl QueryEntry {
 }
 
 impl IncidentEntry {
-    fn of(it: &Incident, history: &History) -> Self {
+    fn of(it: &Incident, history: &History, model: &ReadModel<'_>) -> Self {
+        let evaluator = model.evaluator_part(it);
+        let evaluator = evaluator.as_ref();
         let time = |ts: i64| status::time(EventTime(ts));
         let measures: Vec<MeasureEntry> = it.measures.iter().map(MeasureEntry::of).collect();
         let deployments = it.deployments.iter().map(|mark| DeploymentEntry {
@@ -308,7 +341,7 @@ impl IncidentEntry {
         Self {
             id: it.name(),
             variant: it.variant.to_string(),
-            summary: summary(it, &measures),
+            summary: summary(it, &measures, evaluator),
             severity: it.severity().name(),
             measures,
             started_at: time(it.started.at),
@@ -321,11 +354,15 @@ impl IncidentEntry {
                 .ended
                 .as_ref()
                 .and_then(|it| it.after.as_deref().map(str::to_owned)),
-            subject: it.subject().name(),
+            subject: if evaluator.is_some_and(is_cause) {
+                "evaluator"
+            } else {
+                it.subject().name()
+            },
             class: it.class.name(),
             part: it.part.name(),
             queries: lost.map(QueryEntry::of).collect(),
-            causes: causes(it, history),
+            causes: causes(it, history, evaluator),
             deployments: deployments.collect(),
             acknowledged: it.acknowledged.as_ref().map(AcknowledgedEntry::from),
         }
@@ -378,7 +415,10 @@ impl IncidentEntry {
             text.push_str("\nChanged with it:\n\n");
         }
         for it in &self.causes {
-            let name = escaped(&it.name);
+            let name = match it.verdict {
+                Some(verdict) => format!("evaluator {} ({verdict})", escaped(&it.name)),
+                None => escaped(&it.name),
+            };
             _ = match (&it.at, it.before, it.after) {
                 (_, Some(before), Some(after)) => {
                     writeln!(text, "- {name}: {before:.3} before, {after:.3} after")
@@ -451,10 +491,28 @@ fn what_of(it: &Incident) -> String {
 }
 
 /// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
-fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
+/// If the measure is a value of an evaluator, the sentence names the evaluator until its part is known:
+/// `Evaluator judge changed, not V5 · …`.
+fn summary(
+    it: &Incident,
+    measures: &[MeasureEntry],
+    evaluator: Option<&EvaluatorPart<'_>>,
+) -> String {
     let variant = what_of(it);
+    let what = match evaluator.map(|it| (it.verdict, &it.evaluator)) {
+        None | Some((EvaluatorVerdict::Unchanged, _)) => format!("{variant} got worse"),
+        Some((EvaluatorVerdict::Undecided, evaluator)) => {
+            format!("{variant} got worse, or evaluator {evaluator} changed")
+        }
+        Some((EvaluatorVerdict::Drifted, evaluator)) => {
+            format!("Evaluator {evaluator} changed, not {variant}")
+        }
+        Some((EvaluatorVerdict::NewVersion, evaluator)) => {
+            format!("Evaluator {evaluator} has a new version, {variant} is not comparable")
+        }
+    };
     let Some(primary) = measures.first() else {
-        return format!("{variant} got worse");
+        return what;
     };
     let state = if it.ended.is_some() {
         "at the end"
@@ -475,7 +533,7 @@ fn summary(it: &Incident, measures: &[MeasureEntry]) -> String {
     };
     let started = minute(&status::time(EventTime(it.started.at)));
     format!(
-        "{variant} got worse · {}{size}{others} · since {started}",
+        "{what} · {}{size}{others} · since {started}",
         primary.name()
     )
 }
@@ -529,25 +587,26 @@ pub(crate) fn acknowledge(
 
 /// Changes that came with an incident: deployments in the day before it, then the measures of the variant
 /// whose means changed most.
-fn causes(it: &Incident, history: &History) -> Vec<Cause> {
+fn causes(it: &Incident, history: &History, evaluator: Option<&EvaluatorPart<'_>>) -> Vec<Cause> {
     let before = it.deployments.iter().filter(|mark| {
         let passed = it.started.upper.saturating_sub(mark.deployed.at.0);
         !mark.is_during && passed <= DEPLOYED_BEFORE
     });
-    let mut causes: Vec<Cause> = before
-        .map(|mark| Cause {
-            kind: "deployment",
-            name: mark
-                .deployed
-                .version
-                .as_deref()
-                .unwrap_or_default()
-                .to_owned(),
-            at: Some(status::time(mark.deployed.at)),
-            before: None,
-            after: None,
-        })
-        .collect();
+    let deployments = before.map(|mark| Cause {
+        kind: "deployment",
+        name: mark
+            .deployed
+            .version
+            .as_deref()
+            .unwrap_or_default()
+            .to_owned(),
+        at: Some(status::time(mark.deployed.at)),
+        before: None,
+        after: None,
+        verdict: None,
+    });
+    let mut causes: Vec<Cause> = evaluator.map(Cause::of_evaluator).into_iter().collect();
+    causes.extend(deployments);
     let (times, series) = history.series(Span::Minutes, |_, variant| *variant == *it.variant);
     let end = it.ended.as_ref().map_or(i64::MAX, |ended| ended.at.0);
     let mean = |means: &[Option<f64>], from: i64, to: i64| {
@@ -574,6 +633,7 @@ fn causes(it: &Incident, history: &History) -> Vec<Cause> {
         at: None,
         before: Some(before),
         after: Some(after),
+        verdict: None,
     }));
     causes.truncate(MAX_CAUSES);
     causes
@@ -582,9 +642,11 @@ fn causes(it: &Incident, history: &History) -> Vec<Cause> {
 /// Open incidents.
 pub(crate) fn open_entries(api: &AdminApi) -> Vec<IncidentEntry> {
     let snapshot = api.exposition.published.merged();
+    let model = api.exposition.names.read(&snapshot);
     let incidents = snapshot.totals.evidence.incidents();
     let open = incidents.filter(|it| it.ended.is_none());
-    open.map(|it| IncidentEntry::of(it, &api.history)).collect()
+    open.map(|it| IncidentEntry::of(it, &api.history, &model))
+        .collect()
 }
 
 /// Number of open incidents.
@@ -603,9 +665,10 @@ pub(crate) fn list(api: &AdminApi, params: &Parameters) -> Result<Incidents, Api
     let mut numbered: Vec<(u64, &Incident)> = (1..).zip(incidents).skip(first).collect();
     let next_cursor = page(&mut numbered, params.limit(), |(number, _)| *number);
     let listed = numbered.into_iter();
+    let model = api.exposition.names.read(&snapshot);
     Ok(Incidents {
         incidents: listed
-            .map(|(_, it)| IncidentEntry::of(it, &api.history))
+            .map(|(_, it)| IncidentEntry::of(it, &api.history, &model))
             .collect(),
         next_cursor,
     })
@@ -616,8 +679,9 @@ pub(crate) fn one(api: &AdminApi, params: &Parameters) -> Result<IncidentEntry, 
     let snapshot = api.exposition.published.merged();
     let mut incidents = snapshot.totals.evidence.incidents();
     let found = incidents.find(|it| it.name() == params.path);
+    let model = api.exposition.names.read(&snapshot);
     found
-        .map(|it| IncidentEntry::of(it, &api.history))
+        .map(|it| IncidentEntry::of(it, &api.history, &model))
         .ok_or_else(|| {
             let error = format!(
                 "no incident has the id \"{}\"; /api/v1/incidents lists them",

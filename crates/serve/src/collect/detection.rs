@@ -18,11 +18,14 @@ impl View<'_> {
         let is_on = !detection.measures.is_empty() || !detection.means.is_empty();
         let has_experiments = !self.settings.experiments.is_empty();
         let has_teams = !self.model.team_pairs().is_empty();
+        let mut drifts = self.model.evaluator_drifts().into_iter();
+        let has_evaluators = drifts.any(|it| it.log_evidence.is_some());
         let thresholds = [
             (Test::Target.name(), detection.target_threshold, is_on),
             (Test::Drop.name(), detection.drop_threshold, is_on),
             ("split", detection.split_threshold, has_experiments),
             ("interleaving", log_threshold(SPLIT_ALPHA), has_teams),
+            ("evaluator", detection.drop_threshold, has_evaluators),
         ];
         let thresholds = thresholds.into_iter().filter(|(_, _, is_used)| *is_used);
         let thresholds = thresholds.map(|(test, threshold, _)| ([test], threshold));

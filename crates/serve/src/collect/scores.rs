@@ -177,6 +177,19 @@ impl View<'_> {
             )
         });
         write_family(&family::INTERLEAVING_LOG_EVIDENCE, evidence, sink);
+        self.evaluators(sink);
+        let names = self.model.measures();
+        let correlations: Vec<_> = self.model.correlations().collect();
+        let coefficients = correlations
+            .iter()
+            .filter_map(|it| Some(([names[it.measure].as_str()], it.coefficient?)));
+        write_family(&family::SATISFACTION_CORRELATION, coefficients, sink);
+        let searches = correlations.iter();
+        let searches = searches.map(|it| ([names[it.measure].as_str()], it.searches));
+        write_family(&family::SATISFACTION_SAMPLES, searches, sink);
+    }
+
+    fn evaluators(&self, sink: &mut dyn Sink) {
         let evaluators = self.model.evaluators();
         write_family(
             &family::EVALUATOR_KAPPA,
@@ -187,14 +200,51 @@ impl View<'_> {
             .iter()
             .filter_map(|it| Some(([it.evaluator, it.version, it.variant], it.error()?)));
         write_family(&family::EVALUATOR_ERROR, errors, sink);
-        let names = self.model.measures();
-        let correlations: Vec<_> = self.model.correlations().collect();
-        let coefficients = correlations
+        let slices = self.model.evaluator_slices();
+        let slices = slices.iter().map(|it| {
+            let labels = [it.evaluator, it.version, it.variant, it.slice, it.value];
+            (labels, it)
+        });
+        let errors = slices.clone().map(|(labels, it)| (labels, it.error));
+        write_family(&family::EVALUATOR_SLICE_ERROR, errors, sink);
+        let pairs = slices.clone().map(|(labels, it)| (labels, it.pairs));
+        write_family(&family::EVALUATOR_SLICE_PAIRS, pairs, sink);
+        let kappas = slices.filter_map(|(labels, it)| Some((labels, it.kappa?)));
+        write_family(&family::EVALUATOR_SLICE_KAPPA, kappas, sink);
+        let corrected = self.model.corrected_values();
+        let corrected = corrected.iter().flat_map(|it| {
+            let mean = it.mean.corrected;
+            let bounds = [
+                ("lower", mean.lower),
+                ("estimate", mean.mean),
+                ("upper", mean.upper),
+            ];
+            bounds.map(|(bound, value)| {
+                (
+                    [it.evaluator, it.version, it.variant, it.name, bound],
+                    value,
+                )
+            })
+        });
+        write_family(&family::EVALUATOR_CORRECTED, corrected, sink);
+        let drifts = self.model.evaluator_drifts();
+        let compared = || drifts.iter().filter(|it| it.log_evidence.is_some());
+        let evidence = drifts
             .iter()
-            .filter_map(|it| Some(([names[it.measure].as_str()], it.coefficient?)));
-        write_family(&family::SATISFACTION_CORRELATION, coefficients, sink);
-        let searches = correlations.iter();
-        let searches = searches.map(|it| ([names[it.measure].as_str()], it.searches));
-        write_family(&family::SATISFACTION_SAMPLES, searches, sink);
+            .filter_map(|it| Some(([it.evaluator, it.version], it.log_evidence?)));
+        write_family(&family::EVALUATOR_DRIFT_LOG_EVIDENCE, evidence, sink);
+        let alarms = compared().map(|it| ([it.evaluator, it.version], u64::from(it.has_alarm)));
+        write_family(&family::EVALUATOR_DRIFT, alarms, sink);
+        let alarmed = drifts.iter().filter(|it| it.has_alarm);
+        let changes = alarmed.filter_map(|it| Some((it, it.change?)));
+        let changes = changes.flat_map(|(it, change)| {
+            let bounds = [
+                ("lower", change.lower),
+                ("estimate", change.estimate),
+                ("upper", change.upper),
+            ];
+            bounds.map(|(bound, value)| ([it.evaluator, it.version, bound], value))
+        });
+        write_family(&family::EVALUATOR_DRIFT_CHANGE, changes, sink);
     }
 }

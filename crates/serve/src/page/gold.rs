@@ -3,6 +3,7 @@
 
 use maud::{Markup, html};
 
+use super::evaluators;
 use super::format::{count, encoded, share, size, text};
 use super::screen::{Screen, command, empty, ratio};
 use crate::api::gold::GoldCoverage;
@@ -24,6 +25,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
                 (command("Reload the gold set", "The files are read again now. Scores against different gold sets are not comparable: if the content changed, query statistics and baselines start again.", "/-/reload"))
             }
         }
+        (evaluators::section(&admin.exposition))
     };
     Ok(Screen {
         title: "Gold set".to_owned(),

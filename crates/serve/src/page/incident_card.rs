@@ -7,7 +7,7 @@ use super::deployments;
 use super::format::{count, encoded, score, signed, signed_share, span, text, time, variant_name};
 use super::screen::ask;
 use crate::api::AdminApi;
-use crate::api::incidents::{AcknowledgedEntry, IncidentEntry, LevelEntry, MeasureEntry};
+use crate::api::incidents::{AcknowledgedEntry, Cause, IncidentEntry, LevelEntry, MeasureEntry};
 use crate::api::systems::Systems;
 use crate::clock::wall_now;
 use rankgauge_core::measure::direction::Direction;
@@ -56,9 +56,27 @@ fn card(admin: &AdminApi, it: &IncidentEntry, systems: &Systems) -> Markup {
 fn verb(it: &IncidentEntry) -> &'static str {
     match it.class {
         _ if it.subject == "answer" => "answers got worse",
+        _ if it.subject == "evaluator" => "is unchanged, its evaluator is not",
+        _ if is_undecided(it) => "got worse, or its evaluator changed",
         "more_unjudged" => "shows more results that are not judged",
         _ => "got worse",
     }
+}
+
+/// Returns true if it is not known whether the system or its evaluator changed.
+fn is_undecided(it: &IncidentEntry) -> bool {
+    let mut causes = it.causes.iter();
+    causes.any(|it| it.verdict == Some("undecided"))
+}
+
+/// Verdict on the evaluator of an incident.
+pub(super) fn verdict(cause: &Cause) -> Option<&'static str> {
+    Some(match cause.verdict? {
+        "drifted" => "evaluator changed, bias",
+        "new_version" => "evaluator with a new version, bias",
+        "unchanged" => "evaluator unchanged, bias",
+        _ => "evaluator not decided yet, bias",
+    })
 }
 
 /// `0.846 → 0.641 now (−24 %)`.
@@ -132,6 +150,7 @@ fn why(it: &IncidentEntry) -> Markup {
         }
         @for (place, cause) in it.causes.iter().take(MAX_SHOWN).enumerate() {
             @if place > 0 { " · " }
+            @if let Some(verdict) = verdict(cause) { (verdict) " of " }
             @match (cause.before, cause.after) {
                 (Some(before), Some(after)) => { (text(&cause.name)) " " (score(before)) " → " (score(after)) },
                 _ => {

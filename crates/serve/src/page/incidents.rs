@@ -62,6 +62,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
 fn cause_of(it: &IncidentEntry) -> &'static str {
     match (it.subject, it.class) {
         ("answer", _) => "worse answers; no measure of the ranking has dropped",
+        ("evaluator", _) => "the evaluator changed; people see no change of the system",
         (_, "worse") => "worse results, for any grades of unjudged ones",
         (_, "more_unjudged") => {
             "more unjudged results; judge them before you look for a cause in the ranking"
@@ -114,6 +115,7 @@ fn content(it: &IncidentEntry) -> Markup {
         @if !it.causes.is_empty() {
             h2 { "Changed with it" }
             ul { @for cause in &it.causes { li {
+                @if let Some(verdict) = incident_card::verdict(cause) { (verdict) " of " }
                 (text(&cause.name))
                 @if let (Some(before), Some(after)) = (cause.before, cause.after) {
                     ": " (score(before)) " → " (score(after)) " (" (signed(after - before)) ")"

@@ -10,7 +10,9 @@ use super::scores::{
     slice_names, tier,
 };
 use super::screen::{Screen, empty};
-use super::{chart, deployments, format, incident_card, missed_targets, queries};
+use super::{
+    chart, deployments, evaluators, format, incident_card, missed_targets, queries,
+};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, Systems};
@@ -35,6 +37,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let deployed = admin.exposition.control.deployments.latest();
     let content = html! {
         h1.unseen { "Overview" }
+        (evaluators::alarms(&admin.exposition))
         (incident_card::cards(admin, &incidents, &systems))
         (missed_targets::section(&systems, !incidents.is_empty(), &deployed))
         section aria-labelledby="systems" {

@@ -417,14 +417,7 @@ impl Plan {
         if let Some(fields) = &self.answer {
             search.answer = answer(&Values { fields, slots })?;
         }
-        if let Some(fields) = &self.cost {
-            let it = Values { fields, slots };
-            search.cost = cost(
-                &it,
-                CostField::Amount as usize,
-                CostField::Currency as usize,
-            )?;
-        }
+        search.cost = self.cost(slots)?;
         if let Some(plan) = &self.stages {
             search.stages = Some(rows(plan, &found.rows, stage)?);
         }
@@ -519,6 +512,7 @@ impl Plan {
             target: it.text(F::Target as usize)?,
             request: it.text(F::Request as usize)?,
             evaluator: self.evaluator(&found.slots)?,
+            cost: self.cost(&found.slots)?,
             comment: it.text(F::Comment as usize)?,
             client_id: it.id(F::ClientId as usize)?,
             user_id: it.id(F::UserId as usize)?,
@@ -527,6 +521,19 @@ impl Plan {
             labels: attributes(&self.labels, &found.slots),
             attrs: attributes(&self.attrs, &found.slots),
         })
+    }
+
+    /// Cost of a search or of a judgment; `None` if the record states none.
+    fn cost<'a>(&'a self, slots: &[Scalar<'a>]) -> Result<Option<Cost<'a>>, Rejection> {
+        let Some(fields) = &self.cost else {
+            return Ok(None);
+        };
+        let it = Values { fields, slots };
+        cost(
+            &it,
+            CostField::Amount as usize,
+            CostField::Currency as usize,
+        )
     }
 
     /// Evaluator of a judgment; `None` if the record states none.

@@ -753,6 +753,7 @@ fn known_keys(kind: Kind) -> &'static [&'static str] {
             "position_base",
             "actions",
             "evaluator",
+            "cost",
             "labels",
             "attrs",
         ],
@@ -819,7 +820,10 @@ impl Plan {
         }
         match kind {
             Kind::Search => plan.read_search(&mut it, path, &key),
-            Kind::Feedback => plan.read_evaluator(&mut it, &key),
+            Kind::Feedback => {
+                plan.read_evaluator(&mut it, &key);
+                plan.read_cost(&mut it, &key);
+            }
         }
         let each = key("each").and_then(|(path, term)| {
             let pointer = term.text(&path, it.problems)?;
@@ -876,13 +880,7 @@ impl Plan {
         if let Some((path, term)) = key("fired") {
             self.fired = it.named(&path, term);
         }
-        if let Some((path, term)) = key("cost") {
-            let cost = it.fields(&path, term, CostField::NAMES, &mut |_, _, _, _| false);
-            if cost[CostField::Amount as usize].is_none() {
-                it.report(&format!("{path}.amount"), "is missing");
-            }
-            self.cost = Some(cost);
-        }
+        self.read_cost(it, key);
         if let Some((path, term)) = key("answer") {
             self.answer = Some(it.fields(&path, term, AnswerField::NAMES, &mut |_, _, _, _| false));
         }
@@ -891,6 +889,21 @@ impl Plan {
         }
         if let Some((path, term)) = key("stages") {
             self.stages = it.rows(&path, term, StageField::NAMES);
+        }
+    }
+
+    /// Reads the cost of a search or of a judgment.
+    fn read_cost<'t>(
+        &mut self,
+        it: &mut Compiler<'_>,
+        key: &dyn Fn(&str) -> Option<(String, &'t Term)>,
+    ) {
+        if let Some((path, term)) = key("cost") {
+            let cost = it.fields(&path, term, CostField::NAMES, &mut |_, _, _, _| false);
+            if cost[CostField::Amount as usize].is_none() {
+                it.report(&format!("{path}.amount"), "is missing");
+            }
+            self.cost = Some(cost);
         }
     }
 

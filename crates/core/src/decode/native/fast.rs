@@ -262,6 +262,7 @@ fn read_feedback<'a>(reader: &mut Reader<'a>, feedback: &mut FeedbackWire<'a>) -
         "target" => target: optional(read_text),
         "request" => request: optional(read_text),
         "evaluator" => evaluator: optional(read_evaluator),
+        "cost" => cost: optional(read_cost),
         "comment" => comment: optional(read_text),
         "client_id" => client_id: optional(read_id),
         "user_id" => user_id: optional(read_id),

@@ -472,6 +472,7 @@ fn judged_by<'a>(
     }
     Ok(Some(Evaluation {
         request: None,
+        cost: None,
         target,
         name: Text(evaluation.name.clone().unwrap_or_default()),
         evaluator: Id(id),

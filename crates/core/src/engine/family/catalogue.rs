@@ -327,6 +327,42 @@ families! {
         &[EVALUATOR, EVALUATOR_VERSION, one_of("sign", &["above", "below"]), VARIANT],
         "Sum of the differences between an evaluator and people, of values from 0 to 1 or of grades.",
     ).recorded_in_units(NANO_DECIMALS);
+    EVALUATOR_COST = counter(
+        "evaluator_cost_total",
+        &[EVALUATOR, EVALUATOR_VERSION, CURRENCY],
+        "Cost of judgments, in units of the currency, as their events state it. It is no part of cost_total.",
+    ).recorded_in_units(MONEY_DECIMALS);
+    EVALUATOR_SLICE_ERROR = gauge(
+        "evaluator_slice_error",
+        &[
+            exposed("evaluator"), exposed("version"), exposed("variant"), exposed("slice"), exposed("value"),
+        ],
+        "Bias of an evaluator in a slice: its mean difference from people since the start, of this replica. At \
+         most 200 slices of a version.",
+    );
+    EVALUATOR_SLICE_PAIRS = gauge(
+        "evaluator_slice_pairs",
+        &[
+            exposed("evaluator"), exposed("version"), exposed("variant"), exposed("slice"), exposed("value"),
+        ],
+        "Judgments behind evaluator_slice_error.",
+    );
+    EVALUATOR_SLICE_KAPPA = gauge(
+        "evaluator_slice_kappa",
+        &[
+            exposed("evaluator"), exposed("version"), exposed("variant"), exposed("slice"), exposed("value"),
+        ],
+        "Cohen's kappa between an evaluator and people in a slice since the start, of this replica.",
+    );
+    EVALUATOR_CORRECTED = gauge(
+        "evaluator_corrected_value",
+        &[
+            exposed("evaluator"), exposed("version"), exposed("variant"), exposed("name"), exposed("bound"),
+        ],
+        "Mean value of an evaluator minus its bias, from 0 to 1, since the start, of this replica: estimate and \
+         95 % interval (lower, upper). It holds if people judge a random share. Absent below \
+         feedback.min_samples pairs.",
+    );
     EVALUATOR_KAPPA = gauge(
         "evaluator_kappa",
         &[exposed("evaluator"), exposed("version")],
@@ -338,6 +374,23 @@ families! {
         &[exposed("evaluator"), exposed("version"), exposed("variant")],
         "Bias of an evaluator: its mean difference from people since the start, of this replica. Above 0 \
          it is too high.",
+    );
+    EVALUATOR_DRIFT_LOG_EVIDENCE = gauge(
+        "evaluator_drift_log_evidence",
+        &[exposed("evaluator"), exposed("version")],
+        "Evidence (natural log e-value) that the bias of an evaluator changed since its version began, of \
+         this replica. Over replicas, sum the e-values: ln(sum(exp(x))). Absent before the first comparison.",
+    );
+    EVALUATOR_DRIFT = gauge(
+        "evaluator_drift",
+        &[exposed("evaluator"), exposed("version")],
+        "1 while the evidence of this replica that the bias changed is sufficient for an alarm, otherwise 0.",
+    );
+    EVALUATOR_DRIFT_CHANGE = gauge(
+        "evaluator_drift_change",
+        &[exposed("evaluator"), exposed("version"), exposed("bound")],
+        "Change of the bias of an evaluator since its estimated beginning, of values from 0 to 1: estimate and \
+         confidence bounds (lower, upper). Below 0 the evaluator is lower than before. Absent without an alarm.",
     );
     SATISFACTION_CORRELATION = gauge(
         "satisfaction_correlation",
@@ -357,8 +410,8 @@ families! {
         "evidence_threshold",
         &[exposed("test")],
         "Regression evidence (natural log e-value) from which a test raises an alarm, for the \
-         evidence of all replicas together. Tests are target, drop, split and interleaving. The thresholds \
-         follow from the accepted false alarms.",
+         evidence of all replicas together. Tests are target, drop, split, interleaving and evaluator. The \
+         thresholds follow from the accepted false alarms.",
     );
     DETECTION_REPLICAS = gauge(
         "detection_replicas",
@@ -644,6 +697,12 @@ families! {
         &[],
         "Documents of selected spans without an id. Without gold texts, their spans are invalid \
          (missing_field).",
+    ).recorded().exposed_at_zero();
+    SPAN_ANSWERS_WITHOUT_SEARCH = counter(
+        "span_answers_without_search_total",
+        &[],
+        "Answers of spans (otlp.answers) whose record has no search of the same trace that ended before them. \
+         No search gets them.",
     ).recorded().exposed_at_zero();
     EVALUATIONS = counter(
         "evaluations_total",

@@ -99,6 +99,16 @@ fn a_wrong_judgment_names_its_member() {
             "evaluator.id",
         ),
         (
+            json!({"target": "answer", "value": 1, "cost": {"amount": 0.01}}),
+            Reason::BadValue,
+            "cost",
+        ),
+        (
+            json!({"target": "answer", "value": 1, "evaluator": {"id": "j", "kind": "model"}, "cost": {"amount": -1}}),
+            Reason::BadValue,
+            "cost",
+        ),
+        (
             json!({"target": "answer", "value": 1, "evaluator": "judge"}),
             Reason::WrongType,
             "evaluator",

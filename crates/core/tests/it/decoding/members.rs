@@ -124,7 +124,7 @@ fn own_judgment() -> Value {
     json!({
         "no": 9, "at": "2025-11-17T00:00:00.120Z", "what": "graded", "search": 7, "who": "s-81",
         "doc": "a", "index": 0, "points": "4", "from": 1, "up_to": 5, "about": "answer",
-        "property": "faithfulness", "judge": {"name": "judge", "v": 2, "sort": "model"},
+        "property": "faithfulness", "judge": {"name": "judge", "v": 2, "sort": "model", "price": 0.5, "unit": "EUR"},
         "note": "good", "asked": "token", "device": 3, "user": "u", "trace": "t", "app": "law", "lang": "ko",
     })
 }
@@ -142,6 +142,7 @@ fn feedback_mapping() -> Value {
             "client_id": "/device", "user_id": "/user", "trace_id": "/trace", "application": "/app",
         },
         "evaluator": {"id": "/judge/name", "version": "/judge/v", "kind": "/judge/sort"},
+        "cost": {"amount": "/judge/price", "currency": "/judge/unit"},
         "labels": {"language": "/lang"},
         "attrs": {"language": "/lang"},
     }})
@@ -254,6 +255,7 @@ fn every_member_of_feedback_is_mapped() {
         "event_id": "9", "ts": 1_763_337_600_120_i64, "type": "judgment", "query_id": "7",
         "session_id": "s-81", "object_id": "a", "position": 1, "value": 4.0, "min": 1.0, "max": 5.0,
         "target": "answer", "name": "faithfulness", "request": "token", "evaluator": evaluator,
+        "cost": {"amount": 0.5, "currency": "EUR"},
     });
     assert_eq!(found, expected);
 

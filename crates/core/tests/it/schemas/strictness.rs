@@ -38,7 +38,7 @@ fn seeds(kind: &str) -> Vec<Value> {
         "client_id": "c", "user_id": 1, "trace_id": "t", "application": "web", "object_id": "d",
         "position": 1, "dwell_ms": 10.5, "value": 1, "min": 0, "max": 5, "name": "n",
         "target": "result", "request": "r", "evaluator": {"id": "judge", "version": 2, "kind": "model"},
-        "comment": "text", "labels": {"a": [1]}, "attrs": {"b": null}
+        "cost": {"amount": 0.5, "currency": "EUR"}, "comment": "text", "labels": {"a": [1]}, "attrs": {"b": null}
     });
     let types = [
         "impression",
