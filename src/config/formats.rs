@@ -283,6 +283,7 @@ fn mapping(reader: &mut Reader, has_spans: bool) -> Mapping {
         document_id: reader.values(&keys::DOCUMENT_ID),
         group_id: reader.values(&keys::DOCUMENT_GROUP),
         session: reader.get(&keys::SESSION),
+        answers: reader.values(&keys::ANSWERS),
         feedback: reader.names(&keys::EVALUATIONS).into_iter().collect(),
         ..Mapping::EMPTY
     };

@@ -257,6 +257,10 @@ keys! {
     /// Sources of additional labels for slices, beside span_kind, span_name and gen_ai.data_source.id. A
     /// label has the name of its source.
     LABELS: List<Checked<String>> = "otlp.labels", TEXTS, default "";
+    /// Patterns of names of spans whose output is the answer of their trace, usually the root: it belongs to
+    /// the last search of the trace that ended before it, in the same record. Without any, answers are not
+    /// read.
+    ANSWERS: List<Checked<String>> = "otlp.answers", TEXTS, default "";
     /// Evaluations that are feedback, by their names: thumbs or rating MIN..MAX of users, or
     /// judgment [answer|search] [human|model|rule] [MIN..MAX] of an evaluator, by default of an answer by a
     /// model from 0 to 1. Used only if kafka.feedback_format is otlp_proto or otlp_json. Evaluations with

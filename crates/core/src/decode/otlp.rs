@@ -5,6 +5,7 @@
 //! checked as a whole first; a damaged record yields no events. A span whose documents are
 //! incomplete is rejected, because a truncated list must not be judged as a short one.
 
+mod answers;
 mod documents;
 mod feedback;
 mod items;
@@ -20,6 +21,7 @@ use crate::event::{
     Acceptance, EvaluationCounts, Limits, Reason, Rejection, Search, SpanCounts, SpanOutcome,
 };
 
+use answers::Answers;
 pub use feedback::FeedbackAction;
 use feedback::VisitFeedback;
 pub use mapping::{DocumentSource, Mapping, Session, Source, SpanKind};
@@ -50,7 +52,14 @@ pub fn proto(
         )
     };
     check_spans(proto::check(record).map_err(malformed)?)?;
-    let mut reader = Reader::new(acceptance, mapping);
+    let mut answers = Answers::default();
+    if !mapping.answers.is_empty() {
+        proto::walk(record, mapping, &mut |span, attributes, resource| {
+            answers.note(span, attributes, (resource, mapping));
+        })
+        .map_err(malformed)?;
+    }
+    let mut reader = Reader::new(acceptance, mapping, answers);
     proto::walk(record, mapping, &mut |span, attributes, resource| {
         reader.read(span, attributes, resource, visit);
     })
@@ -70,7 +79,13 @@ pub fn json(
 ) -> Result<SpanCounts, Rejection> {
     let traces: json::Traces<'_> = super::json::parse(record, &acceptance.limits)?;
     check_spans(traces.len())?;
-    let mut reader = Reader::new(acceptance, mapping);
+    let mut answers = Answers::default();
+    if !mapping.answers.is_empty() {
+        traces.walk(mapping, &mut |span, attributes, resource| {
+            answers.note(span, attributes, (resource, mapping));
+        });
+    }
+    let mut reader = Reader::new(acceptance, mapping, answers);
     traces.walk(mapping, &mut |span, attributes, resource| {
         reader.read(span, attributes, resource, visit);
     });
@@ -150,22 +165,26 @@ fn check_spans(spans: usize) -> Result<(), Rejection> {
 }
 
 /// Reader of the spans of one record.
-struct Reader<'r> {
+struct Reader<'r, 'a> {
     acceptance: &'r Acceptance,
     mapping: &'r Mapping,
+    answers: Answers<'a>,
     counts: SpanCounts,
 }
 
-impl<'r> Reader<'r> {
-    fn new(acceptance: &'r Acceptance, mapping: &'r Mapping) -> Self {
-        Self {
+impl<'r, 'a> Reader<'r, 'a> {
+    fn new(acceptance: &'r Acceptance, mapping: &'r Mapping, answers: Answers<'a>) -> Self {
+        let mut reader = Self {
             acceptance,
             mapping,
+            answers,
             counts: SpanCounts::default(),
-        }
+        };
+        reader.counts.answers_without_search = reader.answers.without_search();
+        reader
     }
 
-    fn read<'a>(
+    fn read(
         &mut self,
         span: &Span<'a>,
         attributes: &mut Attributes<'a>,
@@ -178,7 +197,8 @@ impl<'r> Reader<'r> {
             mapping: self.mapping,
         };
         let outcome = match classify(&context, attributes, self.acceptance, &mut self.counts) {
-            Classified::Search(search) => {
+            Classified::Search(mut search) => {
+                search.answer = self.answers.of(span).map(Box::new);
                 visit(Ok(&search));
                 SpanOutcome::Search
             }

@@ -80,6 +80,10 @@ impl Engine {
                 &family::SPAN_DOCUMENTS_WITHOUT_ID,
                 spans.documents_without_id,
             ),
+            (
+                &family::SPAN_ANSWERS_WITHOUT_SEARCH,
+                spans.answers_without_search,
+            ),
         ];
         for (family, number) in others {
             if number > 0 {

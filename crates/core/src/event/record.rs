@@ -58,6 +58,8 @@ pub struct SpanCounts {
     pub dropped_attributes: u64,
     /// Documents without an id, of spans of a selected kind.
     pub documents_without_id: u64,
+    /// Answers of traces without a search in the record.
+    pub answers_without_search: u64,
 }
 
 impl SpanCounts {
@@ -127,5 +129,6 @@ impl AddAssign for SpanCounts {
         }
         self.dropped_attributes += other.dropped_attributes;
         self.documents_without_id += other.documents_without_id;
+        self.answers_without_search += other.answers_without_search;
     }
 }

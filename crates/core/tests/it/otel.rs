@@ -2,6 +2,7 @@
 //! made by hand, through the decoder.
 
 mod agreement;
+mod answers;
 mod feedback;
 mod fixtures;
 mod hostile;
@@ -157,5 +158,7 @@ fn shown(search: &Search<'_>) -> serde_json::Value {
         serde_json::Value::Object(fields)
     });
     set("results", results.collect());
+    let text = search.answer.as_ref().and_then(|it| it.text.as_deref());
+    set("answer", text.map_or(json!(null), |it| json!({"text": it})));
     fields.into()
 }

@@ -102,6 +102,10 @@ attributes! {
     Input = "input.value";
     /// Media type of the input.
     InputType = "input.mime_type";
+    /// Text of the first message that an OpenInference span of a model returned.
+    LlmOutputMessage = "llm.output_messages.0.message.content";
+    /// Messages that a GenAI span returned.
+    GenAiOutputMessages = "gen_ai.output.messages";
     /// Output of an OpenInference span.
     Output = "output.value";
     /// Query of a reranker.

@@ -111,6 +111,8 @@ pub struct Mapping {
     pub span_attributes: Vec<String>,
     /// Names of the resource attributes that sources refer to.
     pub resource_attributes: Vec<String>,
+    /// Patterns of names of spans whose output is the answer of their trace; none if empty.
+    pub answers: Vec<String>,
     /// Actions of feedback, by the name of the evaluation.
     pub feedback: BTreeMap<String, FeedbackAction>,
 }
@@ -132,6 +134,7 @@ impl Mapping {
         labels: Vec::new(),
         span_attributes: Vec::new(),
         resource_attributes: Vec::new(),
+        answers: Vec::new(),
         feedback: BTreeMap::new(),
     };
 
@@ -196,6 +199,11 @@ impl Mapping {
     pub(super) fn selects_scope(&self, name: &[u8]) -> bool {
         let matches_name = |name| matches(&self.scopes, name);
         self.scopes.is_empty() || std::str::from_utf8(name).is_ok_and(matches_name)
+    }
+
+    /// Returns true if the output of a span of this name is the answer of its trace.
+    pub(super) fn selects_answer(&self, name: &str) -> bool {
+        matches(&self.answers, name)
     }
 
     /// Returns true if a span of this name is a search.

@@ -31,6 +31,25 @@ pub(super) struct Context<'r, 'a> {
     pub(super) mapping: &'r Mapping,
 }
 
+/// Returns true if a span is selected as a search, whether or not it can be used.
+pub(super) fn is_selected(span: &Span<'_>, attributes: &Attributes<'_>, mapping: &Mapping) -> bool {
+    let is_named = || utf8(&span.name).is_ok_and(|name| mapping.selects_name(name));
+    selected(span, attributes, mapping).is_some() && is_named()
+}
+
+/// Kind of a span whose kind is selected.
+fn selected(span: &Span<'_>, attributes: &Attributes<'_>, mapping: &Mapping) -> Option<SpanKind> {
+    match kind(attributes) {
+        Ok(Some(Kind::Search(kind))) => mapping.search_spans.contains(&kind).then_some(kind),
+        Ok(Some(Kind::Other)) | Err(_) => None,
+        // The attribute with the kind can be among those that the process dropped.
+        Ok(None) => (span.dropped > 0
+            && attributes.has_retrieved_documents()
+            && mapping.search_spans.contains(&SpanKind::Retriever))
+        .then_some(SpanKind::Retriever),
+    }
+}
+
 /// Classifies a span, and counts what it lost.
 pub(super) fn classify<'a>(
     context: &Context<'_, 'a>,
@@ -39,16 +58,7 @@ pub(super) fn classify<'a>(
     counts: &mut SpanCounts,
 ) -> Classified<'a> {
     let (span, mapping) = (context.span, context.mapping);
-    let selected = match kind(attributes) {
-        Ok(Some(Kind::Search(kind))) => mapping.search_spans.contains(&kind).then_some(kind),
-        Ok(Some(Kind::Other)) | Err(_) => None,
-        // The attribute with the kind can be among those that the process dropped.
-        Ok(None) => (span.dropped > 0
-            && attributes.has_retrieved_documents()
-            && mapping.search_spans.contains(&SpanKind::Retriever))
-        .then_some(SpanKind::Retriever),
-    };
-    let Some(kind) = selected else {
+    let Some(kind) = selected(span, attributes, mapping) else {
         return Classified::NoEvent(SpanOutcome::Other);
     };
     let name = match utf8(&span.name) {

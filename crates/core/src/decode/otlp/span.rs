@@ -83,6 +83,11 @@ impl<'a> Attributes<'a> {
         self.known[attribute as usize].is_some()
     }
 
+    /// Attribute that is not decoded.
+    pub(super) fn raw(&self, attribute: Attribute) -> Option<Raw<'a>> {
+        self.known[attribute as usize]
+    }
+
     /// Decodes an attribute; [`Any::Empty`] if it is absent.
     ///
     /// # Errors
