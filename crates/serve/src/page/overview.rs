@@ -10,9 +10,7 @@ use super::scores::{
     slice_names, tier,
 };
 use super::screen::{Screen, empty};
-use super::{
-    chart, deployments, evaluators, format, incident_card, missed_targets, queries,
-};
+use super::{chart, deployments, evaluators, format, incident_card, missed_targets, queries};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, Systems};
