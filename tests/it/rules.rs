@@ -24,7 +24,7 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
 /// Panels that alerts link to. Panel ids are assigned in the order of the rows, so a new panel changes the
 /// ids of later panels. The links must then be updated, and this table contains their targets.
-const PANELS: [(&str, &[&str]); 37] = [
+const PANELS: [(&str, &[&str]); 38] = [
     ("RankgaugeCountersFell", &["Age of the published snapshot"]),
     ("RankgaugeAllDown", &["Assigned partitions"]),
     ("RankgaugeTopicUndecodable", &["Invalid events"]),
