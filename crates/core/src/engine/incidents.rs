@@ -404,19 +404,18 @@ impl Incidents {
     /// Open incidents of other workers that this one has no share in, and the identity of those that
     /// both opened: the one with the earlier alarm. Returns the drops to open.
     pub(super) fn adopt(&mut self, others: &[&Incident]) -> Vec<Incident> {
-        let mut missing = Vec::new();
-        for theirs in others.iter().filter(|it| it.ended.is_none()) {
+        let mut missing: Vec<Incident> = Vec::new();
+        // The earliest alarm gives its identity to all.
+        let mut open: Vec<&&Incident> = others.iter().filter(|it| it.ended.is_none()).collect();
+        open.sort_by_key(|it| (it.alarmed_at, it.id));
+        for theirs in open {
             if self.ended.iter().any(|it| it.id == theirs.id) {
                 continue;
             }
-            let same = self.open.iter_mut().find(|it| {
-                let mine = &it.incident;
-                let is_near =
-                    mine.started.at.abs_diff(theirs.started.at) <= SAME_INCIDENT.0.unsigned_abs();
-                // Two workers can estimate different beginnings of one drop.
-                let has_same = || theirs.measures.iter().any(|it| mine.has(it.name()));
-                mine.id == theirs.id || mine.variant == theirs.variant && (is_near || has_same())
-            });
+            let same = self
+                .open
+                .iter_mut()
+                .find(|it| is_same(&it.incident, theirs));
             match same {
                 Some(mine) => {
                     mine.incident.take_identity(theirs);
@@ -424,10 +423,15 @@ impl Incidents {
                         .measures
                         .iter()
                         .any(|it| !mine.incident.has(it.name()));
-                    if lacks {
+                    // Otherwise the other worker takes this identity first, and there would be two incidents.
+                    if lacks && mine.incident.id == theirs.id {
                         missing.push((*theirs).clone());
                     }
                 }
+                // Two workers that opened it at once have not agreed on an identity yet.
+                None if missing
+                    .iter()
+                    .any(|it| it.id != theirs.id && is_same(it, theirs)) => {}
                 None => missing.push((*theirs).clone()),
             }
         }
@@ -660,6 +664,14 @@ impl Incidents {
         columns.map(|it| it.queries.bytes()).sum::<usize>()
             + self.iter().map(Incident::bytes).sum::<usize>()
     }
+}
+
+/// Returns true if two records are of one incident. Two workers can estimate different beginnings of one
+/// drop.
+fn is_same(mine: &Incident, theirs: &Incident) -> bool {
+    let is_near = mine.started.at.abs_diff(theirs.started.at) <= SAME_INCIDENT.0.unsigned_abs();
+    let has_same = || theirs.measures.iter().any(|it| mine.has(it.name()));
+    mine.id == theirs.id || mine.variant == theirs.variant && (is_near || has_same())
 }
 
 impl Tracked {
