@@ -189,7 +189,18 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
             "--fail-below or --require, without --preferences",
         )?;
         output::check_writable(arguments.output.as_deref())?;
-        return preferences::run(path, &arguments, format);
+        if arguments.zscores.is_some() {
+            return Err(Failure::Usage(anyhow::anyhow!(
+                "--zscores is not supported with --preferences"
+            )));
+        }
+        let output = preferences::Output {
+            format,
+            is_trec: arguments.trec,
+            per_query: arguments.per_query,
+            file: arguments.output.as_deref(),
+        };
+        return preferences::run(path, &arguments.judging, &output);
     }
     let conditions = arguments.conditions;
     gate::check_format(format, conditions.has_any(), "--fail-below or --require")?;

@@ -1,6 +1,6 @@
 //! `rankgauge replay`: events from files, and the metrics that they lead to.
 
-use std::io::{self, BufWriter, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::failure::Failure;
 use super::logging;
-use super::output::print_data;
+use super::output::{print_data, stdout};
 use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
@@ -189,7 +189,7 @@ impl Replay {
     ) -> anyhow::Result<()> {
         let every = i64::try_from(every.as_millis())?;
         anyhow::ensure!(every > 0, "--every is at least 1ms");
-        let mut out = BufWriter::new(io::stdout().lock());
+        let mut out = BufWriter::new(stdout());
         let mut due = None;
         let mut print = |engine: &Engine, EventTime(now): EventTime| {
             let first = now

@@ -83,7 +83,7 @@ pub(super) fn repartition_key(
             reader.conflict(&[&keys::JOIN.path, &format.path], text);
         }
     }
-    if kafka.join != Join::Repartition && reader.is_written(&keys::REPARTITION_KEY.path) {
+    if kafka.join != Join::Repartition && key != RepartitionKey::default() {
         let text = "has no effect without kafka.join: repartition; remove it";
         reader.problem(&keys::REPARTITION_KEY.path, text);
     }

@@ -366,7 +366,7 @@ fn dockerfile_and_build_script_make_the_same_image() {
         "--profile dist",
         "deploy/release/perl.sh",
         "define OPENSSL_THREADS",
-        "--features static",
+        "--features columnar,static",
         "--strip-all",
         "65532:65532",
         "/usr/local/bin/rankgauge",

@@ -5,11 +5,14 @@
 
 #[cfg(feature = "columnar")]
 mod columnar;
+mod layout;
 
 use std::io::{self, Cursor, ErrorKind, Read};
 
 use flate2::read::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
+
+use layout::Layout;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -26,43 +29,6 @@ const OTHERS: [(&[u8], &str); 4] = [
     (b"PK\x03\x04", "a zip archive"),
     (&[0x02, 0x21, 0x4c, 0x18], "the legacy format of lz4"),
 ];
-
-/// Layout of a binary table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layout {
-    Parquet,
-    /// File of Arrow IPC, as in version 2 of Feather.
-    ArrowFile,
-    /// Stream of Arrow IPC.
-    ArrowStream,
-}
-
-impl Layout {
-    const ALL: [Self; 3] = [Self::Parquet, Self::ArrowFile, Self::ArrowStream];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Parquet => "Parquet",
-            Self::ArrowFile => "Arrow (Feather)",
-            Self::ArrowStream => "Arrow (a stream)",
-        }
-    }
-
-    fn beginning(self) -> &'static [u8] {
-        match self {
-            Self::Parquet => b"PAR1",
-            Self::ArrowFile => b"ARROW1\0\0",
-            // No text begins with this byte.
-            Self::ArrowStream => &[0xff, 0xff, 0xff, 0xff],
-        }
-    }
-
-    /// Layout of content that begins with `start`.
-    fn of(start: &[u8]) -> Option<Self> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|layout| start.starts_with(layout.beginning()))
-    }
-}
 
 /// Number of bytes by which content is recognised.
 const BEGINNING_BYTES: usize = LFS_POINTER.len();

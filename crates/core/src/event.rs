@@ -4,6 +4,7 @@
 //! gold sets. The fields are those of `docs/events.md`.
 
 mod answer;
+mod cost;
 mod evaluation;
 pub(crate) mod read;
 mod record;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::time::EventTime;
 pub use answer::Answer;
 pub(crate) use answer::Citation;
+pub use cost::Cost;
 pub use evaluation::{Evaluation, EvaluatorKind, JudgmentTarget};
 use read::{objects, optional_object, optional_objects};
 pub use record::{EvaluationCounts, RecordCounts, RecordOutcome, SpanCounts, SpanOutcome};
@@ -382,23 +384,6 @@ pub struct Usage<'a> {
     /// Cost of the call, if known.
     #[serde(borrow, default, deserialize_with = "optional_object")]
     pub cost: Option<Cost<'a>>,
-}
-
-/// Amount of money.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub struct Cost<'a> {
-    /// Amount in units of the currency, not negative.
-    pub amount: f64,
-    /// ISO 4217 code; US dollars if not stated.
-    #[serde(borrow, default)]
-    pub currency: Option<Text<'a>>,
-}
-
-impl Cost<'_> {
-    /// Code of the currency.
-    pub fn currency(&self) -> &str {
-        self.currency.as_deref().unwrap_or("USD")
-    }
 }
 
 /// Experiment that a search took part in.

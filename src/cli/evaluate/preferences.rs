@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Evaluate;
+use super::judging::JudgingArguments;
 use crate::cli::failure::Failure;
 use crate::cli::output::ReportFormat;
 use crate::cli::{input, output};
@@ -12,15 +12,21 @@ use rankgauge_eval::report;
 /// Maximum size of a file of preferences.
 const MAX_BYTES: u64 = 256 << 20;
 
+/// Form and place of the result.
+pub(super) struct Output<'a> {
+    pub(super) format: ReportFormat,
+    pub(super) is_trec: bool,
+    pub(super) per_query: bool,
+    pub(super) file: Option<&'a Path>,
+}
+
 /// Judges the runs by the preferences of a file.
-pub(super) fn run(path: &Path, arguments: &Evaluate, format: ReportFormat) -> Result<(), Failure> {
+pub(super) fn run(
+    path: &Path,
+    judging: &JudgingArguments,
+    output: &Output<'_>,
+) -> Result<(), Failure> {
     let usage = |error: anyhow::Error| Failure::Usage(error);
-    if arguments.zscores.is_some() {
-        return Err(usage(anyhow::anyhow!(
-            "--zscores is not supported with --preferences"
-        )));
-    }
-    let judging = &arguments.judging;
     let measures = preferences::measures(judging.names_of_measures());
     let measures = measures.map_err(|text| usage(anyhow::anyhow!("--measures: {text}")))?;
     let bytes = input::read(path, MAX_BYTES)?;
@@ -42,14 +48,14 @@ pub(super) fn run(path: &Path, arguments: &Evaluate, format: ReportFormat) -> Re
     })?;
     let evaluation = preferences::evaluation(&preferences, &options, runs);
     let options = report::Options {
-        per_query: arguments.per_query,
+        per_query: output.per_query,
         ..report::Options::default()
     };
-    let text = if arguments.trec {
+    let text = if output.is_trec {
         report::write_trec(&evaluation, &options)
     } else {
-        report::write(&evaluation, format.into(), &options)
+        report::write(&evaluation, output.format.into(), &options)
     };
-    let is_data = arguments.trec || format.is_data();
-    output::print_or_write(&text, is_data, arguments.output.as_deref()).map_err(Failure::Running)
+    let is_data = output.is_trec || output.format.is_data();
+    output::print_or_write(&text, is_data, output.file).map_err(Failure::Running)
 }

@@ -17,7 +17,7 @@ use arrow_schema::{DataType, Schema};
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
-use super::Layout;
+use super::layout::Layout;
 
 /// Maximum size of the CSV in bytes. Readers of tables accept no larger files.
 const MAX_CSV_BYTES: usize = (256 << 20) + 1;

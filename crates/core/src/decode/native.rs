@@ -278,7 +278,11 @@ pub(super) struct FeedbackWire<'a> {
         deserialize_with = "crate::event::read::optional_boxed_object"
     )]
     pub(super) evaluator: Option<Box<EvaluatorWire<'a>>>,
-    #[serde(borrow, default)]
+    #[serde(
+        borrow,
+        default,
+        deserialize_with = "crate::event::read::optional_object"
+    )]
     pub(super) cost: Option<Cost<'a>>,
     // Known fields that no metric uses. They are parsed so that a wrong type is reported.
     #[serde(borrow, default)]

@@ -1,6 +1,6 @@
 //! Evaluations: judgments with their evaluator, on results, answers and searches.
 
-use super::Cost;
+use super::cost::Cost;
 use super::text::{Id, Text};
 
 /// Object that a judgment is about.

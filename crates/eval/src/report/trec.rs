@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::zscores::{Normalisation, ZScores};
 use crate::evaluate::{Evaluation, QueryEvaluation, RunEvaluation};
-use crate::preferences;
+use crate::preferences::is_count;
 use crate::text_layout::escape_controls;
 use rankgauge_core::number::{real, real_length};
 
@@ -72,8 +72,8 @@ pub(super) fn write_normalised(
         for (name, (sum, number)) in names.iter().zip(totals) {
             if number > 0.0 {
                 // The summary of a count is a sum.
-                let is_count = name.starts_with("num_");
-                let summary = if is_count { sum } else { sum / number };
+                let is_number = name.starts_with("num_");
+                let summary = if is_number { sum } else { sum / number };
                 normalised(&mut out, name, "all", summary);
             } else if SUMMARY_ONLY.contains(name) {
                 normalised(&mut out, name, "all", 0.0);
@@ -132,7 +132,7 @@ fn summary(out: &mut String, columns: &[(usize, String)], run: &RunEvaluation) {
 fn scores(out: &mut String, columns: &[(usize, String)], key: &str, scores: &[Option<f64>]) {
     for (measure, name) in columns {
         if let Some(score) = scores.get(*measure).copied().flatten() {
-            let score = if name == COUNT || preferences::is_count(name) {
+            let score = if name == COUNT || is_count(name) {
                 format!("{score:.0}")
             } else {
                 format!("{score:6.4}")

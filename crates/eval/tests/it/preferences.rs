@@ -164,7 +164,7 @@ fn normalised_scores_are_those_of_trec_eval() {
         missing,
         expected
             .lines()
-            .filter(|it| it.ends_with("\t-1000000.0000"))
+            .filter(|it| it.ends_with("\t-1000000.0000") && !it.contains("\tall\t"))
             .count()
     );
 }
