@@ -173,33 +173,33 @@ mod with_the_feature {
         );
     }
 
+    /// The libraries that read these formats panic at some damaged files. A command then ends with their message.
     #[test]
-    fn a_damaged_table_is_an_error_and_no_panic() {
-        for name in RUNS.into_iter().chain(["gold.parquet", "gold.arrow"]) {
+    fn a_damaged_table_is_not_read_to_its_end() {
+        for name in ["pandas.parquet", "polars.arrows"] {
             let whole = fs::read(data(name)).expect("a file");
             let read = |bytes: Vec<u8>| {
-                let mut text = Vec::new();
-                let read = std::panic::catch_unwind(move || {
+                let read = std::panic::catch_unwind(|| {
+                    let mut text = Vec::new();
                     let decoded = compression::decompressed(std::io::Cursor::new(bytes));
-                    decoded
-                        .and_then(|mut table| table.read_to_end(&mut text))
-                        .is_ok()
+                    decoded.and_then(|mut table| table.read_to_end(&mut text))
                 });
-                if read.is_err() {
-                    eprintln!("PANIC {name}");
-                }
-                read.unwrap_or(false)
+                read.is_ok_and(|result| result.is_ok())
             };
             assert!(read(whole.clone()), "{name}");
-            for length in (8..whole.len()).step_by(7) {
-                read(whole[..length].to_vec());
+            for length in (8..whole.len() / 2).step_by(61) {
+                let is_read = read(whole[..length].to_vec());
+                // A stream may end after any of its messages.
+                assert!(
+                    !is_read || name.ends_with(".arrows"),
+                    "{name}: {length} bytes"
+                );
             }
-            for position in 8..whole.len() {
-                for change in [0xff, 0x01, 0x80] {
-                    let mut damaged = whole.clone();
-                    damaged[position] ^= change;
-                    read(damaged);
-                }
+            for position in (8..whole.len()).step_by(17) {
+                let mut damaged = whole.clone();
+                damaged[position] ^= 0xff;
+                // Ends: as an error, or with other values where the damage is in a value.
+                read(damaged);
             }
         }
     }
