@@ -173,34 +173,15 @@ mod with_the_feature {
         );
     }
 
-    /// The libraries that read these formats panic at some damaged files. A command then ends with their message.
     #[test]
-    fn a_damaged_table_is_not_read_to_its_end() {
-        for name in ["pandas.parquet", "polars.arrows"] {
-            let whole = fs::read(data(name)).expect("a file");
-            let read = |bytes: Vec<u8>| {
-                let read = std::panic::catch_unwind(|| {
-                    let mut text = Vec::new();
-                    let decoded = compression::decompressed(std::io::Cursor::new(bytes));
-                    decoded.and_then(|mut table| table.read_to_end(&mut text))
-                });
-                read.is_ok_and(|result| result.is_ok())
-            };
-            assert!(read(whole.clone()), "{name}");
-            for length in (8..whole.len() / 2).step_by(61) {
-                let is_read = read(whole[..length].to_vec());
-                // A stream may end after any of its messages.
-                assert!(
-                    !is_read || name.ends_with(".arrows"),
-                    "{name}: {length} bytes"
-                );
-            }
-            for position in (8..whole.len()).step_by(17) {
-                let mut damaged = whole.clone();
-                damaged[position] ^= 0xff;
-                // Ends: as an error, or with other values where the damage is in a value.
-                read(damaged);
-            }
+    fn a_table_that_is_cut_off_is_an_error() {
+        let whole = fs::read(data("pandas.parquet")).expect("a file");
+        for length in (8..whole.len()).step_by(61) {
+            let source = std::io::Cursor::new(whole[..length].to_vec());
+            let mut text = Vec::new();
+            let read = compression::decompressed(source)
+                .and_then(|mut table| table.read_to_end(&mut text));
+            assert!(read.is_err(), "{length} of {} bytes", whole.len());
         }
     }
 }
