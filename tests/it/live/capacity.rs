@@ -14,7 +14,7 @@ use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::{free_port, wait_until};
 
 /// Time limit of a probe in the shipped deployment.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sidecar whose broker never exists.
 fn alone() -> Sidecar {
