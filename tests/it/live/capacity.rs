@@ -13,7 +13,7 @@ use super::{SOON, start};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::{free_port, wait_until};
 
-/// Time limit of a probe in the shipped deployment.
+/// Time limit of a probe. That of the shipped deployment is 2 s, for a build with optimisations.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sidecar whose broker never exists.
