@@ -366,10 +366,9 @@ fn an_incident_outlives_all_replicas_with_its_reference() {
 
 /// Drop evidence of all searches.
 fn drop_evidence(replica: &Sidecar) -> Option<f64> {
-    let of_all = [("slice", "all")];
-    replica
-        .metrics()
-        .value("rankgauge_drop_log_evidence", &of_all)
+    let exposition = replica.metrics();
+    let mut of_all = exposition.matching("rankgauge_drop_log_evidence", &[("slice", "all")]);
+    of_all.next().map(|it| it.value)
 }
 
 #[test]

@@ -361,19 +361,23 @@ fn notified(causes: Vec<Cause>) -> Vec<(String, Notified)> {
     sent()
 }
 
-/// Converts the one time in the expressions that is a number of seconds.
+/// Converts the times in the expressions that are numbers of seconds.
 fn in_seconds_of_the_test(files: &[PathBuf]) {
     let file = files
         .iter()
         .find(|file| file.ends_with("pipeline.rules.yaml"));
     let file = file.expect("the file is shipped");
-    let text = fs::read_to_string(file).expect("it was written");
-    let converted = text.replace(") - 300\n", ") - 2.5\n");
-    assert_ne!(
-        converted, text,
-        "RankgaugeGoldReloadFailing subtracts 300 seconds"
-    );
-    fs::write(file, converted).expect("it can be written");
+    let mut text = fs::read_to_string(file).expect("it was written");
+    let times = [
+        (") - 300\n", ") - 2.5\n", "RankgaugeGoldReloadFailing"),
+        (")) < 300\n", ")) < 2.5\n", "RankgaugeStateNotShared"),
+        ("(300 + 3 * ", "(2.5 + 0.025 * ", "RankgaugeStateNotShared"),
+    ];
+    for (seconds, converted, alert) in times {
+        assert_eq!(text.matches(seconds).count(), 1, "{alert}: {seconds:?}");
+        text = text.replace(seconds, converted);
+    }
+    fs::write(file, text).expect("it can be written");
 }
 
 #[test]
