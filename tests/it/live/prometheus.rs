@@ -177,7 +177,7 @@ fn with_our_rules(replicas: &Replicas) -> Prometheus {
 /// Records that are too rare in the traffic: a search that calls a model without a configured
 /// price, with a thumb, a click, a rating and two grades that agree with the gold set, although the
 /// search has no results.
-fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
+fn rarities(gold: &Path, ago: Millis) -> [Record; 7] {
     let gold = std::fs::read_to_string(gold).expect("a gold set");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
     let query = &gold["queries"][0];
@@ -229,6 +229,9 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
             "value": value,
         })
     };
+    let mut evaluated = grade(5, graded(|grade| grade > 0), 1);
+    evaluated["evaluator"] = json!({"id": "rule-1", "version": "1", "kind": "rule"});
+    evaluated["cost"] = json!({"amount": 0.002, "currency": "EUR"});
     let records = [
         (Kind::Search, search),
         (Kind::Feedback, thumb),
@@ -236,6 +239,7 @@ fn rarities(gold: &Path, ago: Millis) -> [Record; 6] {
         (Kind::Feedback, rating),
         (Kind::Feedback, grade(2, graded(|grade| grade > 0), 2)),
         (Kind::Feedback, grade(3, graded(|grade| grade == 0), 0)),
+        (Kind::Feedback, evaluated),
     ];
     records.map(|(kind, event)| Record {
         kind,
@@ -382,10 +386,13 @@ fn every_variable_of_the_dashboards_has_values(prometheus: &Observer) {
     }
 }
 
-/// Families of a sidecar with a gateway. A probe is a process of its own.
+/// Families of a sidecar with a gateway. A probe is a process of its own, and these sidecars have not restored a
+/// checkpoint (`faults` has one that did).
 fn of_a_sidecar() -> impl Iterator<Item = &'static &'static Family> {
     let families = family::ALL.iter();
-    families.filter(|family| !family.name.starts_with("probe_"))
+    families.filter(|family| {
+        !family.name.starts_with("probe_") && family.name != "checkpoint_restored_timestamp_seconds"
+    })
 }
 
 /// Asserts that the families of each replica are exactly those of the catalogue, with the same type and
@@ -408,6 +415,7 @@ fn what_is_exposed_is_the_catalogue(replicas: &[Exposition; 2]) {
         }
     }
     let mut samples_of = 0;
+    let mut missing = Vec::new();
     for family in of_a_sidecar() {
         let name = family.full_name();
         let names: Vec<String> = match family.kind {
@@ -448,13 +456,21 @@ fn what_is_exposed_is_the_catalogue(replicas: &[Exposition; 2]) {
             // No one answers requests for labels here; `live::labelling` has answers.
             let is_of_labels =
                 family.name.starts_with("quality") || family.name.starts_with("label");
-            let is_elsewhere = is_of_drop || is_of_pages || is_of_conversions || is_of_labels;
-            assert!(
-                samples_of > before || is_elsewhere,
-                "{sample_name} has no sample"
-            );
+            // Tests of the engine show an evaluator with enough values of people.
+            let is_of_agreement = [
+                "evaluator_slice_kappa",
+                "evaluator_corrected_value",
+                "evaluator_drift_change",
+            ]
+            .contains(&family.name);
+            let is_elsewhere =
+                is_of_drop || is_of_pages || is_of_conversions || is_of_labels || is_of_agreement;
+            if samples_of == before && !is_elsewhere {
+                missing.push(sample_name);
+            }
         }
     }
+    assert!(missing.is_empty(), "without a sample: {missing:?}");
     let strangers: Vec<&str> = replicas
         .iter()
         .flat_map(|exposition| &exposition.samples)
