@@ -13,8 +13,8 @@ use super::{SOON, start};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::{free_port, wait_until};
 
-/// Time limit of a probe. That of the shipped deployment is 2 s, for a build with optimisations.
-const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time limit of a probe in the shipped deployment.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Sidecar whose broker never exists.
 fn alone() -> Sidecar {
