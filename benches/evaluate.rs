@@ -103,6 +103,7 @@ fn main() -> anyhow::Result<()> {
     println!("ranx, first run with its compilation: {seconds:.0} s, not part of the rounds");
     let rounds = arguments.rounds.max(1);
     let mut table = Table::default();
+    let mut on_one_core = Vec::new();
     // Every tool takes turns with rankgauge alone: a process of ten seconds slows down the next one.
     if let Ok(program) = &tools.trec_eval {
         for _ in 0..rounds {
@@ -110,6 +111,9 @@ fn main() -> anyhow::Result<()> {
             let peer = fixture.trec_eval(program)?;
             agree(&ours.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
             table.add(ours.seconds, &[("trec_eval", peer.seconds)]);
+            let alone = fixture.rankgauge_on_one_core()?;
+            agree(&alone.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
+            on_one_core.push(peer.seconds / alone.seconds);
         }
     }
     for _ in 0..rounds {
@@ -142,6 +146,8 @@ fn main() -> anyhow::Result<()> {
             if let Some(row) = table.rows.iter().find(|row| row.name == "trec_eval") {
                 let ratio = Spread::of(row.ratios.clone()).median;
                 Goal::AtLeast(14.0).print("evaluate against trec_eval", ratio, "×");
+                let ratio = Spread::of(on_one_core).median;
+                Goal::AtLeast(7.0).print("evaluate on one core against trec_eval", ratio, "×");
             }
         }
         Err(reason) => println!("NOT COMPARED WITH trec_eval: {reason}"),
@@ -332,8 +338,18 @@ impl Fixture {
     }
 
     fn rankgauge(&self) -> anyhow::Result<Round> {
+        self.evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")))
+    }
+
+    /// `evaluate` with one core, as the other tools use it.
+    fn rankgauge_on_one_core(&self) -> anyhow::Result<Round> {
+        let mut command = Command::new("taskset");
+        command.args(["--cpu-list", "0", env!("CARGO_BIN_EXE_rankgauge")]);
+        self.evaluate(command)
+    }
+
+    fn evaluate(&self, mut command: Command) -> anyhow::Result<Round> {
         let [qrels, run] = self.files();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
         command.arg("evaluate").arg("--gold").arg(qrels);
         command.arg("--run").arg(run);
         command.args(["--measures", MEASURES, "--worst", "0", "--format", "json"]);

@@ -3,7 +3,8 @@
 //! Both revisions run the same command, `rankgauge run`, on the same records of a real Kafka, in
 //! turns, pinned to one core. `rankgauge replay` would need no Kafka, but reads every record twice
 //! to order it, which is not part of the work of a worker. Before any value is printed, the sums and
-//! counts of all scores that both revisions expose are compared.
+//! counts of all scores that both revisions expose are compared. In the same rounds, this revision
+//! reads the plain workload of the benchmark `broker`, which shows what the profile costs.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -29,6 +30,7 @@ use it::harness::kafka::{Broker, unique_name};
 use it::harness::sidecar::Exposition;
 use sidecar::{Measured, SidecarRun};
 use table::{print_heading, print_row, ratios};
+use workload::{MEASURES, SLICES, WINDOWS, Workload};
 
 #[path = "rounds/baseline.rs"]
 mod baseline;
@@ -47,6 +49,9 @@ mod sidecar;
 mod spread;
 #[path = "rounds/table.rs"]
 mod table;
+#[path = "rounds/workload.rs"]
+#[allow(dead_code, reason = "other benchmarks merge both kinds of records")]
+mod workload;
 
 #[path = "../tests/it"]
 #[allow(
@@ -103,9 +108,10 @@ fn main() -> anyhow::Result<()> {
     let broker = cores.others(Broker::private);
     let fixture = Fixture::prepare(&broker, &arguments)?;
     println!("{}", fixture.description);
+    let plain = Plain::prepare(&broker, arguments.records)?;
     println!("{}", cores.description);
     let this = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let (mut ours, mut theirs, mut of_plain) = (Vec::new(), Vec::new(), Vec::new());
     let mut compared = 0;
     for number in 1..=arguments.rounds.max(1) {
         println!("round {number} of {}", arguments.rounds.max(1));
@@ -114,6 +120,7 @@ fn main() -> anyhow::Result<()> {
         let (measured, exposition) = fixture.run(this, &cores)?;
         ours.push(measured);
         compared = compare(&exposition, &of_baseline)?;
+        of_plain.push(plain.run(this, &cores)?);
     }
     println!("results: {compared} sums and counts of both revisions are equal");
     let per_second = |rounds: &[Measured]| rounds.iter().map(Measured::per_second).collect();
@@ -129,10 +136,18 @@ fn main() -> anyhow::Result<()> {
     for (name, costs) in names.iter().zip(&costs) {
         print_row(name, costs, 2);
     }
+    let plain: Vec<f64> = cpu(&of_plain);
+    print_row("this revision, plain workload", &plain, 2);
     print_heading("ratio within a round");
     let ratio = print_row("events/s to the baseline", &ratios(&rates[0], &rates[1]), 2);
     print_row("CPU of the baseline", &ratios(&costs[1], &costs[0]), 2);
+    let to_plain = print_row("CPU to the plain workload", &ratios(&costs[0], &plain), 2);
     println!();
+    Goal::AtMost(2.0).print(
+        "law-search profile against the plain workload, per event",
+        to_plain,
+        "×",
+    );
     Goal::AtLeast(2.5).print("law-search profile against the baseline", ratio, "×");
     Ok(())
 }
@@ -206,6 +221,60 @@ impl<'a> Fixture<'a> {
             records: self.records,
         };
         run.measure(cores)
+    }
+}
+
+/// Records of the plain workload in a broker, and their gold set.
+struct Plain<'a> {
+    broker: &'a Broker,
+    folder: tempfile::TempDir,
+    topics: (String, String),
+    records: u64,
+}
+
+impl<'a> Plain<'a> {
+    /// Produces about `records` records, half of them searches.
+    fn prepare(broker: &'a Broker, records: usize) -> anyhow::Result<Self> {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let workload = Workload::default();
+        fs::write(folder.path().join("gold.json"), workload.gold_json())?;
+        let topics = broker.unique_topics("plain", 1);
+        let searches = u64::try_from(records / 2)?;
+        let produced = workload.searches(searches);
+        broker.produce(&topics.0, produced.map(|it| (it.key, it.payload, None)));
+        let produced = workload.clicks(searches);
+        let clicks = broker.produce(&topics.1, produced.map(|it| (it.key, it.payload, None)));
+        Ok(Self {
+            broker,
+            folder,
+            topics,
+            records: searches + u64::try_from(clicks)?,
+        })
+    }
+
+    fn run(&self, program: &Path, cores: &Cores) -> anyhow::Result<Measured> {
+        let settings = [
+            ("kafka.brokers", self.broker.bootstrap().to_owned()),
+            ("kafka.search_topic", self.topics.0.clone()),
+            ("kafka.feedback_topic", self.topics.1.clone()),
+            ("kafka.group_id", unique_name("plain")),
+            (
+                "gold.paths",
+                self.folder.path().join("gold.json").display().to_string(),
+            ),
+            ("measures", MEASURES.join(",")),
+            ("slices", SLICES.join(",")),
+            ("windows", WINDOWS.join(",")),
+        ]
+        .map(|(key, value)| (key.to_owned(), value));
+        let run = SidecarRun {
+            program,
+            config: None,
+            settings: &settings,
+            folder: self.folder.path(),
+            records: self.records,
+        };
+        Ok(run.measure(cores)?.0)
     }
 }
 

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use cargo::CargoArguments;
 use feed::{AMPLE, Feed, WALL, gold};
+use goal::Goal;
 use process::{Running, resident_bytes, thread_cpu_seconds};
 use workload::{MEASURES, SLICES, WINDOWS, Workload};
 
@@ -40,6 +41,8 @@ mod case;
 #[path = "rounds/feed.rs"]
 #[allow(dead_code, reason = "other benchmarks feed single records")]
 mod feed;
+#[path = "rounds/goal.rs"]
+mod goal;
 #[path = "rounds/process.rs"]
 #[allow(dead_code, reason = "other benchmarks measure CPU time of processes")]
 mod process;
@@ -56,6 +59,12 @@ const SECONDS: u64 = 1_300;
 const WARM_UP: usize = 5;
 /// Number of expositions; the fastest counts.
 const EXPOSITIONS: usize = 5;
+/// Cases whose CPU time has a target: a multiple of that of the base case.
+const GROWTH: [(&str, f64); 3] = [
+    ("64 partitions", 1.1),
+    ("100,000 gold queries", 1.1),
+    ("100 variants", 1.3),
+];
 /// Feedback windows of the sizing table, by their names, in seconds.
 const FEEDBACK_WINDOWS: [(&str, f64); 2] = [("10m", 600.0), ("1m", 60.0)];
 /// Default of `engine.out_of_orderness`, in seconds.
@@ -200,8 +209,20 @@ fn growth_table(base: Case) -> anyhow::Result<String> {
         WINDOWS.len(),
         base.rate,
     );
+    let mut base_micros = 0.0;
     for (name, case) in cases {
         let result = case.run()?;
+        if name == "base case" {
+            base_micros = result.cpu_micros;
+        }
+        if let Some((_, most)) = GROWTH.iter().find(|(of, _)| *of == name) {
+            let growth = result.cpu_micros / base_micros;
+            Goal::AtMost(*most).print(
+                &format!("CPU with {name} against the base case"),
+                growth,
+                "×",
+            );
+        }
         writeln!(
             table,
             "| {name} | {:.2} | {:.1} | {:.0} | {:.2} | {:.2} |",
