@@ -328,7 +328,10 @@ pub fn describe(config: &Config, load: &Load) -> String {
 pub fn process_bytes(config: &Config) -> u64 {
     let number = u64::try_from(config.workers).unwrap_or(u64::MAX);
     let budget = u64::try_from(config.engine.memory).unwrap_or(u64::MAX);
-    number.saturating_mul(budget).saturating_add(PROCESS_BYTES)
+    let of_worker = budget.saturating_add(config.kafka.forwarder_bytes());
+    number
+        .saturating_mul(of_worker)
+        .saturating_add(PROCESS_BYTES)
 }
 
 /// Describes the memory that the process needs at most.
@@ -340,19 +343,28 @@ pub fn describe_process(config: &Config) -> String {
         rounded(bytes.saturating_mul(workers))
     };
     format!(
-        "memory      {} and the gold set: {} with engine.memory {}, and the process itself; \
+        "memory      {} and the gold set: {} with engine.memory {}{}, and the process itself; \
          producers that are not trusted can cause up to {} more with compression.type \
          uncompressed of both topics, {} with snappy, {} with lz4, {} with gzip, {} with zstd or \
          producer (max.message.bytes 1048588, one broker; check --live reads the topics)\n",
         rounded(process_bytes(config)),
         count_of(config.workers, "worker", "workers"),
         config::format_bytes(config.engine.memory),
+        forwarders(config),
         bytes(Codec::Uncompressed),
         bytes(Codec::Snappy),
         bytes(Codec::Lz4),
         bytes(Codec::Gzip),
         bytes(Codec::Any),
     )
+}
+
+/// Memory of the forwarders, if there are any.
+fn forwarders(config: &Config) -> String {
+    match config.kafka.forwarder_bytes() {
+        0 => String::new(),
+        bytes => format!(" and {} of a forwarder each", rounded(bytes)),
+    }
 }
 
 /// Size for users, rounded up: `356 MiB`, `16 GiB`.
@@ -370,11 +382,12 @@ pub fn warning(config: &Config, limit: u64) -> Option<String> {
     let needed = process_bytes(config);
     (needed > limit).then(|| {
         format!(
-            "warning: {} with engine.memory {} may need up to {} MiB with the process \
+            "warning: {} with engine.memory {}{} may need up to {} MiB with the process \
              itself, and the memory limit of this container is {} MiB; raise the limit or lower \
              engine.memory\n",
             count_of(config.workers, "worker", "workers"),
             config::format_bytes(config.engine.memory),
+            forwarders(config),
             needed >> 20,
             limit >> 20
         )

@@ -7,6 +7,7 @@ use std::time::Duration;
 use rankgauge::capacity::{self, Load, Prediction};
 use rankgauge::config::{self, Config};
 use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
@@ -144,6 +145,22 @@ fn a_container_with_less_memory_than_the_workers_need_is_reported() {
         "{warning}"
     );
     assert_eq!(capacity::warning(&config, 400 << 20), None);
+}
+
+#[test]
+fn forwarders_need_memory_beside_their_workers() {
+    let mut config = config();
+    config.kafka.join = Join::Repartition;
+    config.workers = 2;
+    assert_eq!(
+        capacity::process_bytes(&config),
+        (2 * (256 + 128) + 100) << 20
+    );
+    let text = capacity::describe_process(&config);
+    let stated = "2 workers with engine.memory 256MiB and 128 MiB of a forwarder each";
+    assert!(text.contains(stated), "{text}");
+    // Batches are fetched by the forwarder, and again by the worker.
+    assert!(text.contains("up to 465 MiB more"), "{text}");
 }
 
 #[test]

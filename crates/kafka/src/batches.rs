@@ -10,6 +10,8 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, ConfigResource, ResourceSpecifier};
 use rdkafka::error::KafkaError;
 
+use rankgauge_core::engine::position::Join;
+
 use crate::standalone::StandaloneContext;
 use crate::topic::block_on;
 use crate::{Error, Settings};
@@ -122,7 +124,8 @@ impl fmt::Display for Accepted {
 impl Settings {
     /// Maximum memory of the fetched batches of one worker, in bytes, if `brokers` lead the
     /// partitions of topics that accept these batches. Each broker answers one fetch; the batch
-    /// before is freed with its last record, and counts as another one.
+    /// before is freed with its last record, and counts as another one. The forwarder of a worker is a
+    /// second consumer.
     pub fn fetched_bytes(&self, topics: &[Accepted], brokers: usize) -> u64 {
         let fetch = self.fetch_bytes();
         let of_topic = topics.iter().map(|topic| {
@@ -130,9 +133,14 @@ impl Settings {
             bytes.saturating_mul(topic.codec.bytes_for_one())
         });
         let brokers = u64::try_from(brokers).unwrap_or(u64::MAX);
+        let consumers = match self.join {
+            Join::Partition | Join::All => 1,
+            Join::Repartition => 2,
+        };
         (of_topic.max().unwrap_or(0))
             .saturating_mul(2)
             .saturating_mul(brokers)
+            .saturating_mul(consumers)
     }
 
     /// Maximum size of a fetch in bytes, unless one batch is larger.

@@ -12,6 +12,7 @@ use rdkafka::message::{Header, Headers, OwnedHeaders, OwnedMessage};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use rdkafka::{Message, Timestamp, TopicPartitionList};
 
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::event::Kind;
 
 use crate::producer::{Deliveries, Tally};
@@ -23,6 +24,9 @@ const TRANSACTION_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Time limit of the requests of a transaction.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Maximum size of the records that wait for the brokers.
+const QUEUE_BYTES: u64 = 128 << 20;
 
 /// Name of the header with the source of a record.
 pub const SOURCE: &str = "rankgauge.source";
@@ -39,6 +43,16 @@ pub struct Transaction {
     bytes: usize,
     /// Cause of the failure, if the transaction failed.
     problem: Option<String>,
+}
+
+impl Settings {
+    /// Maximum memory of the records that the forwarder of a worker holds, in bytes; 0 without forwarders.
+    pub fn forwarder_bytes(&self) -> u64 {
+        match self.join {
+            Join::Partition | Join::All => 0,
+            Join::Repartition => QUEUE_BYTES,
+        }
+    }
 }
 
 /// Place of a record in its source topic.
@@ -89,7 +103,10 @@ impl Transaction {
             .set("linger.ms", "5")
             // The broker accepted the original record, and the limit of the topic applies to this one.
             .set("message.max.bytes", "104857600")
-            .set("queue.buffering.max.kbytes", "131072");
+            .set(
+                "queue.buffering.max.kbytes",
+                (QUEUE_BYTES >> 10).to_string(),
+            );
         let producer: BaseProducer<Deliveries<Tally>> = client
             .create_with_context(Deliveries::new(settings, Tally::default()))
             .map_err(|error| Error::of_configuration(&error, settings))?;

@@ -101,17 +101,20 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- end }}
 
-{{/* Memory of the process: workers x engine.memory + 100 MiB + the gold set + gateway.memory (docs/operations.md). */}}
+{{/* Memory of the process: workers x (engine.memory + 128 MiB of a forwarder) + 100 MiB + the gold set +
+gateway.memory (docs/operations.md). */}}
 {{- define "rankgauge.memory" -}}
 {{- $engine := get .Values.config "engine" | default dict -}}
 {{- $budget := include "rankgauge.mebibytes" (get $engine "memory" | default "256MiB") | int64 -}}
 {{- $workers := get .Values.config "workers" | default 1 | int64 -}}
+{{- $kafka := get .Values.config "kafka" | default dict -}}
+{{- $forwarder := ternary 128 0 (eq (get $kafka "join" | default "partition") "repartition") -}}
 {{- $gateway := 0 -}}
 {{- if .Values.gateway.enabled -}}
 {{- $settings := get .Values.config "gateway" | default dict -}}
 {{- $gateway = include "rankgauge.mebibytes" (get $settings "memory" | default "64MiB") | int64 -}}
 {{- end -}}
-{{- printf "%dMi" (add (mul $workers $budget) 100 (int64 .Values.resources.goldMebibytes) $gateway) -}}
+{{- printf "%dMi" (add (mul $workers (add $budget $forwarder)) 100 (int64 .Values.resources.goldMebibytes) $gateway) -}}
 {{- end }}
 
 {{- define "rankgauge.resources" -}}
