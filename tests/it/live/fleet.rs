@@ -429,7 +429,7 @@ fn fails(name: &str, mut fleet: Fleet, is_static: bool, rounds: usize, seed: u64
             _ => [0, 0, 0, 1, 2, 2][chance.random_range(0..6)],
         };
         failures[kind] += 1;
-        let replica = chance.random_range(0..2);
+        let replica = chance.random_range(0..fleet.replicas.len());
         let replica = fleet.owner().unwrap_or(replica);
         fleet.burst(chance.random_range(1..BURST));
         let scrapes = chance.random_range(0..20);
@@ -472,8 +472,8 @@ fn owners_of_all_partitions_lose_nothing_and_double_count_at_most_uncommitted_re
 }
 
 #[test]
-fn forwarders_and_their_readers_lose_nothing_and_double_count_at_most_uncommitted_records() {
-    let fleet = Fleet::with_repartition(2, false, &session());
+fn three_forwarders_and_their_readers_lose_nothing_and_double_count_at_most_uncommitted_records() {
+    let fleet = Fleet::with_repartition(3, false, &session());
     fails("repartition", fleet, false, rounds(3), 14);
 }
 
