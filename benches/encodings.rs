@@ -1,8 +1,8 @@
 //! CPU time of one worker per search: native JSON, the same JSON under a mapping, and its twins in Avro and
 //! Protocol Buffers: `cargo bench --bench encodings`.
 //!
-//! All engines run on one thread with the law-search profile, and read equal searches. Rounds alternate, and
-//! a ratio is that of two neighbouring rounds. `docs/performance.md` explains the numbers.
+//! All engines run on one thread with the law-search profile, read equal searches, and have to count the same.
+//! Rounds alternate, and a ratio is that of two neighbouring rounds. `docs/performance.md` explains the numbers.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -21,6 +21,7 @@ use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::schema::{Schema, Schemas, Source};
 use rankgauge_core::decode::{Format, Formats};
+use rankgauge_core::engine::totals::Totals;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
@@ -117,12 +118,19 @@ fn main() -> anyhow::Result<()> {
         .take(SEARCHES)
         .collect::<anyhow::Result<Vec<Value>>>()?;
     let cases = cases(&searches)?;
+    let mut expected = None;
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
     let mut ratios = times.clone();
     for _ in 0..ROUNDS {
         let mut native = 0.0;
         for (number, case) in cases.iter().enumerate() {
-            let time = time(case, &gold)?;
+            let (time, totals) = time(case, &gold)?;
+            let expected = expected.get_or_insert_with(|| totals.clone());
+            anyhow::ensure!(
+                totals == *expected,
+                "{} counts otherwise than native JSON",
+                case.name
+            );
             if number == 0 {
                 native = time;
             }
@@ -282,8 +290,8 @@ fn term(value: &Value) -> Term {
     }
 }
 
-/// Microseconds a search of a new engine for all records.
-fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<f64> {
+/// Microseconds a search of a new engine for all records, and what it counted.
+fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<(f64, Totals)> {
     let settings = law_search::settings()?;
     let registry = Arc::new(Engine::registry(&settings));
     let mut engine = Engine::new(settings, registry, feed::WALL);
@@ -311,5 +319,6 @@ fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<f64> {
         "{received} of {}",
         case.name
     );
-    Ok(micros / f64::from(u32::try_from(SEARCHES)?))
+    let micros = micros / f64::from(u32::try_from(SEARCHES)?);
+    Ok((micros, snapshot.totals))
 }
