@@ -41,13 +41,13 @@ use rankgauge_core::engine::fleet::FleetBaselines;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::registry::Dimension;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
-use rankgauge_core::event::{Kind, Reason};
+use rankgauge_core::event::{Kind, LossReason, Reason};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records::{self, RejectedRecord};
 use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
-use rankgauge_kafka::group::{Consumer, Message, Polled};
+use rankgauge_kafka::group::{BorrowedMessage, Consumer, Message, Polled};
 use rankgauge_kafka::label_requests::LabelRequests;
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
@@ -63,7 +63,7 @@ use pace::{Batch, Schedule, StallCheck};
 use place::position;
 use publisher::Publisher;
 use stall::has_stalled;
-use stalled::StalledPartitions;
+use stalled::{Records, StalledPartitions};
 use undecodable::Undecodable;
 
 pub use context::WorkerContext;
@@ -126,6 +126,44 @@ struct Worker {
     shares: Option<Schedule>,
     /// Baselines of the fleet that the engine has.
     inherited: Option<Arc<FleetBaselines>>,
+}
+
+/// Records of stalled topic partitions of a worker.
+struct StalledRecords<'a> {
+    context: &'a WorkerContext,
+    consumer: &'a Consumer<EngineMember>,
+    rejection_log: &'a mut RejectionLog,
+    recent_sessions: &'a mut RecentSessions,
+    dead_letters: Option<&'a DeadLetters>,
+    undecodable: &'a mut Undecodable,
+}
+
+impl Records for StalledRecords<'_> {
+    fn take(&mut self, record: &BorrowedMessage<'_>) -> bool {
+        let (consumer, context) = (self.consumer, self.context);
+        let (kind, at) = (consumer.kind_of(record), position(record));
+        let member = consumer.member();
+        let must_defer = member.engine.must_defer(kind, at) || member.outstanding.is_full();
+        if must_defer || schemas::is_missing(context, kind, record) {
+            return false;
+        }
+        drop(member);
+        let records = std::slice::from_ref(record);
+        let noted = (&mut *self.recent_sessions, &mut *self.undecodable);
+        for rejected in process(consumer, context, noted, self.dead_letters, records) {
+            note_rejection(context, rejected, self.rejection_log);
+        }
+        true
+    }
+
+    fn lose(&mut self, kind: Kind, partition: i32, before: i64) {
+        self.consumer.member().engine.apply(Input::Lost {
+            kind,
+            partition,
+            before,
+            reason: LossReason::Unreadable,
+        });
+    }
 }
 
 impl Worker {
@@ -400,22 +438,16 @@ impl Worker {
             undecodable,
             ..
         } = self;
-        stalled.handle(consumer, context, &mut |record| {
-            let (kind, at) = (consumer.kind_of(record), position(record));
-            let member = consumer.member();
-            let must_defer = member.engine.must_defer(kind, at) || member.outstanding.is_full();
-            if must_defer || schemas::is_missing(context, kind, record) {
-                return false;
-            }
-            drop(member);
-            let records = std::slice::from_ref(record);
-            let letters = dead_letters.as_ref();
-            let noted = (&mut *recent_sessions, &mut *undecodable);
-            for rejected in process(consumer, context, noted, letters, records) {
-                note_rejection(context, rejected, rejection_log);
-            }
-            true
-        });
+        let mut records = StalledRecords {
+            context,
+            consumer,
+            rejection_log,
+            recent_sessions,
+            dead_letters: dead_letters.as_ref(),
+            undecodable,
+        };
+        let found = stalled.handle(consumer, context, context.kafka(), &mut records);
+        context.view().set_stalled(found);
     }
 
     /// Executes an operator command.

@@ -21,20 +21,22 @@ use super::pace::{self, Schedule, StallCheck};
 use super::place::position;
 use super::schemas;
 use super::stall::has_stalled;
+use super::stalled::{Records, StalledPartitions};
 use super::undecodable::Undecodable;
 use rankgauge_core::decode::{Decoded, Encoded, Event, EventRef};
 use rankgauge_core::engine::id::Id;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::sources::{SourceClock, SourceReport};
-use rankgauge_core::event::{Acceptance, Kind, Rejection};
+use rankgauge_core::event::{Acceptance, Kind, LossReason, Rejection};
 use rankgauge_core::records::RejectedRecord;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_kafka::Error;
 use rankgauge_kafka::envelope::MessageEnvelope;
-use rankgauge_kafka::group::{Consumer, Lost, Member, Message};
+use rankgauge_kafka::group::{BorrowedMessage, Consumer, Lost, Member, Message};
 use rankgauge_kafka::positions::Positions;
 use rankgauge_kafka::transaction::Transaction;
 use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::live::SourcePartition;
 
 /// Interval between two transactions.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(500);
@@ -59,6 +61,8 @@ const END_VALID_FOR: Duration = Duration::from_secs(5);
 pub fn run(context: &WorkerContext, process: u64) -> Result<(), Error> {
     let positions = Positions::new(1, context.config.kafka.join);
     let positions = Arc::new(positions);
+    let view = &context.view().forwarder;
+    view.started();
     let mut backoff = Backoff::default();
     let mut undecodable = Undecodable::new(context.config.commit_undecodable);
     while !context.control.is_stopping() {
@@ -68,6 +72,7 @@ pub fn run(context: &WorkerContext, process: u64) -> Result<(), Error> {
             Err(problem) if problem.is_temporary() => {
                 let (worker, error) = (context.number, &problem);
                 warn!(worker, error = %error, "forwarder failed; connecting again");
+                view.failed(problem.to_string());
             }
             ended => return ended,
         }
@@ -100,6 +105,7 @@ fn forward(
         lost: [[0; 3]; 2],
         sources: [0; 2],
         internal: 0,
+        is_assigned: false,
     };
     let consumer = Consumer::new(kafka, number, Arc::clone(positions), member)?;
     consumer.check_topics()?;
@@ -107,6 +113,8 @@ fn forward(
     consumer.subscribe()?;
     let mut stall_check = StallCheck::starting_at(BootTime::now(), kafka.session_timeout() * 4 / 5);
     let mut commits = Schedule::starting_at(BootTime::now(), COMMIT_INTERVAL);
+    let mut stalled = StalledPartitions::default();
+    let view = &context.view().forwarder;
     while !context.control.is_stopping() {
         let polled = consumer.poll_group(pace::MAX_BATCH_TIME, MAX_RECORDS);
         if has_stalled(&mut stall_check, &consumer, context) {
@@ -128,10 +136,13 @@ fn forward(
             consumer.member().copy(kind, record);
         }
         loop {
+            let mut without_schema = 0;
             let ready = consumer.drain_deferred(|_, kind, record| {
                 let is_known = !schemas::is_missing(context, kind, record);
+                without_schema += usize::from(!is_known);
                 is_known && may_copy(context, undecodable, kind, record)
             });
+            view.set_without_schema(without_schema);
             if ready.is_empty() {
                 break;
             }
@@ -144,6 +155,16 @@ fn forward(
         let is_full = consumer.member().is_full();
         if commits.is_due(BootTime::now()) || is_full {
             consumer.publish_and_commit();
+            consumer.member().check()?;
+            consumer.member().publish_sources();
+            // The transaction is empty: a slow read does not let it time out.
+            let mut records = StalledRecords {
+                context,
+                consumer: &consumer,
+                undecodable,
+            };
+            let found = stalled.handle(&consumer, context, kafka, &mut records);
+            view.set_stalled(found);
         }
         let to_pause = consumer.member().to_pause();
         consumer.pause(&to_pause);
@@ -248,6 +269,8 @@ struct Place {
     written: Option<WallTime>,
     /// Time of the last report that the partition is read to its end.
     at_end: Option<Instant>,
+    /// End of the readable log, as last reported.
+    end: Option<i64>,
 }
 
 /// Member of the group of the forwarders.
@@ -264,10 +287,40 @@ struct Forwarder {
     sources: [usize; 2],
     /// Number of partitions of each internal topic.
     internal: usize,
+    /// True if the group has assigned partitions to this member, possibly none.
+    is_assigned: bool,
+}
+
+/// Records of stalled source partitions.
+struct StalledRecords<'a> {
+    context: &'a WorkerContext,
+    consumer: &'a Consumer<Forwarder>,
+    undecodable: &'a mut Undecodable,
+}
+
+impl Records for StalledRecords<'_> {
+    fn take(&mut self, record: &BorrowedMessage<'_>) -> bool {
+        let kind = self.consumer.kind_of(record);
+        let is_missing = schemas::is_missing(self.context, kind, record);
+        if is_missing || !note(self.context, self.undecodable, kind, record) {
+            return false;
+        }
+        self.consumer.member().copy(kind, record);
+        true
+    }
+
+    fn lose(&mut self, kind: Kind, partition: i32, before: i64) {
+        self.consumer.member().lose(kind, partition, before);
+    }
 }
 
 impl Forwarder {
+    /// Copies a record, unless its source partition is read beyond it.
     fn copy<M: Message + Debug>(&mut self, kind: Kind, record: &M) {
+        let place = self.places.get(&(record.partition(), kind));
+        if place.is_some_and(|it| record.offset() < it.next) {
+            return;
+        }
         let decoded = decode(&self.context, kind, record);
         let route = decoded.ok().flatten();
         let time = route.map(|(_, time)| time);
@@ -288,6 +341,37 @@ impl Forwarder {
             place.written = place.written.max(written);
             place.at_end = None;
         }
+    }
+
+    /// Counts the records of a source partition before an offset as lost, because they cannot be read.
+    fn lose(&mut self, kind: Kind, partition: i32, before: i64) {
+        let Some(place) = self.places.get_mut(&(partition, kind)) else {
+            return;
+        };
+        let number = u64::try_from(before - place.next).unwrap_or_default();
+        self.lost[kind.index()][LossReason::Unreadable as usize] += number;
+        place.next = place.next.max(before);
+    }
+
+    /// Publishes the source partitions with their lag, after a committed transaction.
+    fn publish_sources(&self) {
+        let view = &self.context.view().forwarder;
+        if self.is_assigned {
+            view.works();
+        }
+        let sources = self.places.iter().map(|(&(partition, kind), place)| {
+            let lag = place.end.map(|end| {
+                let is_read = place.is_at_end() && !self.waiting.contains(&(partition, kind));
+                let left = if is_read { 0 } else { end - place.next };
+                u64::try_from(left).unwrap_or_default()
+            });
+            SourcePartition {
+                kind,
+                partition,
+                lag,
+            }
+        });
+        view.set_sources(sources.collect());
     }
 
     /// Returns true if the transaction should be committed.
@@ -361,13 +445,15 @@ impl Member for Forwarder {
 
     fn note_connected(&mut self, _is_connected: bool) {}
 
-    fn note_end(&mut self, kind: Kind, partition: i32, _end: i64, is_read: bool) {
+    fn note_end(&mut self, kind: Kind, partition: i32, end: i64, is_read: bool) {
         if let Some(place) = self.places.get_mut(&(partition, kind)) {
             place.at_end = is_read.then(Instant::now);
+            place.end = Some(end);
         }
     }
 
     fn assign(&mut self, starts: BTreeMap<i32, Resume>, lost: &[Lost]) {
+        self.is_assigned = true;
         for (partition, resume) in starts {
             for kind in Kind::ALL {
                 let index = kind.index();
@@ -379,6 +465,7 @@ impl Member for Forwarder {
                     newest: resume.newest[index],
                     written: resume.written[index],
                     at_end: None,
+                    end: None,
                 };
                 self.places.insert((partition, kind), place);
                 let of_it = lost.iter();

@@ -1,5 +1,5 @@
-//! Stalled topic partitions of a worker: their log lines, and the choice between another read with a
-//! larger buffer, a wait and a skip.
+//! Stalled topic partitions of a worker and of a forwarder: their log lines, and the choice between
+//! another read with a larger buffer, a wait and a skip.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,11 +8,10 @@ use tracing::{error, info, warn};
 
 use super::boot_time::BootTime;
 use super::context::WorkerContext;
-use super::member::EngineMember;
 use crate::config::container;
-use rankgauge_core::engine::Input;
-use rankgauge_core::event::{Kind, LossReason};
-use rankgauge_kafka::group::{BorrowedMessage, Consumer, Stall};
+use rankgauge_core::event::Kind;
+use rankgauge_kafka::Settings;
+use rankgauge_kafka::group::{BorrowedMessage, Consumer, Member, Stall};
 use rankgauge_kafka::prober::{Prober, Reading};
 use rankgauge_kafka::settings::StalledPartition as Choice;
 use rankgauge_serve::live::StalledPartition;
@@ -29,9 +28,18 @@ const UNREADABLE: &str = "a batch cannot be decompressed, or is damaged. Raise \
 const UNKNOWN: &str = "the broker delivers no record. Check the leader of the partition, and the log \
     of its broker";
 
-/// Stalled topic partitions of a worker.
+/// Stalled topic partitions of a consumer.
 #[derive(Debug, Default)]
 pub(super) struct StalledPartitions(BTreeMap<(i32, Kind), Known>);
+
+/// Processing of the records of stalled topic partitions.
+pub(super) trait Records {
+    /// Processes a record. Returns false to stop the read.
+    fn take(&mut self, record: &BorrowedMessage<'_>) -> bool;
+
+    /// Counts the unreadable records of a topic partition before an offset as lost.
+    fn lose(&mut self, kind: Kind, partition: i32, before: i64);
+}
 
 #[derive(Debug)]
 struct Known {
@@ -41,18 +49,16 @@ struct Known {
 }
 
 impl StalledPartitions {
-    /// Logs new stalls, publishes all, and reads from those partitions where librdkafka reports an
-    /// unreadable batch. `take` processes a record, and returns false to stop the read.
-    pub(super) fn handle(
+    /// Logs new stalls, and reads from those partitions where librdkafka reports an unreadable batch.
+    /// Returns all. `kafka` has the settings of the consumer.
+    pub(super) fn handle<M: Member>(
         &mut self,
-        consumer: &Consumer<EngineMember>,
+        consumer: &Consumer<M>,
         context: &WorkerContext,
-        take: &mut dyn FnMut(&BorrowedMessage<'_>) -> bool,
-    ) {
+        kafka: &Settings,
+        records: &mut dyn Records,
+    ) -> Vec<StalledPartition> {
         let stalls = consumer.stalls();
-        if stalls.is_empty() && self.0.is_empty() {
-            return;
-        }
         let is_same = |place: &(i32, Kind), known: &Known, stall: &Stall| {
             *place == (stall.partition, stall.kind) && known.offset == stall.offset
         };
@@ -61,29 +67,28 @@ impl StalledPartitions {
             let place = (stall.partition, stall.kind);
             let now = BootTime::now();
             let known = self.0.entry(place).or_insert_with(|| {
-                log(context, stall);
+                log(context, kafka, stall);
                 Known {
                     offset: stall.offset,
                     next_read: now,
                     is_unreadable: false,
                 }
             });
-            let may_help =
-                context.kafka().stalled_partition == Choice::Skip || !known.is_unreadable;
+            let may_help = kafka.stalled_partition == Choice::Skip || !known.is_unreadable;
             if stall.is_unreadable && may_help && now >= known.next_read {
-                known.is_unreadable = read(consumer, context, stall, take);
+                known.is_unreadable = read(consumer, context, kafka, stall, records);
                 known.next_read = BootTime::now() + RETRY_INTERVAL;
             }
         }
         let published = stalls.iter().map(|stall| StalledPartition {
             kind: stall.kind,
-            topic: context.kafka().topic(stall.kind).to_owned(),
+            topic: kafka.topic(stall.kind).to_owned(),
             partition: stall.partition,
             offset: stall.offset,
             since: stall.since,
             cause: cause(stall),
         });
-        context.view().set_stalled(published.collect());
+        published.collect()
     }
 }
 
@@ -95,10 +100,10 @@ fn cause(stall: &Stall) -> &'static str {
     }
 }
 
-fn log(context: &WorkerContext, stall: &Stall) {
+fn log(context: &WorkerContext, kafka: &Settings, stall: &Stall) {
     error!(
         worker = context.number,
-        topic = context.kafka().topic(stall.kind),
+        topic = kafka.topic(stall.kind),
         partition = stall.partition,
         offset = stall.offset,
         seconds = stall.since.elapsed().as_secs(),
@@ -109,11 +114,12 @@ fn log(context: &WorkerContext, stall: &Stall) {
 
 /// Reads from a stalled topic partition with a larger buffer, or skips its batch. Returns true if the
 /// batch cannot be read.
-fn read(
-    consumer: &Consumer<EngineMember>,
+fn read<M: Member>(
+    consumer: &Consumer<M>,
     context: &WorkerContext,
+    kafka: &Settings,
     stall: &Stall,
-    take: &mut dyn FnMut(&BorrowedMessage<'_>) -> bool,
+    records: &mut dyn Records,
 ) -> bool {
     let Stall {
         kind,
@@ -121,7 +127,7 @@ fn read(
         offset,
         ..
     } = *stall;
-    let (worker, kafka) = (context.number, context.kafka());
+    let worker = context.number;
     let topic = kafka.topic(kind);
     let buffer = container::momentary_memory().map_or(BUFFER, |bytes| BUFFER.min(bytes));
     // Both reads together end before the group removes a member that does not poll.
@@ -133,7 +139,7 @@ fn read(
             return false;
         }
     };
-    match prober.read(offset, take) {
+    match prober.read(offset, &mut |record| records.take(record)) {
         Reading::Until(next) => {
             info!(
                 worker,
@@ -160,12 +166,7 @@ fn read(
                     next,
                     "unreadable batch skipped; its records are counted as lost"
                 );
-                consumer.member().engine.apply(Input::Lost {
-                    kind,
-                    partition,
-                    before: next,
-                    reason: LossReason::Unreadable,
-                });
+                records.lose(kind, partition, next);
                 consumer.continue_at(kind, partition, next);
             }
             true

@@ -24,7 +24,7 @@ use super::server::{Encoding, Handler, HttpResponse, accepts_gzip, encoded_respo
 use super::shared::Shared;
 use super::text::{self, Text};
 use crate::clock::{monotonic_now, wall_now};
-use crate::live::{Control, Published, StalledPartition};
+use crate::live::{Control, Published, StalledPartition, WorkerView};
 use rankgauge_core::engine::family;
 use rankgauge_core::statistics::{ListChange, QueryMean};
 use rankgauge_core::time::WallTime;
@@ -149,12 +149,19 @@ impl Exposition {
                 "worker {number} has no assignment from its consumer group"
             ));
         }
+        let forwarder = |(number, view): (usize, &Arc<WorkerView>)| {
+            let problem = view.forwarder.problem()?;
+            Some(format!("the forwarder of worker {number} {problem}"))
+        };
+        if let Some(problem) = views.iter().enumerate().find_map(forwarder) {
+            return Some(problem);
+        }
         let undecodable = views.iter().find_map(|view| view.undecodable());
         if let Some(problem) = undecodable {
             return Some(problem.to_string());
         }
         let registry = self.published.registry.as_ref();
-        let without_schema: usize = views.iter().map(|view| view.without_schema()).sum();
+        let without_schema = self.published.without_schema();
         if without_schema > 0
             && let Some(problem) = registry.and_then(|registry| registry.problem())
         {

@@ -53,6 +53,7 @@ pub struct ProcessMetrics {
     snapshot_age: GaugeVec,
     kafka_connected: IntGaugeVec,
     partition_stalled: GaugeVec,
+    forwarder_lag: IntGaugeVec,
     assigned_partitions: IntGauge,
     rebalances: IntCounter,
     sessions_split: IntCounter,
@@ -316,6 +317,7 @@ impl ProcessMetrics {
             snapshot_age: families.gauges(&family::SNAPSHOT_AGE)?,
             kafka_connected: families.whole_gauges(&family::KAFKA_CONNECTED)?,
             partition_stalled: families.gauges(&family::PARTITION_STALLED)?,
+            forwarder_lag: families.whole_gauges(&family::FORWARDER_LAG)?,
             assigned_partitions: families.gauge(&family::ASSIGNED_PARTITIONS)?,
             rebalances: families.counter(&family::REBALANCES)?,
             sessions_split: families.counter(&family::SESSIONS_CROSS_PARTITION)?,
@@ -446,6 +448,21 @@ impl ProcessMetrics {
                     .set(0.0);
             }
         }
+        self.forwarder_lag.reset();
+        for view in &published.views {
+            for source in view.forwarder.sources().iter() {
+                let Some(topic) = topics.get(source.kind.index()) else {
+                    continue;
+                };
+                let partition = source.partition.to_string();
+                let labels = [topic.as_str(), partition.as_str()];
+                self.partition_stalled.with_label_values(&labels).set(0.0);
+                if let Some(lag) = source.lag {
+                    let lag = i64::try_from(lag).unwrap_or(i64::MAX);
+                    self.forwarder_lag.with_label_values(&labels).set(lag);
+                }
+            }
+        }
         for stalled in published.stalled() {
             self.partition_stalled
                 .with_label_values(&[&stalled.topic, &stalled.partition.to_string()])
@@ -470,8 +487,7 @@ impl ProcessMetrics {
         if let Some(fleet) = &published.fleet {
             self.update_state(fleet);
         }
-        let without_schema = published.views.iter().map(|view| view.without_schema());
-        let without_schema = without_schema.sum::<usize>();
+        let without_schema = published.without_schema();
         self.without_schema
             .set(i64::try_from(without_schema).unwrap_or(i64::MAX));
         self.assigned_partitions

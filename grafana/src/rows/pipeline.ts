@@ -42,11 +42,16 @@ export function pipeline(): Row {
       }),
       chart({
         title: 'Consumer lag',
-        description: 'Records in Kafka that are not yet read, by topic.',
+        description:
+          'Records in Kafka that are not yet read, by topic. With kafka.join: repartition, also those that the ' +
+          'forwarders have not yet copied.',
         unit: units.Short,
         width: 8,
         min: 0,
-        queries: [{ expr: sum('topic', family('consumer_lag_records')), legend: '{{topic}}' }],
+        queries: [
+          { expr: sum('topic', family('consumer_lag_records')), legend: '{{topic}}' },
+          { expr: sum('topic', family('forwarder_lag_records')), legend: '{{topic}} not copied' },
+        ],
       }),
       chart({
         title: 'Watermark delay',

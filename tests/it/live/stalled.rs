@@ -2,12 +2,12 @@
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::stream::Stream;
 use super::{CONSUMED, SHUTDOWN, SOON, count, received, settings, start};
 use crate::harness::kafka::{Broker, broker};
-use crate::harness::wait_until;
+use crate::harness::{http_get, wait_until};
 
 #[test]
 fn zstd_batch_beyond_the_buffer_of_the_client_is_read() {
@@ -43,8 +43,8 @@ fn zstd_batch_beyond_the_buffer_of_the_client_is_read() {
     );
 }
 
-#[test]
-fn damaged_batch_is_reported_with_its_offset_or_skipped_as_lost() {
+/// Broker with a topic whose batch of the offsets 5 to 8 is damaged, before three more records.
+fn with_damaged_batch() -> (Broker, Stream) {
     let mut broker = Broker::private();
     let stream = Stream::on_new_topics(&broker, 1, 2.0, Millis(1_000_000));
     let topic = stream.topic(Kind::Search);
@@ -54,7 +54,66 @@ fn damaged_batch_is_reported_with_its_offset_or_skipped_as_lost() {
     broker.damage_last_batch(topic);
     broker.restart();
     broker.produce(topic, (0..3).map(|_| ("", "{}", Some(0))));
+    (broker, stream)
+}
 
+#[test]
+fn damaged_batch_of_a_forwarder_is_reported_with_its_offset_or_skipped_as_lost() {
+    let (broker, stream) = with_damaged_batch();
+    let topic = stream.topic(Kind::Search);
+    let mut settings = settings(&broker, &stream);
+    settings["admin"] = json!({"listen": "127.0.0.1:0"});
+    settings["kafka"]["join"] = json!("repartition");
+    settings["kafka"]["commit_undecodable"] = json!(true);
+    let mut waiting = start(&settings);
+    let place = format!("partition 0 of {topic} is stalled at offset 5");
+    wait_until(SOON, "the sidecar is not ready", || {
+        let (status, body) = waiting.get("/readyz");
+        (status == 503 && body.starts_with(&place)).then_some(())
+    });
+    let labels = [("topic", topic), ("partition", "0")];
+    wait_until(SOON, "the lag of the forwarder", || {
+        let exposition = waiting.metrics();
+        let stalled = exposition.value("rankgauge_partition_stalled_seconds", &labels);
+        assert!(stalled.is_some_and(|seconds| seconds > 1.0), "{stalled:?}");
+        let lag = exposition.value("rankgauge_forwarder_lag_records", &labels);
+        (received(&exposition)[0] == 5 && lag == Some(7.0)).then_some(())
+    });
+    let status = http_get(&format!("http://{}/api/v1/status", waiting.admin_address()));
+    let status: Value = serde_json::from_str(&status.expect("an answer").1).expect("JSON");
+    let sources = status["sources"].as_array().expect("a list");
+    let source = sources.iter().find(|it| it["topic"] == *topic);
+    let source = source.expect("the source partition");
+    assert_eq!(source["lag"], 7, "{source}");
+    assert_eq!(source["stalled"]["offset"], 5, "{source}");
+    let page = http_get(&format!("http://{}/pipeline", waiting.admin_address()));
+    let page = page.expect("an answer").1;
+    assert!(page.contains("stalled at offset 5 for "), "{page}");
+    assert!(waiting.terminate(SHUTDOWN).success());
+
+    settings["kafka"]["stalled_partition"] = json!("skip");
+    let skipping = start(&settings);
+    wait_until(CONSUMED, "the records after the batch are copied", || {
+        let exposition = skipping.metrics();
+        let lag = exposition.value("rankgauge_forwarder_lag_records", &labels);
+        (received(&exposition)[0] == 3 && lag == Some(0.0)).then_some(())
+    });
+    let lost = [("topic", topic), ("reason", "unreadable")];
+    let lost = count(
+        &skipping.metrics(),
+        "rankgauge_offset_gap_records_total",
+        &lost,
+    );
+    assert_eq!(lost, 4);
+    wait_until(SOON, "the partition is no longer stalled", || {
+        (skipping.get("/readyz").0 == 200).then_some(())
+    });
+}
+
+#[test]
+fn damaged_batch_is_reported_with_its_offset_or_skipped_as_lost() {
+    let (broker, stream) = with_damaged_batch();
+    let topic = stream.topic(Kind::Search);
     let mut settings = settings(&broker, &stream);
     settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
     let mut waiting = start(&settings);

@@ -28,6 +28,8 @@ pub(crate) struct Status {
     pub(crate) readiness_problem: Option<String>,
     pub(crate) workers: Vec<WorkerStatus>,
     pub(crate) partitions: Vec<PartitionPosition>,
+    /// Partitions of the topics that forwarders of this process copy; empty unless kafka.join is repartition.
+    pub(crate) sources: Vec<SourcePosition>,
     /// The lowest watermark of all partitions; end of the rolling windows.
     #[schemars(extend("format" = "date-time"))]
     pub(crate) watermark: Option<String>,
@@ -90,6 +92,20 @@ pub(crate) struct PartitionPosition {
     pub(crate) stalled: Vec<StalledTopic>,
 }
 
+/// Source partition of a forwarder.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "SourcePartition")]
+pub(crate) struct SourcePosition {
+    pub(crate) topic: String,
+    pub(crate) partition: i32,
+    /// Worker whose forwarder copies it.
+    pub(crate) worker: usize,
+    /// Records not yet copied; null until the broker has reported the end of the partition.
+    pub(crate) lag: Option<u64>,
+    /// Null unless the partition has records to read and delivers none.
+    pub(crate) stalled: Option<StalledTopic>,
+}
+
 /// Topic of a partition that has records to read and delivers none.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StalledTopic {
@@ -123,6 +139,10 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         })
         .collect();
     partitions.sort_by_key(|partition| partition.partition);
+    let topics = &exposition.names.topics;
+    let sources = views().flat_map(|(worker, view)| sources(worker, view, topics));
+    let mut sources: Vec<SourcePosition> = sources.collect();
+    sources.sort_by(|a, b| (&a.topic, a.partition).cmp(&(&b.topic, b.partition)));
     Status {
         version: exposition.process.base.build.version,
         revision: exposition.process.base.build.revision,
@@ -137,6 +157,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .map(|(number, view)| worker(number, view, now))
             .collect(),
         partitions,
+        sources,
         watermark: model.watermark().map(time),
         gold: exposition
             .is_gold_configured
@@ -197,14 +218,34 @@ fn partition(
 
 fn stalled_topics(stalled: &[StalledPartition], partition: i32) -> Vec<StalledTopic> {
     let of_it = stalled.iter().filter(|it| it.partition == partition);
-    of_it
-        .map(|it| StalledTopic {
-            topic: it.topic.clone(),
-            offset: it.offset,
-            seconds: it.since.elapsed().as_secs_f64(),
-            cause: it.cause,
+    of_it.map(stalled_topic).collect()
+}
+
+fn stalled_topic(it: &StalledPartition) -> StalledTopic {
+    StalledTopic {
+        topic: it.topic.clone(),
+        offset: it.offset,
+        seconds: it.since.elapsed().as_secs_f64(),
+        cause: it.cause,
+    }
+}
+
+fn sources(worker: usize, view: &WorkerView, topics: &[String]) -> Vec<SourcePosition> {
+    let stalled = view.forwarder.stalled();
+    let sources = view.forwarder.sources();
+    let sources = sources.iter().filter_map(|it| {
+        let is_it = |stalled: &&StalledPartition| {
+            (stalled.kind, stalled.partition) == (it.kind, it.partition)
+        };
+        Some(SourcePosition {
+            topic: topics.get(it.kind.index())?.clone(),
+            partition: it.partition,
+            worker,
+            lag: it.lag,
+            stalled: stalled.iter().find(is_it).map(stalled_topic),
         })
-        .collect()
+    });
+    sources.collect()
 }
 
 /// Events by outcome. With the pending ones, they add up to the events received.

@@ -116,10 +116,19 @@ impl Published {
         merged
     }
 
-    /// Stalled topic partitions of all workers.
+    /// Stalled topic partitions of all workers and forwarders.
     pub fn stalled(&self) -> Vec<StalledPartition> {
-        let of_views = self.views.iter().map(|view| view.stalled());
+        let of_views = self.views.iter();
+        let of_views = of_views.flat_map(|view| [view.stalled(), view.forwarder.stalled()]);
         of_views.flat_map(|stalled| stalled.to_vec()).collect()
+    }
+
+    /// Number of topic partitions of all workers and forwarders that wait for a schema.
+    pub fn without_schema(&self) -> usize {
+        let of_views = self.views.iter();
+        of_views
+            .map(|view| view.without_schema() + view.forwarder.without_schema())
+            .sum()
     }
 
     /// Query statistics of all workers for `gold`; `None` if the API is disabled.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+use super::forwarder::ForwarderView;
 use crate::clock::monotonic_now;
 use crate::latencies::WorkLatencies;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -17,6 +18,8 @@ use rankgauge_core::time::WallTime;
 pub struct WorkerView {
     /// Durations of the work of all workers.
     pub latencies: WorkLatencies,
+    /// View of the forwarder.
+    pub forwarder: ForwarderView,
     pub(super) snapshot: ArcSwap<Snapshot>,
     /// Time of the last heartbeat since `created`, in milliseconds.
     heartbeat: AtomicU64,
@@ -116,6 +119,7 @@ impl WorkerView {
     pub fn new(has_checkpoints: bool, latencies: WorkLatencies) -> Self {
         Self {
             latencies,
+            forwarder: ForwarderView::default(),
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             heartbeat: AtomicU64::new(0),
             created: monotonic_now(),

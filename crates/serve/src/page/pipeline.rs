@@ -33,6 +33,7 @@ pub(super) fn screen(admin: &AdminApi) -> Screen {
         (rejected(&found))
         div.columns { (memory(&found)) (workers(&status)) }
         (partitions(&status))
+        @if !status.sources.is_empty() { (sources(&status)) }
     };
     Screen {
         title: "Pipeline".to_owned(),
@@ -184,6 +185,24 @@ fn partitions(status: &Status) -> Markup {
                     } } }
                 } }
             }
+        }
+    }
+}
+
+/// Source partitions of the forwarders.
+fn sources(status: &Status) -> Markup {
+    html! {
+        section aria-labelledby="sources" {
+            h2 #sources { "Source partitions of the forwarders" }
+            div.scroll tabindex="0" role="group" aria-labelledby="sources" { table {
+                thead { tr { th scope="col" { "Topic" } th scope="col" { "Partition" } th scope="col" { "Worker" } th scope="col" { "Not yet copied" } } }
+                tbody { @for it in &status.sources { tr {
+                    th scope="row" { (text(&it.topic)) }
+                    td data-label="Partition" { (it.partition) }
+                    td data-label="Worker" { (it.worker) @if let Some(stalled) = &it.stalled { div.bad { "✗ stalled at offset " (stalled.offset) " for " (duration(stalled.seconds)) ": " (stalled.cause) } } }
+                    td data-label="Not yet copied" { @if let Some(lag) = it.lag { (count(lag)) } @else { span.name { "–" } } }
+                } } }
+            } }
         }
     }
 }

@@ -797,6 +797,13 @@ families! {
         &[exposed("topic"), exposed("partition")],
         "Records of the partition that are not yet read, as last reported by the broker.",
     );
+    FORWARDER_LAG = gauge(
+        "forwarder_lag_records",
+        &[exposed("topic"), exposed("partition")],
+        "Records of the source partition that its forwarder has not yet copied, as last reported by the \
+         broker. Only with kafka.join: repartition; rankgauge_consumer_lag_records is the lag behind \
+         the copies.",
+    );
     PARTITION_STALLED = gauge(
         "partition_stalled_seconds",
         &[exposed("topic"), exposed("partition")],
