@@ -13,6 +13,7 @@ import { cost } from './rows/cost';
 import { evaluators } from './rows/evaluators';
 import { experiments } from './rows/experiments';
 import { gold } from './rows/gold';
+import { incidents } from './rows/incidents';
 import { latency } from './rows/latency';
 import { micro } from './rows/micro';
 import { overview } from './rows/overview';
@@ -44,6 +45,7 @@ const ROWS = {
   overview,
   allTraffic,
   evaluators,
+  incidents,
 };
 
 type RowName = keyof typeof ROWS;
@@ -55,6 +57,8 @@ interface Sheet {
   description: string;
   variables: Variable[];
   rows: RowName[];
+  /** Rows that a reader opens, below the others. */
+  collapsed?: RowName[];
 }
 
 const SHEETS: Record<string, Sheet> = {
@@ -70,35 +74,40 @@ const SHEETS: Record<string, Sheet> = {
     title: 'Quality and slices',
     description: 'Scores against the gold set, regression evidence, micro averages, slices, and all traffic.',
     variables: ['variant', 'measure', 'cutoff', 'slice', 'window', 'tier'],
-    rows: ['quality', 'regressions', 'micro', 'slices', 'allTraffic'],
+    rows: ['quality', 'incidents', 'regressions'],
+    collapsed: ['micro', 'slices', 'allTraffic'],
   },
   'users.json': {
     uid: UID.users,
     title: 'Users and experiments',
     description: 'User feedback with sample sizes, experiments, interleaving and agreement with users.',
     variables: ['variant', 'measure', 'experiment', 'window'],
-    rows: ['users', 'experiments', 'evaluators'],
+    rows: ['users'],
+    collapsed: ['experiments', 'evaluators'],
   },
   'latency.json': {
     uid: UID.latency,
     title: 'Latency and cost',
     description: 'Latency by stage, throughput, failed searches, tokens and cost.',
     variables: ['variant', 'window'],
-    rows: ['latency', 'cost'],
+    rows: ['latency'],
+    collapsed: ['cost'],
   },
   'pipeline.json': {
     uid: UID.pipeline,
     title: 'Pipeline',
     description: 'Health of the measurement: records received, pending and lost, and the gold set in use.',
     variables: ['variant', 'window'],
-    rows: ['pipeline', 'gold'],
+    rows: ['pipeline'],
+    collapsed: ['gold'],
   },
   'components.json': {
     uid: UID.components,
     title: 'Components and routing',
     description: 'Contribution of the components of the ranking, routing to domains and collaboration of domains.',
     variables: ['variant'],
-    rows: ['components', 'routing'],
+    rows: ['components'],
+    collapsed: ['routing'],
   },
 };
 
@@ -157,13 +166,15 @@ function sheet(content: Sheet, rows: Record<RowName, Numbered>): object {
   for (const link of dashboardLinks()) builder.link(link);
   for (const annotation of annotations()) builder.annotation(annotation);
   for (const variable of variables(content.variables)) builder.withVariable(variable);
-  const chosen = content.rows.map((name) => rows[name]);
-  for (const { row, panels } of chosen) {
+  const shown = content.rows.map((name) => rows[name]);
+  const collapsed = (content.collapsed ?? []).map((name) => rows[name]);
+  for (const { row, panels } of shown) {
     // A dashboard of one row needs no title for it.
-    if (chosen.length > 1) builder.withRow(built(row));
+    if (shown.length + collapsed.length > 1) builder.withRow(built(row));
     for (const panel of panels) builder.withPanel(built(panel));
   }
-  const panels = chosen.flatMap((row) => row.panels);
+  for (const { row, panels } of collapsed) builder.withRow(built({ ...row, collapsed: true, panels }));
+  const panels = [...shown, ...collapsed].flatMap((row) => row.panels);
   const complete: dashboard.Dashboard = builder.build();
   return { ...requirements(panels), ...complete };
 }

@@ -6,6 +6,7 @@ import * as common from '@grafana/grafana-foundation-sdk/common';
 import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import * as prometheus from '@grafana/grafana-foundation-sdk/prometheus';
 import * as stat from '@grafana/grafana-foundation-sdk/stat';
+import * as statetimeline from '@grafana/grafana-foundation-sdk/statetimeline';
 import * as table from '@grafana/grafana-foundation-sdk/table';
 import * as timeseries from '@grafana/grafana-foundation-sdk/timeseries';
 
@@ -198,6 +199,45 @@ export function matrix(spec: Spec, rows: string, columns: string): table.PanelBu
       id: 'groupingToMatrix',
       options: { rowField: rows, columnField: columns, valueField: 'Value' },
     });
+}
+
+/** Text and colour of a state whose number is `from` or more, up to the next state. */
+export interface State {
+  from: number;
+  text: string;
+  color: string;
+}
+
+/** A band over time for each series, with the states of its values. */
+export function states(spec: Spec, all: State[]): statetimeline.PanelBuilder {
+  return new statetimeline.PanelBuilder()
+    .title(spec.title)
+    .description(spec.description)
+    .datasource(DATASOURCE)
+    .unit(spec.unit)
+    .span(spec.width)
+    .height(spec.height ?? 8)
+    .noValue(NO_VALUE)
+    .showValue(common.VisibilityMode.Auto)
+    .mergeValues(true)
+    .rowHeight(0.8)
+    .thresholds(
+      new dashboard.ThresholdsConfigBuilder()
+        .mode(dashboard.ThresholdsMode.Absolute)
+        .steps(all.map((state, index) => ({ value: index === 0 ? null : state.from, color: state.color }))),
+    )
+    .mappings(
+      all.map((state, index) => {
+        const next = all[index + 1];
+        const to = next === undefined ? null : next.from - 1;
+        return {
+          type: dashboard.MappingType.RangeToText,
+          options: { from: state.from, to, result: { text: state.text, color: state.color, index } },
+        };
+      }),
+    )
+    .legend(new common.VizLegendOptionsBuilder().showLegend(false))
+    .targets(spec.queries.map(rangeQuery));
 }
 
 /** A titled group of panels. */

@@ -112,10 +112,15 @@ impl Dashboard {
         Self { uid, json }
     }
 
+    /// Rows and panels in reading order. The panels of a collapsed row follow it.
+    fn rows_and_panels(&self) -> impl Iterator<Item = &Value> {
+        let top = list(&self.json["panels"]).iter();
+        top.flat_map(|panel| [panel].into_iter().chain(list(&panel["panels"])))
+    }
+
     /// Panels with content in reading order, without the rows between them.
     fn panels(&self) -> impl Iterator<Item = &Value> {
-        list(&self.json["panels"])
-            .iter()
+        self.rows_and_panels()
             .filter(|panel| text_of(panel, "type") != "row")
     }
 
@@ -279,7 +284,7 @@ fn every_panel_has_description_unit_unique_id_and_the_selected_data_source() {
 fn panels_of_a_row_fill_its_width_and_do_not_overlap() {
     for dashboard in dashboards() {
         let mut taken = BTreeSet::new();
-        for panel in list(&dashboard.json["panels"]) {
+        for panel in dashboard.rows_and_panels() {
             let side = |key: &str| panel["gridPos"][key].as_u64().expect("a panel has a place");
             for x in side("x")..side("x") + side("w") {
                 for y in side("y")..side("y") + side("h") {
@@ -299,6 +304,55 @@ fn panels_of_a_row_fill_its_width_and_do_not_overlap() {
             "the grid has holes"
         );
     }
+}
+
+/// The first row answers; the others are opened by a reader who needs them.
+#[test]
+fn dashboards_open_with_few_panels_and_collapse_the_details() {
+    for dashboard in dashboards() {
+        let uid = &dashboard.uid;
+        let top = list(&dashboard.json["panels"]);
+        let rows: Vec<&Value> = top
+            .iter()
+            .filter(|panel| text_of(panel, "type") == "row")
+            .collect();
+        let is_collapsed = |row: &&Value| row["collapsed"] == true;
+        assert!(
+            rows.is_empty() || rows.last().is_some_and(is_collapsed),
+            "{uid} has no collapsed row"
+        );
+        // Grafana removes the panels of a row that is not collapsed.
+        for row in rows {
+            let panels = list(&row["panels"]).len();
+            assert_eq!(is_collapsed(&row), panels > 0, "{uid}: {}", row["title"]);
+        }
+        let open = top
+            .iter()
+            .filter(|panel| text_of(panel, "type") != "row")
+            .count();
+        assert!(open <= 16, "{uid} opens with {open} panels");
+    }
+}
+
+/// A state over time is a band with a word in it, not a line between 0 and 1.
+#[test]
+fn connections_and_incidents_are_state_timelines() {
+    let all = dashboards();
+    let states: Vec<(&str, Vec<&str>)> = all
+        .iter()
+        .flat_map(Dashboard::panels)
+        .filter(|panel| text_of(panel, "type") == "state-timeline")
+        .map(|panel| {
+            let mappings = list(&panel["fieldConfig"]["defaults"]["mappings"]).iter();
+            let texts = mappings.map(|it| text_of(&it["options"]["result"], "text"));
+            (text_of(panel, "title"), texts.collect())
+        })
+        .collect();
+    let expected = [
+        ("Kafka connection", vec!["reconnects", "connected"]),
+        ("Incidents by variant", vec!["no incident", "incident"]),
+    ];
+    assert_eq!(states, expected);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 // Health of the measurement: records received, pending and lost.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { chart, type Row } from '../panels';
+import { chart, type Row, states } from '../panels';
 import { family, max, orZero, processMetric, rate, sum } from '../promql';
 
 /** The row "Pipeline". */
@@ -72,15 +72,19 @@ export function pipeline(): Row {
           { expr: max('instance, worker', family('snapshot_age_seconds')), legend: '{{instance}} worker {{worker}}' },
         ],
       }),
-      chart({
-        title: 'Kafka connection',
-        description: '1 while the worker is connected to the cluster, 0 while it reconnects.',
-        unit: units.Short,
-        width: 6,
-        min: 0,
-        max: 1,
-        queries: [{ expr: family('kafka_connected'), legend: '{{instance}} worker {{worker}}' }],
-      }),
+      states(
+        {
+          title: 'Kafka connection',
+          description: 'Connection of each worker to the cluster over time. A gap: the replica was not scraped.',
+          unit: units.Short,
+          width: 6,
+          queries: [{ expr: family('kafka_connected'), legend: '{{instance}} worker {{worker}}' }],
+        },
+        [
+          { from: 0, text: 'reconnects', color: 'red' },
+          { from: 1, text: 'connected', color: 'green' },
+        ],
+      ),
       chart({
         title: 'Assigned partitions',
         description: 'Partitions assigned to each replica. Partitions of the two topics with the same number count as one. They move when a replica joins or leaves.',
