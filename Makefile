@@ -169,7 +169,7 @@ api-fuzz: ## Fuzz the API with requests generated from its description (docs/api
 	cargo build
 	tests/api/fuzz.sh
 
-pictures: ## Take the pictures of the live page that the documentation shows
+pictures: ## Take the pictures of the live page for the documentation, and of all screens at four widths, light and dark (target/pictures)
 	@tests/setup.sh build browser
 	cargo build --release
 	tests/browser/pictures.sh

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Takes the pictures of the live page in docs/pictures: the demo after the regression of one system.
+# All its screens, at four widths, light and dark, go to target/pictures.
 set -eu
 cd "$(dirname "$0")/../.."
 target=$(cd "${CARGO_TARGET_DIR:-target}" && pwd)
@@ -17,4 +18,4 @@ for attempt in $(seq 1 100); do
     sleep 0.1
 done
 cd tests/browser
-node pictures.mjs "$url" ../../docs/pictures
+node pictures.mjs "$url" "${PICTURES:-../../docs/pictures}" "$target/pictures"
