@@ -52,6 +52,32 @@ fn markdown_report_matches_the_golden_file() {
     assert_eq!(printed(&four(&["--format", "markdown"])), expected);
 }
 
+/// A reader of a terminal or of a comment in a review sees the verdict first, without scrolling sideways.
+#[test]
+fn text_and_markdown_begin_with_the_same_verdict_within_80_columns() {
+    let first = |format: &str| {
+        let report = printed(&four(&["--format", format]));
+        let lines = report.lines();
+        let lead: Vec<&str> = lines.take_while(|line| !line.contains("sha256")).collect();
+        for line in &lead {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+        let words = lead.join(" ").replace(['*', '#', '\\'], "");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let words = words.join(" ");
+        let verdict = words.split("All runs against").next().unwrap_or_default();
+        verdict.trim_end().to_owned()
+    };
+    let verdict = first("text");
+    assert!(
+        verdict.starts_with(
+            "Comparison of V1, V2, V3, V4 V2 (B) against V1 (A): B is better by map, ndcg_cut_10."
+        ),
+        "{verdict}"
+    );
+    assert_eq!(verdict, first("markdown"));
+}
+
 #[test]
 fn json_report_matches_the_golden_file() {
     let expected = fs::read_to_string(data("expected.json")).expect("expected.json");

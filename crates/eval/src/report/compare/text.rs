@@ -6,12 +6,15 @@ use crate::report::document::{Block, Document, Figure, Table};
 use crate::text_layout::{Column, TextTable, wrap};
 
 /// Width of text in columns. Tables can be wider.
-const LINE: usize = 100;
+const LINE: usize = 80;
 
-/// Writes a document, with a blank line between its parts. The tables of charts replace the charts.
+/// Writes a document, with a blank line between its parts: title and verdict first. The tables of charts
+/// replace the charts.
 pub(super) fn write(document: &Document) -> String {
-    let lead = document.lead.iter();
-    let mut parts: Vec<String> = lead.map(|text| wrap(text, LINE, "", "")).collect();
+    let title = wrap(&document.title, LINE, "", "");
+    let texts = document.verdict.iter().chain(&document.lead);
+    let texts = texts.map(|text| wrap(text, LINE, "", ""));
+    let mut parts: Vec<String> = [title].into_iter().chain(texts).collect();
     for section in &document.sections {
         let heading = &section.heading;
         parts.push(format!("{heading}\n{}\n", "-".repeat(heading.width())));
