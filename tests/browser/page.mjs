@@ -117,6 +117,38 @@ async function twoClicks() {
   expect((await lists.nth(1).locator(".chip").count()) >= 5, "the ranking has no grades");
   expect((await lists.nth(1).locator(".moved").count()) >= 5, "the ranking has no movements");
   await check("query");
+  await aligned();
+  // The next query of the list, and back.
+  const first = page.url();
+  const listed = (await json(`/api/v1/queries?measure=nDCG@10&order=regressed&evidence=any&variant=${claims.variant}&limit=1000`)).queries;
+  const keyOf = (address) => decodeURIComponent(new URL(address).pathname.slice("/queries/".length));
+  const place = listed.findIndex((it) => it.key === keyOf(first));
+  if (listed[place + 1]) {
+    await page.locator("nav.neighbours a[rel=next]").click();
+    await page.waitForURL((url) => url.href !== first);
+    expect(new URL(page.url()).search === new URL(first).search, `the next query loses the choices: ${page.url()} after ${first}`);
+    expect(keyOf(page.url()) === listed[place + 1].key, `the next query is ${keyOf(page.url())}, the list has ${listed[place + 1].key}`);
+    await page.locator("nav.neighbours a[rel=prev]").click();
+    await page.waitForURL(first);
+  }
+}
+
+// The rows of the aligned table have the ranks of the two rankings in the API.
+async function aligned() {
+  const address = new URL(page.url());
+  const { variants } = await json(`/api/v1${address.pathname}?cutoff=10&variant=${claims.variant}`);
+  const [{ reference, rankings }] = variants;
+  await page.reload();
+  const shown = await page.$$eval("table.aligned tbody tr", (rows) => rows.map((row) =>
+    [row.dataset.document, ...["Before", "Now"].map((label) => row.querySelector(`td[data-label="${label}"]`).textContent)]));
+  const known = rankings.find((it) => it.documents.every((document) => shown.some(([id, , now]) => id === document.id && Number(now) >= 1)));
+  expect(known, `no ranking of the API has the documents ${shown}`);
+  if (!known) return;
+  const rank = (list, id) => String(list.documents.find((it) => it.id === id)?.rank ?? "–");
+  for (const [id, before, now] of shown) {
+    expect(before === rank(reference, id) && now === rank(known, id), `${id} is at ${before} and ${now}, API ${rank(reference, id)} and ${rank(known, id)}`);
+  }
+  for (const { id } of reference.documents) expect(shown.some(([it]) => it === id), `${id} is missing in the table`);
 }
 
 // Window, slice and reference stay in every link to a screen.

@@ -54,7 +54,7 @@ type ScreenOf = fn(&AdminApi, &Parameters) -> Result<Screen, ApiError>;
 pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 10] = [
     ("/", &overview::PARAMETERS, overview::screen),
     ("/queries", &api::queries::PARAMETERS, queries::screen),
-    ("/queries/{key}", &api::query::PARAMETERS, query::screen),
+    ("/queries/{key}", &query::PARAMETERS, query::screen),
     ("/systems", &system::PARAMETERS, system::index),
     ("/systems/{variant}", &system::PARAMETERS, system::screen),
     ("/incidents", &api::incidents::PARAMETERS, incidents::index),

@@ -83,7 +83,7 @@ const MIN_COUNT: Parameter = Parameter {
     help: "Minimum number of searches of the pair.",
 };
 
-const ORDER: Parameter = Parameter {
+pub(crate) const ORDER: Parameter = Parameter {
     name: "order",
     values: Values::Word {
         words: &[
@@ -477,6 +477,39 @@ pub(crate) fn list_first(
         return list_of(exposition, &pairs, second);
     }
     Ok(found)
+}
+
+/// Query beside another one in a list.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Neighbour {
+    pub(crate) key: String,
+    pub(crate) text: Option<String>,
+}
+
+/// Returns the queries before and after the query `key` in the list of a request.
+pub(crate) fn neighbours(
+    exposition: &Exposition,
+    params: &Parameters,
+    key: &str,
+) -> Result<[Option<Neighbour>; 2], ApiError> {
+    let pairs = Pairs::read(exposition, params)?;
+    let Found { entries, .. } = find(exposition, &pairs, params)?;
+    let place = entries.iter().position(|(_, query, _)| query.key == key);
+    let Some(place) = place else {
+        return Ok([None, None]);
+    };
+    let (before, after) = entries.split_at(place);
+    // A query has an entry for each variant.
+    let other = |(_, query, _): &(SortKey, &GoldQuery, Estimated)| {
+        (query.key != key).then(|| Neighbour {
+            key: query.key.clone(),
+            text: query.text.clone(),
+        })
+    };
+    Ok([
+        before.iter().rev().find_map(other),
+        after.iter().find_map(other),
+    ])
 }
 
 fn list_of(

@@ -20,18 +20,17 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, Grade};
 use rankgauge_core::time::EventTime;
 
-pub(crate) const PARAMETERS: [Parameter; 2] = [
-    VARIANT,
-    Parameter {
-        name: "cutoff",
-        values: Values::Whole {
-            least: 1,
-            most: MAX_DOCUMENTS,
-            default: Some(MAX_DOCUMENTS),
-        },
-        help: "Maximum number of documents of each ranking.",
+pub(crate) const PARAMETERS: [Parameter; 2] = [VARIANT, CUTOFF];
+
+pub(crate) const CUTOFF: Parameter = Parameter {
+    name: "cutoff",
+    values: Values::Whole {
+        least: 1,
+        most: MAX_DOCUMENTS,
+        default: Some(MAX_DOCUMENTS),
     },
-];
+    help: "Maximum number of documents of each ranking.",
+};
 
 /// Maximum number of judged documents listed for a query.
 const MAX_LISTED_JUDGEMENTS: usize = 100;

@@ -185,7 +185,7 @@ fn queries(admin: &AdminApi, it: &IncidentEntry) -> Markup {
     html! {
         ul.lost { @for of in it.queries.iter().take(MAX_SHOWN) {
             li {
-                a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) } data-row {
+                a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row {
                     span.id { (of.query) } @if let Some(title) = title(&of.query) { " " (text(&title)) }
                 }
                 " " (score(of.before)) " → " @match of.now { Some(now) => (score(now.mean)), None => "–" }
@@ -204,7 +204,7 @@ fn next(it: &IncidentEntry) -> Markup {
     let worst = it.queries.first();
     html! {
         @if let Some(worst) = worst {
-            a.step href={ "/queries/" (encoded(&worst.query)) "?variant=" (variant) } { "compare rankings" } " · "
+            a.step href={ "/queries/" (encoded(&worst.query)) "?variant=" (variant) "&order=regressed" } { "compare rankings" } " · "
         }
         a.step href={ "/queries?order=regressed&variant=" (variant) } { "all queries that lost" } " · "
         a.step href={ "/systems/" (variant) "#report" } { "report a deployment" } " · "

@@ -105,7 +105,7 @@ fn content(it: &IncidentEntry) -> Markup {
             div.scroll tabindex="0" role="group" aria-label="Queries" { table {
                 thead { tr { th scope="col" { "Query" } th scope="col" { "Before" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
                 tbody { @for of in &it.queries { tr {
-                    th scope="row" { a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) } data-row { (text(&of.query)) } }
+                    th scope="row" { a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row { (text(&of.query)) } }
                     td data-label="Before" { (score(of.before)) }
                     td data-label="Now" { (level(of.now)) }
                     td data-label="Loss" { (level(of.loss)) }

@@ -283,18 +283,18 @@ fn table<'a>(
                     (heading("Mean", [SURELY_WORST, BEST]))
                     (heading("Searches", [SEARCHED; 2]))
                 } }
-                tbody data-rows="queries" { @for query in queries { (row(query, worse_down)) } }
+                tbody data-rows="queries" { @for query in queries { (row(query, found.order, worse_down)) } }
             }
         }
         p { button type="button" data-sorts="queries" hidden { "Show the current order" } }
     }
 }
 
-fn row(query: &QueryScore, worse_down: bool) -> Markup {
+fn row(query: &QueryScore, order: &str, worse_down: bool) -> Markup {
     html! {
         tr data-key={ (query.key) "\u{1f}" (query.variant) } data-query=(query.key) data-variant=(query.variant) {
             th scope="row" {
-                a href={ "/queries/" (encoded(&query.key)) "?variant=" (encoded(&query.variant)) } data-row {
+                a href={ "/queries/" (encoded(&query.key)) "?variant=" (encoded(&query.variant)) "&order=" (order) } data-row {
                     span.id { (query.key) } " "
                     @if let Some(it) = &query.text { (text(it)) }
                 }

@@ -1,4 +1,5 @@
-//! One gold query: its last rankings beside its judgements, before and after a change.
+//! One gold query: its last rankings beside its judgements, before and after a change. Links lead to the
+//! previous and the next query of the list that the reader came from.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +8,20 @@ use maud::{Markup, html};
 use super::format::{count, duration, encoded, quantity, score, size, text, time, variant_name};
 use super::screen::{Screen, empty};
 use super::{chart, deployments};
-use crate::api::parameters::Parameters;
+use crate::api::AdminApi;
+use crate::api::parameters::{Parameter, Parameters, VARIANT};
 use crate::api::problem::ApiError;
+use crate::api::queries::{self, Neighbour, ORDER, QUERY};
 use crate::api::query::{
-    JudgedDocument, Query, RankedDocument, Ranking, RankingAnswer, VariantStats, query_detail,
+    self, CUTOFF, JudgedDocument, Query, RankedDocument, Ranking, RankingAnswer, VariantStats,
+    query_detail,
 };
-use crate::api::{AdminApi, query};
 use crate::live::deployments::Deployment;
 use rankgauge_core::gold::Grade;
 use rankgauge_core::time::EventTime;
+
+/// Parameters of the screen: those of the API, and the order of the list that the reader came from.
+pub(super) const PARAMETERS: [Parameter; 3] = [VARIANT, CUTOFF, ORDER];
 
 /// Number of documents shown of a ranking.
 const SHOWN: &str = "10";
@@ -46,6 +52,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         .iter()
         .find(|it| Some(it.variant.as_str()) == wanted);
     let content = html! {
+        (neighbours(admin, params, (&found.key, measure.as_deref())))
         h1 { @match &found.text { Some(it) => (text(it)), None => (found.key) } }
         dl.facts {
             div { dt { "Id" } dd { (found.key) } }
@@ -77,6 +84,49 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         ),
         content,
     })
+}
+
+/// Links to the previous and the next query of the same system in the order that the reader came from;
+/// without one, by id.
+fn neighbours(
+    admin: &AdminApi,
+    params: &Parameters,
+    (key, measure): (&str, Option<&str>),
+) -> Markup {
+    let order = params.single("order").filter(|it| !it.is_empty());
+    let variant = params.single("variant");
+    let pairs = [
+        ("order", order.unwrap_or(QUERY)),
+        ("evidence", queries::ANY),
+    ];
+    let measure = measure.map(|measure| ("measure", measure));
+    let of_variant = variant.map(|variant| ("variant", variant));
+    let all = pairs.into_iter().chain(measure).chain(of_variant);
+    let all = Parameters::from_pairs(&queries::PARAMETERS, all);
+    // Without a measure of rankings there is no list.
+    let [previous, next] = queries::neighbours(&admin.exposition, &all, key).unwrap_or_default();
+    let address = |of: &Neighbour| {
+        let given = [("variant", variant), ("order", order)];
+        let given = given
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let mut address = format!("/queries/{}", encoded(&of.key));
+        for (place, (name, value)) in given.enumerate() {
+            address.push(if place == 0 { '?' } else { '&' });
+            address.extend([name, "=", &encoded(value)]);
+        }
+        address
+    };
+    let name = |of: &Neighbour| text(of.text.as_ref().unwrap_or(&of.key));
+    html! {
+        @if previous.is_some() || next.is_some() {
+            nav.neighbours aria-label="Queries beside this one" {
+                @if let Some(of) = &previous { a rel="prev" href=(address(of)) { "← " (name(of)) } }
+                " "
+                @if let Some(of) = &next { a rel="next" href=(address(of)) { (name(of)) " →" } }
+            }
+        }
+    }
 }
 
 struct View<'a> {
@@ -147,6 +197,7 @@ impl View<'_> {
                     @else if before_deployment.is_none() { ". No ranking from before is kept." }
                 }
             }
+            @if let (Some(before), Some(now)) = (before, now) { (self.aligned(before, now)) }
             div.lists.pair {
                 @if before.is_some() { (self.list("Before: median of the baseline", before, None)) }
                 (self.list("Now", now, before))
@@ -160,6 +211,40 @@ impl View<'_> {
                     div.lists { @for ranking in newest { (self.list("Earlier", Some(ranking), before)) } }
                 }
             }
+        }
+    }
+
+    /// Two rankings in one table: a row for each document, in the order of the second ranking. Documents
+    /// that only the first one has follow.
+    fn aligned(&self, before: &Ranking, now: &Ranking) -> Markup {
+        let rank = |of: &Ranking, id: &str| {
+            let mut documents = of.documents.iter();
+            documents.find(|it| it.id == id).map(|it| it.rank)
+        };
+        let kept = now.documents.iter().filter(|it| !it.repeated);
+        let lost = before.documents.iter().filter(|it| !it.repeated);
+        let lost = lost.filter(|it| rank(now, &it.id).is_none());
+        let cell = |rank: Option<usize>| html! { @match rank { Some(rank) => (rank), None => span.name { "–" } } };
+        html! {
+            div.scroll tabindex="0" role="group" aria-labelledby="aligned" { table.aligned {
+                caption #aligned { "Rank of each document before and now. “–”: not among the first " (now.documents.len().max(before.documents.len())) "." }
+                thead { tr { th scope="col" { "Document" } th scope="col" { "Grade" } th scope="col" { "Before" } th scope="col" { "Now" } th.words scope="col" { "Change" } } }
+                tbody { @for document in kept.chain(lost) {
+                    @let ranks = (rank(before, &document.id), rank(now, &document.id));
+                    @let is_relevant = document.grade.is_some_and(|it| it.is_relevant_at(self.query.relevance_level));
+                    tr data-document=(document.id) {
+                        th scope="row" { span.document { (text(&document.id)) } }
+                        td data-label="Grade" { (self.chip(document.grade, false)) }
+                        td data-label="Before" { (cell(ranks.0)) }
+                        td data-label="Now" { (cell(ranks.1)) }
+                        td.words data-label="Change" { @match ranks {
+                            (_, Some(now)) => (moved(now, ranks.0)),
+                            (_, None) if is_relevant => span.bad { "▼ lost" },
+                            (_, None) => span.moved { "gone" },
+                        } }
+                    }
+                } }
+            } }
         }
     }
 
