@@ -93,6 +93,10 @@ async function readInFive() {
       const { status } = await fetch(base + address);
       expect(status === 200, `${address}: ${status}`);
     }
+    await tab.goto(`${base}/incidents/${encodeURIComponent(open.id)}`);
+    const listed = tab.locator("table.queries tbody th").first();
+    const { text: title } = await json(`/api/v1/queries/${encodeURIComponent(open.queries[0].query)}`);
+    expect((await listed.innerText()).includes(title), `${width} px: the incident does not name its queries: ${await listed.innerText()}`);
     await tab.goto(`${base}/pipeline`);
     expect((await tab.locator(".incident-line").count()) > 0, `${width} px: another screen does not show the incident`);
     await context.close();

@@ -177,22 +177,25 @@ fn also(it: &IncidentEntry) -> Markup {
 
 /// Queries that lost most, with their titles and the intervals of their losses.
 fn queries(admin: &AdminApi, it: &IncidentEntry) -> Markup {
-    let gold = admin.exposition.control.gold();
-    let title = |key: &str| {
-        let index = gold.find(Some(key), None)?;
-        gold.query(index).text.clone()
-    };
     html! {
         ul.lost { @for of in it.queries.iter().take(MAX_SHOWN) {
             li {
                 a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row {
-                    span.id { (of.query) } @if let Some(title) = title(&of.query) { " " (text(&title)) }
+                    (query_name(admin, &of.query))
                 }
                 " " (score(of.before)) " → " @match of.now { Some(now) => (score(now.mean)), None => "–" }
                 @if let Some(loss) = of.loss { (loss_interval(loss)) }
             }
         } }
     }
+}
+
+/// Id and text of a query.
+pub(super) fn query_name(admin: &AdminApi, key: &str) -> Markup {
+    let gold = admin.exposition.control.gold();
+    let found = gold.find(Some(key), None);
+    let title = found.and_then(|index| gold.query(index).text.clone());
+    html! { span.id { (key) } @if let Some(title) = title { " " (text(&title)) } }
 }
 
 fn loss_interval(loss: LevelEntry) -> Markup {

@@ -54,7 +54,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         title: it.summary.clone(),
         tab: "incidents",
         json: format!("/api/v1/incidents/{}", it.id),
-        content: content(&it),
+        content: content(admin, &it),
     })
 }
 
@@ -80,7 +80,7 @@ fn level(it: Option<LevelEntry>) -> Markup {
     }
 }
 
-fn content(it: &IncidentEntry) -> Markup {
+fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
     html! {
         h1 { (text(&it.summary)) }
         p { (state(it)) " · began " (moment(&it.started_at))
@@ -102,10 +102,10 @@ fn content(it: &IncidentEntry) -> Markup {
         } }
         @if !it.queries.is_empty() {
             h2 { "Queries that lost most now" }
-            div.scroll tabindex="0" role="group" aria-label="Queries" { table {
+            div.scroll tabindex="0" role="group" aria-label="Queries" { table.queries {
                 thead { tr { th scope="col" { "Query" } th scope="col" { "Before" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
                 tbody { @for of in &it.queries { tr {
-                    th scope="row" { a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row { (text(&of.query)) } }
+                    th scope="row" { a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row { (incident_card::query_name(admin, &of.query)) } }
                     td data-label="Before" { (score(of.before)) }
                     td data-label="Now" { (level(of.now)) }
                     td data-label="Loss" { (level(of.loss)) }
