@@ -72,7 +72,7 @@ pub(super) fn summary(admin: &AdminApi, open: &[IncidentEntry]) -> Result<Markup
                     input type="search" name="search" aria-label="Search gold queries" placeholder="Search queries  /";
                 }
             }
-            div.brief { (table(&found, &found.queries, None)) }
+            div.brief.losses[found.order == REGRESSED] { (table(&found, &found.queries, None)) }
             p { a href={ "/queries?order=" (found.order) } { "All queries" } }
         }
     })
