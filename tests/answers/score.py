@@ -87,7 +87,7 @@ def scores(answer, references):
 
 def corpus(cases):
     most = max(len(case["references"]) for case in cases)
-    # An empty text stands for a reference that an answer does not have.
+    # None stands for a reference that an answer does not have.
     references = [
         [(case["references"][at : at + 1] or [None])[0] for case in cases] for at in range(most)
     ]

@@ -35,6 +35,8 @@ pub mod tier;
 mod tool;
 pub mod user;
 
+pub use crate::overlap::BleuCounts;
+pub use answer::bleu_counts;
 pub use bounds::ScoreBounds;
 pub use catalogue::{Measure, catalogue};
 pub use component::{Aspect, ComponentMeasure};

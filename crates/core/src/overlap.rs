@@ -9,7 +9,8 @@ mod multiset;
 mod squad;
 mod words;
 
-pub(crate) use bleu::{BleuCounts, BleuTokens};
+pub use bleu::BleuCounts;
+pub(crate) use bleu::BleuTokens;
 pub(crate) use chrf::{CharNgrams, chrf};
 pub(crate) use multiset::bounded;
 pub(crate) use squad::{SquadText, Unit};

@@ -101,10 +101,10 @@ measures! {
             best(judged, |reference| variant.f1(words, &Words::of(reference)))
         };
 
-    "BLEU" [] Bleu
+    "BLEU" [] Bleu mean Corpus
         : PERCENT, Up, Source::Paper("Papineni et al. 2002 (sacrebleu)"),
         "Share of the n-grams of the answer that references have, for 1 to 4 words, and the length"
-        => Some(bleu_counts(judged)?.sentence());
+        => Some(bleu_counts(judged)?.score());
 
     "chrF" ["chrf2"] Chrf
         : PERCENT, Up, Source::Paper("Popović 2015 (sacrebleu)"),
@@ -192,8 +192,9 @@ fn citation_recall(
     )
 }
 
-/// Counts of which BLEU consists.
-fn bleu_counts(judged: &Judged<'_>) -> Option<BleuCounts> {
+/// Counts of which the BLEU of a search consists. The sum of those of several searches has the score of their
+/// corpus. `None` without a text or a reference.
+pub fn bleu_counts(judged: &Judged<'_>) -> Option<BleuCounts> {
     let text = judged.answer()?.text()?;
     let references = judged.query.answer.references.iter();
     let references: Vec<BleuTokens> = references.map(|it| BleuTokens::of(it)).collect();

@@ -77,6 +77,8 @@ pub enum Mean {
     Geometric,
     /// Sum, for counts.
     Sum,
+    /// Score of the summed counts of all queries, as the corpus score of sacrebleu.
+    Corpus,
 }
 
 /// Mean of a measure: the arithmetic mean unless another is stated.

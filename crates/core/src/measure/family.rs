@@ -12,7 +12,7 @@
 /// ```
 ///
 /// `with` lists parameters that another field reads, or that all measures of the family share.
-/// `mean Geometric` or `mean Sum` after it states how the scores of several queries are combined. A
+/// `mean Geometric`, `mean Sum` or `mean Corpus` after it states how the scores of several queries are combined. A
 /// cutoff is the last field: the spelling that an error about it proposes contains the parameters.
 macro_rules! measures {
     (

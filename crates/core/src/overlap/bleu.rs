@@ -1,6 +1,8 @@
 //! BLEU (Papineni et al. 2002) as sacrebleu computes it with the tokenisation `intl`:
 //! `nrefs:1|case:mixed|eff:yes|tok:intl|smooth:exp`.
 
+use std::ops::AddAssign;
+
 use unicode_general_category::{GeneralCategory as Category, get_general_category};
 
 use super::multiset::{MAX_WORDS, bounded, counted, is_blank};
@@ -98,14 +100,14 @@ fn is_symbol(letter: char) -> bool {
     )
 }
 
-/// Counts of which BLEU consists.
+/// Counts of which BLEU consists, of one text or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BleuCounts {
+pub struct BleuCounts {
     /// N-grams that a reference has as well, by length.
     correct: [usize; ORDER],
     /// N-grams, by length.
     total: [usize; ORDER],
-    /// Words of the texts.
+    /// Number of words of the texts.
     length: usize,
     /// Words of the references whose lengths are nearest.
     reference_length: usize,
@@ -137,8 +139,8 @@ impl BleuCounts {
         Some(counts)
     }
 
-    /// Score of one text, from 0 to 100: the mean is over the lengths that the text has.
-    pub(crate) fn sentence(&self) -> f64 {
+    /// Score from 0 to 100: the mean over the lengths of n-grams that the texts have.
+    pub fn score(&self) -> f64 {
         let orders = self.total.iter().take_while(|total| **total > 0).count();
         if self.correct.iter().all(|correct| *correct == 0) {
             return 0.0;
@@ -160,5 +162,18 @@ impl BleuCounts {
             1.0
         };
         100.0 * brevity * (logarithms / real_length(orders)).exp()
+    }
+}
+
+impl AddAssign for BleuCounts {
+    fn add_assign(&mut self, other: Self) {
+        for (sum, correct) in self.correct.iter_mut().zip(other.correct) {
+            *sum += correct;
+        }
+        for (sum, total) in self.total.iter_mut().zip(other.total) {
+            *sum += total;
+        }
+        self.length += other.length;
+        self.reference_length += other.reference_length;
     }
 }

@@ -7,7 +7,7 @@ use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
 use super::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
 use rankgauge_core::measure::micro::Documents;
-use rankgauge_core::measure::{LEVELS, Mean, Measure, ScoreBounds};
+use rankgauge_core::measure::{BleuCounts, LEVELS, Mean, Measure, ScoreBounds};
 
 /// Sum and number of the scores of a measure.
 #[derive(Clone, Copy)]
@@ -16,6 +16,8 @@ struct Total {
     /// Sum of the scores, or of their logarithms for a geometric mean.
     sum: f64,
     count: u32,
+    /// Counts of the corpus, for [`Mean::Corpus`].
+    corpus: BleuCounts,
 }
 
 /// Sum and number of scores, by measure.
@@ -28,6 +30,7 @@ impl Means {
             mean,
             sum: 0.0,
             count: 0,
+            corpus: BleuCounts::default(),
         };
         Self(means.into_iter().map(total).collect())
     }
@@ -44,11 +47,19 @@ impl Means {
         self.add_each(scores.iter().copied());
     }
 
+    /// Adds the counts of a query to those of its corpus.
+    fn add_counts(&mut self, counts: BleuCounts) {
+        let totals = self.0.iter_mut();
+        for total in totals.filter(|total| total.mean == Mean::Corpus) {
+            total.corpus += counts;
+        }
+    }
+
     fn add_each(&mut self, scores: impl Iterator<Item = Option<f64>>) {
         for (total, score) in self.0.iter_mut().zip(scores) {
             if let Some(score) = score {
                 total.sum += match total.mean {
-                    Mean::Arithmetic | Mean::Sum => score,
+                    Mean::Arithmetic | Mean::Sum | Mean::Corpus => score,
                     Mean::Geometric => score.ln(),
                 };
                 total.count += 1;
@@ -63,6 +74,7 @@ impl Means {
                 Mean::Arithmetic => total.sum / count,
                 Mean::Geometric => (total.sum / count).exp(),
                 Mean::Sum => total.sum,
+                Mean::Corpus => total.corpus.score(),
             })
         };
         self.0.iter().map(mean).collect()
@@ -173,6 +185,9 @@ impl<'p> Sums<'p> {
         self.relevant += query.relevant;
         self.relevant_retrieved += query.relevant_retrieved;
         self.means.add(&query.scores);
+        if let Some(counts) = outcome.bleu {
+            self.means.add_counts(counts);
+        }
         let [low, high] = &mut self.bounds;
         low.add_each(query.bounds.iter().map(|it| it.map(|it| it.low)));
         high.add_each(query.bounds.iter().map(|it| it.map(|it| it.high)));
@@ -184,6 +199,9 @@ impl<'p> Sums<'p> {
                 let (queries, means) = values.entry(value).or_insert_with(new);
                 *queries += 1;
                 means.add(&query.scores);
+                if let Some(counts) = outcome.bleu {
+                    means.add_counts(counts);
+                }
             }
         }
         if let Some(parts) = outcome.parts.take() {
