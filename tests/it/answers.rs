@@ -148,4 +148,155 @@ fn values_equal_those_of_the_reference_packages() {
         }
     }
     assert!(compared > 4_000, "{compared} values were compared");
+    // The mean of BLEU is the score of the corpus.
+    let (found, corpus) = (&run["means"]["BLEU"], expected.last().expect("the corpus"));
+    let difference = found.as_f64().zip(corpus["BLEU"].as_f64());
+    let difference = difference.map(|(found, expected)| (found - expected).abs());
+    assert!(
+        difference.is_some_and(|it| it < TOLERANCE),
+        "{found} is not {corpus}"
+    );
+}
+
+/// Gold set and run of one question whose answer cites a relevant document, an irrelevant one and an invention,
+/// and of one that the model declines to answer.
+fn cited(folder: &Path, name: &str, citations: &[&str]) {
+    let gold = json!({"queries": [
+        {"query_id": "Q1", "ground_truth": {"a": 3, "b": 1, "d": 0}},
+        {"query_id": "Q2", "ground_truth": {"a": 1}},
+    ]});
+    let event = |key: &str, answer: Value| {
+        json!({
+            "query_id": format!("{name}-{key}"), "ts": 1_763_337_600_000_i64, "query_key": key,
+            "results": [{"id": "a"}, {"id": "b"}, {"id": "d"}], "answer": answer,
+        })
+    };
+    let answer = json!({"text": "a secret sentence", "citations": citations});
+    let run = [
+        event("Q1", answer),
+        event("Q2", json!({"refused": true, "citations": []})),
+    ];
+    let run = run.map(|event| format!("{event}\n"));
+    fs::write(folder.join("gold.json"), gold.to_string()).expect("a file");
+    fs::write(folder.join(format!("{name}.jsonl")), run.concat()).expect("a file");
+}
+
+/// Standard output of a command in `folder`, with its exit code.
+fn printed(folder: &Path, command: &str, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .current_dir(folder)
+        .args([command, "--gold", "gold.json"])
+        .args(arguments)
+        .output()
+        .expect("the binary starts");
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    (output.status.code(), text)
+}
+
+#[test]
+fn reports_show_the_citations_of_answers_by_their_grades() {
+    let folder = tempfile::tempdir().expect("a folder");
+    cited(folder.path(), "old", &["a"]);
+    cited(folder.path(), "new", &["a", "d", "z"]);
+    let report = |arguments: &[&str]| {
+        let runs = ["--run", "old.jsonl", "--run", "new.jsonl"];
+        let measures = ["--measures", "CitationP"];
+        let all = [&runs[..], &measures, arguments].concat();
+        let (code, text) = printed(folder.path(), "evaluate", &all);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(!text.contains("secret"), "the text of an answer: {text}");
+        text
+    };
+    let json = report(&["--per-query", "--case", "Q1", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let expected = json!({"refused": false, "citations": [
+        {"id": "a", "grade": 3, "served": true},
+        {"id": "d", "grade": 0, "served": true},
+        {"id": "z", "grade": null, "served": false},
+    ]});
+    assert_eq!(json["runs"][1]["documents"]["Q1"]["answer"], expected);
+    let refused = json!({"refused": true, "citations": []});
+    assert_eq!(json["runs"][1]["documents"]["Q2"]["answer"], refused);
+    assert_eq!(json["cases"][0]["runs"][1]["answer"], expected);
+    let mut errors = json["errors"].as_array().expect("errors").iter();
+    let errors = errors.find(|it| it["run"] == "new").expect("a run");
+    assert_eq!(errors["queries"][0]["answer"], expected, "{json}");
+
+    let case = ["--case", "Q1", "--worst", "1", "--format"];
+    let text = report(&[&case[..], &["text"]].concat());
+    for line in [
+        "3 cited, 1 not retrieved",
+        "cited: a (grade 3), d (grade 0), z (not judged, not retrieved)",
+    ] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    let markdown = report(&[&case[..], &["markdown"]].concat());
+    for row in [
+        "| a | 3 | rank 1 | rank 1 |",
+        "| d | 0 | – | rank 3 |",
+        "| z | not judged | – | not retrieved |",
+    ] {
+        assert!(markdown.contains(row), "{row} is not in {markdown}");
+    }
+    let html = report(&[&case[..], &["html"]].concat());
+    assert!(html.contains(">not retrieved<"), "{html}");
+    let csv = report(&["--per-query", "--case", "Q1", "--format", "csv"]);
+    for row in [
+        "document,new,,Q1,cited,3,,a",
+        "document,new,,Q1,cited_not_retrieved,,,z",
+        "cited,new,Q1,d,,0,3,",
+        "cited,new,Q1,z,,,,not retrieved",
+    ] {
+        assert!(csv.lines().any(|line| line == row), "{row} is not in {csv}");
+    }
+}
+
+#[test]
+fn citations_that_fell_with_the_same_ranking_fail_the_gate_and_the_comparison_shows_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    cited(folder.path(), "old", &["a"]);
+    cited(folder.path(), "new", &["d", "z"]);
+    let measures = ["--measures", "nDCG@10 CitationF1"];
+    let gate = |run: &str, condition: &str| {
+        let gate = ["--run", run, "--require", condition];
+        printed(folder.path(), "evaluate", &[&measures[..], &gate].concat()).0
+    };
+    assert_eq!(gate("old.jsonl", "CitationF1>=0.5"), Some(0));
+    assert_eq!(gate("new.jsonl", "CitationF1>=0.5"), Some(3));
+    assert_eq!(gate("new.jsonl", "nDCG@10>=0.9"), Some(0));
+
+    let runs = [
+        "--run",
+        "old.jsonl",
+        "--run",
+        "new.jsonl",
+        "--format",
+        "json",
+    ];
+    let (_, text) = printed(folder.path(), "compare", &[&measures[..], &runs].concat());
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let difference = |measure: &str| report["measures"][measure]["difference"].as_f64();
+    assert_eq!(difference("nDCG@10"), Some(0.0), "{text}");
+    assert_eq!(difference("CitationF1"), Some(-0.5), "{text}");
+}
+
+#[test]
+fn citations_and_contexts_are_composed_with_the_ids_of_the_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // The letters of 가 one by one (NFD), and composed.
+    let (apart, composed) = ("\u{1100}\u{1161}", "가");
+    let gold = json!({"queries": [{"query_id": "Q1", "ground_truth": {composed: 1}}]});
+    let event = json!({
+        "query_id": "s", "ts": 1_763_337_600_000_i64, "query_key": "Q1", "results": [{"id": apart}],
+        "context": [apart], "answer": {"citations": [apart]}
+    });
+    let measures = ["--measures", "CitationP CitedServed ContextP"];
+    let means = |arguments: &[&str]| {
+        let arguments = [&measures[..], arguments].concat();
+        let report = evaluated(folder.path(), &gold, &format!("{event}\n"), &arguments);
+        report["runs"][0]["means"].clone()
+    };
+    let expected = json!({"CitationP": 1.0, "CitedServed": 1.0, "ContextP": 1.0});
+    assert_eq!(means(&["--normalise-ids", "nfc"]), expected);
+    assert_eq!(means(&[])["CitationP"], json!(0.0));
 }

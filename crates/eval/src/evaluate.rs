@@ -4,6 +4,7 @@
 //! knows nothing of the layout or the destination of a report.
 
 mod answers;
+mod citations;
 mod judging;
 mod plane;
 mod sums;
@@ -18,6 +19,7 @@ use rankgauge_core::measure::{Measure, Relation, Requirement, ScoreBounds};
 use rankgauge_core::ranking::Rules;
 
 pub(crate) use answers::JudgedAnswers;
+pub use citations::{QueryAnswer, QueryCitation};
 pub(crate) use judging::Plan;
 pub use judging::{label_of, query_of};
 pub use plane::PlanePoint;
@@ -269,6 +271,9 @@ pub struct QueryDocuments {
     pub relevant: Vec<String>,
     /// Ids of the relevant documents that are not among the results, highest grade first.
     pub missed: Vec<String>,
+    /// Answer that a model gave from the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<QueryAnswer>,
 }
 
 /// Document counts of all queries together, at one cutoff.

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::errors::Preference;
 use super::patterns::{Pattern, patterns};
 use super::{ErrorAnalysis, FalsePositive, Found, Labels, Missed, QueryErrors, RunScores};
+use crate::evaluate::QueryAnswer;
 use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet};
@@ -207,6 +208,7 @@ impl Finder {
             found,
             false_positives,
             missed,
+            answer: QueryAnswer::of(&judged),
         };
         errors.patterns = patterns(&judged, judge_by, &errors, cutoff);
         errors

@@ -12,6 +12,7 @@ use super::Labels;
 use super::hard_slices::{HardSlice, hard_slices};
 use super::patterns::Pattern;
 use super::scores::RunScores;
+use crate::evaluate::QueryAnswer;
 use rankgauge_core::measure::direction::Direction;
 
 /// Errors of one run in its worst queries.
@@ -65,6 +66,9 @@ pub struct WorstQuery {
     pub false_positives: Vec<FalsePositive>,
     /// Relevant documents that are not among these results, highest grade first.
     pub missed: Vec<Missed>,
+    /// Answer that a model gave from the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<QueryAnswer>,
 }
 
 /// Errors in the answer to one query.
@@ -82,6 +86,8 @@ pub struct QueryErrors {
     pub false_positives: Vec<FalsePositive>,
     /// Relevant documents that are not among these results, highest grade first.
     pub missed: Vec<Missed>,
+    /// Answer that a model gave from the results.
+    pub answer: Option<QueryAnswer>,
 }
 
 /// Result that is relevant.
@@ -215,6 +221,7 @@ impl ErrorAnalysis {
                     found: errors.found,
                     false_positives: errors.false_positives,
                     missed: errors.missed,
+                    answer: errors.answer,
                 });
             }
         }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::{ComponentFacts, Options, QueryDocuments, QueryEvaluation, plane};
+use super::{ComponentFacts, Options, QueryAnswer, QueryDocuments, QueryEvaluation, plane};
 use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::measure::micro::{self, Documents};
-use rankgauge_core::measure::{Curves, Cutoff, Measure, routing};
+use rankgauge_core::measure::{BleuCounts, Curves, Cutoff, Mean, Measure, bleu_counts, routing};
 use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
 /// Cutoffs of nDCG by cutoff.
@@ -25,6 +25,8 @@ pub(crate) struct Plan<'o> {
     pub(super) curves: Option<Vec<Cutoff>>,
     /// Measures of grades with a target, by position; the others are `None`.
     pub(super) perfect: Vec<Option<&'o Measure>>,
+    /// True if the mean of a measure is that of its corpus.
+    has_corpus: bool,
 }
 
 impl<'o> Plan<'o> {
@@ -37,6 +39,10 @@ impl<'o> Plan<'o> {
                 .curves
                 .then(|| CUTOFFS.into_iter().filter_map(Cutoff::new).collect()),
             perfect: measures_with_targets(options),
+            has_corpus: {
+                let mut measures = options.measures.iter();
+                measures.any(|measure| measure.descriptor().mean == Mean::Corpus)
+            },
         }
     }
 }
@@ -66,6 +72,8 @@ pub(super) struct Outcome {
     pub(super) plane: Vec<u16>,
     /// Scores of a perfect ranking, by measure with a target.
     pub(super) perfect: Vec<Option<f64>>,
+    /// Counts of the answer, for the mean of the corpus.
+    pub(super) bleu: Option<BleuCounts>,
     pub(super) parts: Option<Parts>,
 }
 
@@ -163,6 +171,12 @@ impl<'p> Judging<'p> {
             .plan
             .outcome(query, judged.ranking, scores, Some(search), ids);
         outcome.query.answered = answered;
+        if let Some(documents) = &mut outcome.query.documents {
+            documents.answer = QueryAnswer::of(&judged);
+        }
+        if self.plan.has_corpus {
+            outcome.bleu = bleu_counts(&judged);
+        }
         outcome.parts = answered.then(|| Parts::of(&judged));
         outcome
     }
@@ -249,6 +263,7 @@ impl Plan<'_> {
                 Vec::new()
             },
             perfect: Vec::new(),
+            bleu: None,
             parts: None,
         }
     }
@@ -271,6 +286,7 @@ fn documents_of(query: &GoldQuery, ranking: &Ranking, retrieved: Vec<String>) ->
             .map(|(_, (id, _))| (*id).to_owned())
             .collect(),
         retrieved,
+        answer: None,
     }
 }
 

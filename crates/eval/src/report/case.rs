@@ -6,8 +6,9 @@ use serde::Serialize;
 use super::document::{Block, Cell, Rows, Section};
 use super::members::Members;
 use super::names::long_name as name;
-use crate::evaluate::Evaluation;
+use crate::evaluate::{Evaluation, QueryAnswer, QueryCitation};
 use crate::operations::Operations;
+use rankgauge_core::gold::Grade;
 
 /// Case study of one query.
 #[derive(Serialize)]
@@ -29,6 +30,20 @@ pub(super) struct CaseRun<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) latency_ms: Option<f64>,
     scores: Members<&'a str, Option<f64>>,
+    /// Answer that a model gave from the results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) answer: Option<&'a QueryAnswer>,
+    /// Documents of the results, in judged order.
+    #[serde(skip)]
+    retrieved_documents: &'a [String],
+}
+
+impl CaseRun<'_> {
+    /// Rank of a cited document in this run.
+    pub(super) fn rank(&self, cited: &QueryCitation) -> Option<usize> {
+        let mut retrieved = self.retrieved_documents.iter();
+        Some(retrieved.position(|id| *id == cited.id)? + 1)
+    }
 }
 
 /// Relevant document of a case.
@@ -77,6 +92,8 @@ pub(super) fn cases<'a>(
                 .map(|(run, query)| {
                     let of_run = operations.iter().find(|of| of.run == run.name);
                     let names = evaluation.measures.iter().map(String::as_str);
+                    let documents = query.documents.as_ref();
+                    let retrieved = documents.map(|it| it.retrieved.as_slice());
                     CaseRun {
                         run: &run.name,
                         retrieved: query.retrieved,
@@ -84,6 +101,8 @@ pub(super) fn cases<'a>(
                         found: query.relevant_retrieved,
                         latency_ms: of_run.and_then(|of| of.queries.get(key)?.latency_ms),
                         scores: Members(names.zip(query.scores.iter().copied()).collect()),
+                        answer: documents.and_then(|it| it.answer.as_ref()),
+                        retrieved_documents: retrieved.unwrap_or_default(),
                     }
                 })
                 .collect(),
@@ -100,10 +119,12 @@ pub(super) fn section(case: &Case<'_>) -> Section {
     }
     blocks.push(runs(case));
     blocks.extend(documents(case));
+    blocks.extend(citations(case));
     Section::new(format!("Case {}", name(case.query)), blocks)
 }
 
 fn runs(case: &Case<'_>) -> Block {
+    let with_answers = case.runs.iter().any(|run| run.answer.is_some());
     let with_latency = case.runs.iter().any(|run| run.latency_ms.is_some());
     let measures = case.runs.first().map(|run| run.scores.0.as_slice());
     let measures = measures.unwrap_or_default().iter().enumerate();
@@ -113,6 +134,9 @@ fn runs(case: &Case<'_>) -> Block {
         .column("found", |run| format!("{} of {}", run.found, run.relevant))
         .column_if(with_latency, "latency in ms", |run| {
             Cell::optional(run.latency_ms, |latency| format!("{latency:.0}"))
+        })
+        .column_if(with_answers, "answer", |run| {
+            Cell::words(answer(run.answer))
         })
         .columns(
             measures,
@@ -133,6 +157,61 @@ fn documents(case: &Case<'_>) -> Option<Block> {
         .block(
             format!(
                 "Ranks of the relevant documents of {}, highest grade first",
+                name(case.query)
+            ),
+            1,
+        )
+}
+
+/// Answer of a run in a few words.
+fn answer(of: Option<&QueryAnswer>) -> String {
+    match of {
+        None => "–".to_owned(),
+        Some(of) if of.refused => "refused".to_owned(),
+        Some(of) => {
+            let cited = of.citations.len();
+            let wrong = of.citations.iter().filter(|it| !it.served).count();
+            match wrong {
+                0 => format!("{cited} cited"),
+                wrong => format!("{cited} cited, {wrong} not retrieved"),
+            }
+        }
+    }
+}
+
+/// Documents that the answers cite, with their grades, and their ranks in each run that cites them.
+fn citations(case: &Case<'_>) -> Option<Block> {
+    let of_runs = case.runs.iter().filter_map(|run| run.answer);
+    let mut cited: Vec<(&str, Option<Grade>)> = Vec::new();
+    for citation in of_runs.flat_map(|answer| &answer.citations) {
+        match cited.iter_mut().find(|(id, _)| *id == citation.id) {
+            Some((_, grade)) => *grade = grade.or(citation.grade),
+            None => cited.push((&citation.id, citation.grade)),
+        }
+    }
+    Rows::of(cited)
+        .column("cited document", |(id, _)| name(id))
+        .column("grade", |(_, grade)| {
+            let judged = grade.map(|grade| grade.to_string());
+            Cell::words(judged.unwrap_or_else(|| "not judged".to_owned()))
+        })
+        .columns(
+            case.runs.iter(),
+            |run| name(run.run),
+            |(id, _), run| {
+                let mut citations = run.answer.iter().flat_map(|answer| &answer.citations);
+                Cell::words(match citations.find(|citation| citation.id == *id) {
+                    None => "–".to_owned(),
+                    Some(citation) if !citation.served => "not retrieved".to_owned(),
+                    Some(citation) => run
+                        .rank(citation)
+                        .map_or_else(|| "retrieved".to_owned(), |rank| format!("rank {rank}")),
+                })
+            },
+        )
+        .block(
+            format!(
+                "Documents that the answers to {} cite, by grade and place in the ranking",
                 name(case.query)
             ),
             1,

@@ -3,13 +3,14 @@
 //! formula.
 
 use super::case::cases;
-use super::errors::rows as error_rows;
+use super::errors::{cited_text, rows as error_rows};
 use super::figures::RECALL_LEVELS;
 use super::operations::rows as operation_rows;
 use super::recommendation::recommendations;
 use super::{Options, behaviour, micro_averages, sweep};
 use crate::compare::{ErrorAnalysis, Pair};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
+use rankgauge_core::gold::Grade;
 use rankgauge_core::number::real;
 
 /// Column names. `n` is the number of queries behind a score. A value that is undefined or does not
@@ -153,6 +154,19 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
                     ..Row::default()
                 });
             }
+        }
+        for run in &case.runs {
+            let citations = run.answer.iter().flat_map(|it| &it.citations);
+            rows.extend(citations.map(|cited| Row {
+                table: "cited",
+                run: run.run.to_owned(),
+                slice: case.query.to_owned(),
+                value: cited.id.clone(),
+                score: cited.grade.map(Grade::get),
+                n: run.rank(cited),
+                text: cited_text(cited).to_owned(),
+                ..Row::default()
+            }));
         }
     }
     rows.extend(options.checks.iter().map(|check| Row {
@@ -386,6 +400,17 @@ fn queries(evaluation: &Evaluation, run: &RunEvaluation) -> Vec<Row> {
                 row.scored(measure, None, None).with_text(id)
             }));
         }
+        let citations = documents.answer.iter().flat_map(|it| &it.citations);
+        rows.extend(citations.map(|cited| {
+            let measure = if cited.served {
+                "cited"
+            } else {
+                "cited_not_retrieved"
+            };
+            let row = Row::of("document", run).valued(&query.key);
+            row.scored(measure, cited.grade.map(Grade::get), None)
+                .with_text(&cited.id)
+        }));
     }
     rows
 }

@@ -3,7 +3,9 @@
 
 use super::document::{Block, Cell, Rows, Section, number, shorten};
 use crate::compare::{ErrorAnalysis, WorstQuery};
+use crate::evaluate::{QueryAnswer, QueryCitation};
 use crate::text_layout::{count_of, escape_controls};
+use rankgauge_core::gold::Grade;
 
 /// Maximum number of documents of a query. CSV and JSON contain all of them.
 const MAX_LISTED: usize = 10;
@@ -101,7 +103,25 @@ fn documents(worst: &WorstQuery) -> Vec<String> {
         )
     });
     items.push(format!("missed: {}", listed(missed)));
+    items.extend(worst.answer.as_ref().map(answer));
     items.iter().map(|item| escape_controls(item)).collect()
+}
+
+/// Answer of one query by its citations, in a sentence.
+fn answer(of: &QueryAnswer) -> String {
+    let citations = of.citations.iter().map(|cited| {
+        let grade = cited
+            .grade
+            .map_or_else(|| "not judged".to_owned(), |it| format!("grade {it}"));
+        let invented = if cited.served { "" } else { ", not retrieved" };
+        format!("{} ({grade}{invented})", cited.id)
+    });
+    let cited = listed(citations);
+    if of.refused {
+        format!("the model declined to answer; cited: {cited}")
+    } else {
+        format!("cited: {cited}")
+    }
 }
 
 fn title(worst: &WorstQuery, measure: &str) -> String {
@@ -144,6 +164,11 @@ pub(super) struct ErrorRow<'a> {
     pub(super) n: Option<usize>,
     /// Text of the query, or the expected rank of a document.
     pub(super) text: String,
+}
+
+/// Mark of a cited document that was not retrieved.
+pub(super) fn cited_text(of: &QueryCitation) -> &'static str {
+    if of.served { "" } else { "not retrieved" }
 }
 
 /// Rows of CSV about an error analysis.
@@ -203,6 +228,13 @@ pub(super) fn rows(errors: &ErrorAnalysis) -> Vec<ErrorRow<'_>> {
             grade: Some(of.grade),
             text: of.expected_rank.to_string(),
             ..row("missed")
+        }));
+        let citations = worst.answer.iter().flat_map(|it| &it.citations);
+        rows.extend(citations.map(|of| ErrorRow {
+            document: of.id.clone(),
+            grade: of.grade.map(Grade::get),
+            text: cited_text(of).to_owned(),
+            ..row("cited")
         }));
     }
     rows

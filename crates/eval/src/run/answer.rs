@@ -151,6 +151,14 @@ impl ReadOptions {
                 for hit in &mut search.results {
                     hit.id.0 = id(&hit.id.0);
                 }
+                let answer = search.answer.iter_mut();
+                let citations = answer.filter_map(|it| it.citations.as_mut()).flatten();
+                for citation in citations {
+                    citation.id.0 = id(&citation.id.0);
+                }
+                for member in search.context.iter_mut().flatten() {
+                    member.0 = id(&member.0);
+                }
                 search.results.retain(|hit| is_kept(&hit.id));
                 search.results.truncate(max);
                 (Results::Search(search), Vec::new())

@@ -56,6 +56,7 @@ fn with_errors() -> Comparison {
                 expected_rank: 1,
             })
             .collect(),
+        answer: None,
     });
     let mut found = compare(runs, &quick()).expect("a comparison");
     found.gold = Some(GoldFacts {

@@ -249,6 +249,7 @@ fn query(i: usize, better: u32) -> QueryEvaluation {
             retrieved: vec!["doc-1".to_owned(), HOSTILE.to_owned()],
             relevant: vec!["doc-1".to_owned(), "doc-2".to_owned()],
             missed: vec!["doc-2".to_owned()],
+            answer: None,
         }),
     }
 }
