@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import sys
 
 from google.protobuf.json_format import MessageToDict
@@ -194,6 +195,104 @@ def llama_index(folder):
     native(folder, capture.name, RANKINGS)
 
 
+# Answers of the assistant, by query. Articles in the text are its citations.
+ANSWERS = {
+    "q1": "제17조에 따라 광역도시계획에 부합되어야 한다",
+    "q2": "제17조와 제99조에 따라 변경한다",
+    "q3": "제77조와 제84조에 따른다",
+    "q4": "자료가 없어 답할 수 없습니다",
+    "q5": "There is no article about it.",
+}
+
+
+def answered_llama_index(folder):
+    """A query engine of LlamaIndex, whose answer is the output of its span, and evaluations of the answers as events
+    `gen_ai.evaluation.result` of the GenAI conventions. The model is a stub."""
+    from llama_index.core.base.base_retriever import BaseRetriever
+    from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
+    from llama_index.core.query_engine import RetrieverQueryEngine
+    from llama_index.core.schema import NodeWithScore, TextNode
+    from openinference.instrumentation.llama_index import LlamaIndexInstrumentor
+
+    class LawRetriever(BaseRetriever):
+        def _retrieve(self, query_bundle):
+            return [
+                NodeWithScore(node=TextNode(id_=document, text=TEXTS[document]), score=score)
+                for document, score in ranking(query_bundle.query_str)
+            ]
+
+    class Assistant(CustomLLM):
+        @property
+        def metadata(self):
+            return LLMMetadata(model_name="assistant-1")
+
+        def complete(self, prompt, formatted=False, **arguments):
+            asked = [name for name, text in QUERIES.items() if text in prompt]
+            return CompletionResponse(text=ANSWERS[asked[-1]])
+
+        def stream_complete(self, prompt, formatted=False, **arguments):
+            raise NotImplementedError
+
+    capture = Capture("llama_index_answers")
+    instrumentor = LlamaIndexInstrumentor()
+    instrumentor.instrument(tracer_provider=capture.provider)
+    engine = RetrieverQueryEngine.from_args(LawRetriever(), llm=Assistant())
+    for text in QUERIES.values():
+        engine.query(text)
+    instrumentor.uninstrument()
+    request = capture.request()
+    for span in spans_of(request):
+        for attribute in span.attributes:
+            # Prompt templates show the addresses of functions.
+            text = re.sub(r" at 0x[0-9a-f]+", "", attribute.value.string_value)
+            if text != attribute.value.string_value:
+                attribute.value.string_value = text
+    write(folder, capture.name, request)
+    evaluations(folder, [it for it in spans_of(request) if it.name == "RetrieverQueryEngine.query"])
+
+
+def spans_of(request):
+    return [
+        span
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+
+
+def evaluations(folder, spans):
+    """Writes an evaluation of each span. There is no package that emits them yet, so the attributes are set here."""
+    from opentelemetry._logs import LogRecord, SeverityNumber
+    from opentelemetry.exporter.otlp.proto.common._log_encoder import encode_logs
+    from opentelemetry.sdk._logs import LoggerProvider
+    from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+
+    exporter = InMemoryLogRecordExporter()
+    provider = LoggerProvider(resource=Resource({"service.name": "law-judge"}))
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    logger = provider.get_logger("law.judge", "2")
+    for number, span in enumerate(spans):
+        context = trace.SpanContext(
+            int.from_bytes(span.trace_id), int.from_bytes(span.span_id), False, trace.TraceFlags(1)
+        )
+        time = span.end_time_unix_nano + 2_000 * MILLISECOND
+        logger.emit(
+            LogRecord(
+                timestamp=time,
+                observed_timestamp=time,
+                context=trace.set_span_in_context(trace.NonRecordingSpan(context)),
+                severity_number=SeverityNumber.INFO,
+                event_name="gen_ai.evaluation.result",
+                attributes={
+                    "gen_ai.evaluation.name": "faithfulness",
+                    "gen_ai.evaluation.score.value": number / 4,
+                    "gen_ai.evaluation.explanation": "by a stub",
+                },
+            )
+        )
+    write(folder, "evaluations", encode_logs(exporter.get_finished_logs()))
+
+
 def langchain(folder, name, with_ids):
     from langchain_core.documents import Document
     from langchain_core.retrievers import BaseRetriever
@@ -363,6 +462,7 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     gold(folder)
     llama_index(folder)
+    answered_llama_index(folder)
     langchain(folder, "langchain", with_ids=False)
     langchain(folder, "langchain_ids", with_ids=True)
     haystack(folder, "haystack")

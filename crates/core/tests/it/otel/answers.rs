@@ -1,9 +1,13 @@
 //! Answers of traces: the output of a selected span belongs to the last search of its trace.
 
-use rankgauge_core::decode::otlp::{self, Mapping};
+use std::collections::BTreeMap;
+
+use rankgauge_core::decode::otlp::{self, FeedbackAction, Mapping};
+use rankgauge_core::event::{Action, Feedback, Rejection};
 use serde_json::{Value, json};
 
 use super::ACCEPTANCE;
+use super::fixtures::bytes;
 use super::messages::{record, span};
 
 const OTHER_TRACE: &str = "11111111111111111111111111111111";
@@ -156,4 +160,72 @@ fn both_encodings_have_the_same_answers() {
     let decoded = super::both(&record(&spans), &ACCEPTANCE, &mapping());
     assert_eq!(decoded.outcomes(), [1, 0, 0, 0, 1]);
     assert_eq!(decoded.search()["answer"]["text"], "답");
+}
+
+/// Texts of the answers, by the queries of `tests/otel/generate.py`.
+const ANSWERS: [&str; 5] = [
+    "제17조에 따라 광역도시계획에 부합되어야 한다",
+    "제17조와 제99조에 따라 변경한다",
+    "제77조와 제84조에 따른다",
+    // Without a document, LlamaIndex asks no model.
+    "Empty Response",
+    "There is no article about it.",
+];
+
+#[test]
+fn a_query_engine_of_llama_index_has_the_answers_of_its_searches() {
+    let mapping = Mapping {
+        answers: vec!["RetrieverQueryEngine.query".to_owned()],
+        ..Mapping::default()
+    };
+    let json = super::json(&bytes("llama_index_answers.json"), &ACCEPTANCE, &mapping);
+    let proto = super::proto(&bytes("llama_index_answers.pb"), &ACCEPTANCE, &mapping);
+    let decoded = json.expect("JSON");
+    assert_eq!(decoded, proto.expect("a message"));
+    let searches: Vec<&Value> = decoded.searches.iter().flatten().collect();
+    let texts: Vec<&str> = searches
+        .iter()
+        .filter_map(|search| search["answer"]["text"].as_str())
+        .collect();
+    assert_eq!(texts, ANSWERS);
+
+    // An evaluation of each answer belongs to the trace of its search.
+    let mut found = Vec::new();
+    let mapping = Mapping {
+        feedback: BTreeMap::from([(
+            "faithfulness".to_owned(),
+            FeedbackAction::parse("judgment").expect("a judgment"),
+        )]),
+        ..Mapping::default()
+    };
+    for (name, is_json) in [("evaluations.json", true), ("evaluations.pb", false)] {
+        let mut judged = Vec::new();
+        let visit = &mut |event: Result<&Feedback<'_>, Rejection>| {
+            let event = event.expect("a judgment");
+            let judgment = event.evaluation.clone().expect("an evaluator");
+            let Action::Judgment { grade } = event.action else {
+                panic!("{:?}", event.action);
+            };
+            let evaluator = format!("{} {}", &*judgment.evaluator, &*judgment.version);
+            judged.push((
+                event.session_id.as_deref().map(str::to_owned),
+                evaluator,
+                grade,
+            ));
+        };
+        let read = if is_json {
+            otlp::feedback_json
+        } else {
+            otlp::feedback_proto
+        };
+        read(&bytes(name), &ACCEPTANCE.limits, &mapping, visit).expect("a record");
+        found.push(judged);
+    }
+    assert_eq!(found[0], found[1]);
+    for (number, (search, judged)) in (0_u8..).zip(searches.iter().zip(&found[0])) {
+        let trace = search["trace_id"].as_str().map(str::to_owned);
+        let value = f64::from(number) / 4.0;
+        assert_eq!(*judged, (trace, "law.judge 2".to_owned(), value));
+    }
+    assert_eq!(found[0].len(), searches.len());
 }
