@@ -8,6 +8,7 @@ import * as dashboard from '@grafana/grafana-foundation-sdk/dashboard';
 import { annotations, dashboardLinks, TAG, UID } from './links';
 import { DATASOURCE_INPUT, type Row } from './panels';
 import { allTraffic } from './rows/all-traffic';
+import { answers } from './rows/answers';
 import { components } from './rows/components';
 import { cost } from './rows/cost';
 import { evaluators } from './rows/evaluators';
@@ -46,6 +47,7 @@ const ROWS = {
   allTraffic,
   evaluators,
   incidents,
+  answers,
 };
 
 type RowName = keyof typeof ROWS;
@@ -72,10 +74,10 @@ const SHEETS: Record<string, Sheet> = {
   'search-quality.json': {
     uid: UID.quality,
     title: 'Quality and slices',
-    description: 'Scores against the gold set, regression evidence, micro averages, slices, and all traffic.',
+    description: 'Scores against the gold set, regression evidence, micro averages, slices, all traffic, and answers.',
     variables: ['variant', 'measure', 'cutoff', 'slice', 'window', 'tier'],
     rows: ['quality', 'incidents', 'regressions'],
-    collapsed: ['micro', 'slices', 'allTraffic'],
+    collapsed: ['micro', 'slices', 'allTraffic', 'answers'],
   },
   'users.json': {
     uid: UID.users,
