@@ -6,6 +6,7 @@
 
 mod admin;
 mod alerts;
+mod answers;
 mod broker;
 mod capacity;
 pub(crate) mod check;
