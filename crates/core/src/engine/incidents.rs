@@ -707,10 +707,11 @@ impl Tracked {
     }
 
     fn merge(&mut self, other: &Self) {
+        self.incident.merge(&other.incident);
+        // The merged record has every measure of both, the own ones first.
         let places: Vec<usize> = (other.incident.measures.iter())
             .map(|it| self.incident.place_of(it.name()))
             .collect();
-        self.incident.merge(&other.incident);
         for theirs in &other.columns {
             let Some(mine) = self
                 .columns
@@ -718,7 +719,8 @@ impl Tracked {
                 .find(|it| it.column == theirs.column)
             else {
                 let series = theirs.series.iter();
-                let series = series.map(|(series, place)| (*series, places[*place]));
+                let series =
+                    series.filter_map(|(series, place)| Some((*series, *places.get(*place)?)));
                 self.columns.push(TrackedMeasure {
                     series: series.collect(),
                     ..theirs.clone()
@@ -726,8 +728,9 @@ impl Tracked {
                 continue;
             };
             for (series, place) in &theirs.series {
-                if !mine.series.iter().any(|(known, _)| known == series) {
-                    mine.series.push((*series, places[*place]));
+                let is_known = mine.series.iter().any(|(known, _)| known == series);
+                if let Some(place) = places.get(*place).filter(|_| !is_known) {
+                    mine.series.push((*series, *place));
                 }
             }
             mine.queries.merge(&theirs.queries);

@@ -19,6 +19,8 @@ mod fleet_evidence;
 mod handover;
 mod histograms;
 mod hostile;
+mod incident_cases;
+mod incident_properties;
 mod incidents;
 mod interleaving;
 mod joins;

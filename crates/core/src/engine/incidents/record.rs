@@ -87,7 +87,7 @@ pub struct Acknowledged {
 }
 
 /// End of an incident.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ending {
     /// Event time.
     pub at: EventTime,
@@ -361,6 +361,8 @@ impl IncidentMeasure {
     }
 
     fn merge(&mut self, other: &Self) {
+        self.tolerance = self.tolerance.max(other.tolerance);
+        self.loss_at_alarm = self.loss_at_alarm.min(other.loss_at_alarm);
         self.before.merge(&other.before);
         self.at_alarm.merge(&other.at_alarm);
         for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
@@ -483,7 +485,7 @@ impl Incident {
         self.measures.iter().any(|it| it.name() == name)
     }
 
-    /// Position of a measure, or that which it has after a merge.
+    /// Position of a measure; the number of all without it.
     pub(super) fn place_of(&self, name: (&str, &str, &str)) -> usize {
         let known = self.measures.iter().position(|it| it.name() == name);
         known.unwrap_or(self.measures.len())
@@ -584,10 +586,16 @@ impl Incident {
         }
     }
 
-    /// Adds the share of another worker.
+    /// Adds the share of another worker. Of two alarms and of two ends, the earlier one holds, so the
+    /// order of merging does not matter.
     pub fn merge(&mut self, other: &Self) {
-        if self.ended.is_none() {
-            self.ended.clone_from(&other.ended);
+        let ended = self.ended.take().into_iter().chain(other.ended.clone());
+        self.ended = ended.min();
+        let alarm = |it: &Self| (it.alarmed_at, it.started.at, it.started.lower, it.started.upper);
+        if alarm(other) < alarm(self) {
+            self.started = other.started;
+            self.alarmed_at = other.alarmed_at;
+            self.part = other.part;
         }
         self.last = self.last.max(other.last);
         self.class = self.class.min(other.class);
@@ -611,7 +619,10 @@ impl Incident {
         for theirs in &other.deployments {
             let mut marks = self.deployments.iter_mut();
             match marks.find(|it| it.deployed == theirs.deployed) {
-                Some(mine) => mine.losses.merge(&theirs.losses),
+                Some(mine) => {
+                    mine.is_during |= theirs.is_during;
+                    mine.losses.merge(&theirs.losses);
+                }
                 None => self.mark(theirs.clone()),
             }
         }

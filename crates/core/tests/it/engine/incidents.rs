@@ -1,26 +1,24 @@
 //! Incidents: one reference, one size, one end.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Severity};
-use rankgauge_core::engine::settings::{MonitoredMeasure, Settings};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::time::{EventTime, WallTime};
 
 use super::evidence::{Reader, STEP, healthy, watching};
 use super::recovery::{restored, write};
-use super::{GOLD, START, World, assign, read, tick};
+use super::{GOLD, START, World, assign, tick};
 
 /// Every second search is bad: all those with the query g1.
-fn bad(number: usize) -> impl Iterator<Item = bool> {
+pub(super) fn bad(number: usize) -> impl Iterator<Item = bool> {
     (0..number).map(|number| number % 2 == 0)
 }
 
-fn quiet() -> Settings {
+pub(super) fn quiet() -> Settings {
     watching(None, None)
 }
 
@@ -37,11 +35,11 @@ impl Reader {
         incident.clone()
     }
 
-    fn now(&self) -> i64 {
+    pub(super) fn now(&self) -> i64 {
         START + self.read * STEP
     }
 
-    fn deploy(&mut self, version: &str) {
+    pub(super) fn deploy(&mut self, version: &str) {
         let at = EventTime(self.now());
         self.engine.apply(Input::Deployed {
             variant: "V1",
@@ -296,73 +294,4 @@ fn an_incident_of_all_searches_is_critical() {
         (unjudged.class, unjudged.severity()),
         (DropClass::MoreUnjudged, Severity::Warning)
     );
-}
-
-/// Documents of a search of one of five systems. Three of them break from round 400 on: V1 puts another
-/// document first, V2 loses all but the first relevant one, V3 finds nothing relevant.
-fn results(variant: usize, round: i64) -> &'static [&'static str] {
-    let is_broken = round >= 400;
-    // Each system fails in one of five searches of a query.
-    let (relevant, reordered): (&[&str], &[&str]) = if round % 2 == 0 {
-        (&["d0", "d1", "d2"], &["d6", "d0", "d1", "d2"])
-    } else {
-        (&["d3", "d1", "d4"], &["d6", "d3", "d1", "d4"])
-    };
-    match variant {
-        _ if round % 10 == 9 || round % 10 == 4 => &["d6"],
-        1 if is_broken => reordered,
-        2 if is_broken => &relevant[..1],
-        3 if is_broken => &["d6"],
-        _ => relevant,
-    }
-}
-
-#[test]
-fn five_systems_with_three_causes_at_once_have_three_incidents_with_their_measures() {
-    let mut settings = quiet();
-    let watched = settings.detection.measures[0].clone();
-    let [recall, reciprocal_rank] = [1, 3].map(|index| MonitoredMeasure {
-        index,
-        ..watched.clone()
-    });
-    settings.detection.measures = vec![watched, recall, reciprocal_rank];
-    settings.detection.slices = Vec::new();
-    let world = World::new(settings);
-    let mut engine = world.engine();
-    assign(&mut engine, 0);
-    let mut offset = 0;
-    for round in 0..520 {
-        let ts = START + round * STEP;
-        tick(&mut engine, ts);
-        for variant in 1..=5 {
-            let ids = results(variant, round).iter();
-            let ids: Vec<String> = ids.map(|id| format!(r#"{{"id": "{id}"}}"#)).collect();
-            let payload = format!(
-                r#"{{"query_id": "q{offset}", "ts": {ts}, "query_key": "g{}", "variant": "V{variant}",
-                    "session_id": "s{offset}", "results": [{}]}}"#,
-                round % 2,
-                ids.join(", ")
-            );
-            read(&mut engine, Kind::Search, 0, offset, &payload);
-            offset += 1;
-        }
-    }
-    let snapshot = engine.snapshot();
-    let found = snapshot.totals.evidence.incidents();
-    let found: BTreeMap<&str, BTreeSet<&str>> = found
-        .map(|it| {
-            assert_eq!(it.ended, None);
-            assert!((it.started.at - BEGAN).abs() <= 6 * STEP, "{it:?}");
-            let measures = it.measures.iter().map(|it| &*it.measure);
-            (&*it.variant, measures.collect())
-        })
-        .collect();
-    let expected: [(&str, &[&str]); 3] = [
-        ("V1", &["P@1", "RR"]),
-        ("V2", &["R@5"]),
-        ("V3", &["P@1", "R@5", "RR"]),
-    ];
-    let expected = expected.map(|(variant, of)| (variant, of.iter().copied().collect()));
-    assert_eq!(found, BTreeMap::from(expected));
-    assert_eq!(snapshot.totals.evidence.incidents().count(), 3);
 }
