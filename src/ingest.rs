@@ -453,10 +453,15 @@ impl Worker {
     /// Executes an operator command.
     fn handle_command(&mut self, command: Command) {
         match command {
-            Command::Acknowledged { incident, note } => {
+            Command::Acknowledged { incident, given } => {
+                let engine = &mut self.consumer.member().engine;
+                let given = &given;
+                engine.apply(Input::Acknowledged { incident, given });
+            }
+            Command::Noted { incident, note } => {
                 let engine = &mut self.consumer.member().engine;
                 let note = &note;
-                engine.apply(Input::Acknowledged { incident, note });
+                engine.apply(Input::Noted { incident, note });
             }
             Command::LearnBaselines { reported } => {
                 info!(worker = self.context.number, "baselines reset");

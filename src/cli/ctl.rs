@@ -33,8 +33,12 @@ const MAX_RESPONSE: u64 = 16 << 20;
 pub(super) enum CtlCommand {
     /// Show readiness, positions, gold set and outcomes of events.
     Status(Status),
-    /// Show the regressions that were reported, newest first.
+    /// Show the incidents: the open ones first, then the ended ones, newest first.
     Incidents(Incidents),
+    /// Acknowledge an incident: an operator works on it.
+    Acknowledge(Acknowledge),
+    /// Add a note to an incident.
+    Note(Note),
     /// Report a deployment, which resets the baselines of its variant.
     Deploy(Deploy),
     /// Reset the baselines of all variants.
@@ -76,6 +80,33 @@ pub(super) struct Incidents {
 }
 
 #[derive(Debug, Args)]
+pub(super) struct Acknowledge {
+    #[command(flatten)]
+    connection: Connection,
+    /// Id of the incident, as `ctl incidents` shows it.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Name of the operator. With authentication, the user is stored instead.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Note {
+    #[command(flatten)]
+    connection: Connection,
+    /// Id of the incident, as `ctl incidents` shows it.
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Text of the note, at most 2,000 bytes.
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Name of the operator. With authentication, the user is stored instead.
+    #[arg(long, value_name = "NAME")]
+    by: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(super) struct Deploy {
     #[command(flatten)]
     connection: Connection,
@@ -110,8 +141,25 @@ pub(super) fn run(command: &CtlCommand) -> Result<(), Failure> {
             (connection, answer, status)
         }
         CtlCommand::Incidents(Incidents { connection }) => {
-            let answer = Client::new(connection)?.get("/api/v1/incidents")?;
+            let answer = Client::new(connection)?.all("/api/v1/incidents", "incidents")?;
             (connection, answer, incidents)
+        }
+        CtlCommand::Acknowledge(Acknowledge { connection, id, by }) => {
+            let body = by.as_ref().map(|by| json!({"by": by}).to_string());
+            let address = format!("/api/v1/incidents/{}/acknowledge", in_path(id));
+            let answer = Client::new(connection)?.post(&address, body.unwrap_or_default())?;
+            (connection, answer, acknowledged)
+        }
+        CtlCommand::Note(Note {
+            connection,
+            id,
+            text,
+            by,
+        }) => {
+            let body = json!({"text": text, "by": by}).to_string();
+            let address = format!("/api/v1/incidents/{}/notes", in_path(id));
+            let answer = Client::new(connection)?.post(&address, body)?;
+            (connection, answer, noted)
         }
         CtlCommand::Deploy(deploy) => {
             let mut body = json!({"variant": deploy.variant, "version": deploy.deployed});
@@ -135,8 +183,8 @@ pub(super) fn run(command: &CtlCommand) -> Result<(), Failure> {
         CtlCommand::LogLevel(LogLevel { connection, level }) => {
             let client = Client::new(connection)?;
             let answer = if let Some(level) = level {
-                let level: String = form_urlencoded::byte_serialize(level.as_bytes()).collect();
-                client.post(&format!("/-/log-level?level={level}"), String::new())?
+                let address = format!("/-/log-level?level={}", in_path(level));
+                client.post(&address, String::new())?
             } else {
                 client.get("/-/log-level")?
             };
@@ -190,6 +238,23 @@ impl Client {
         self.answer(request.call())
     }
 
+    /// All pages of a list.
+    fn all(&self, path: &str, name: &str) -> Result<Value, Failure> {
+        let mut list = self.get(path)?;
+        while let Some(cursor) = list["next_cursor"].as_str() {
+            let cursor = in_path(cursor);
+            let mut page = self.get(&format!("{path}?cursor={cursor}"))?;
+            list["next_cursor"] = page["next_cursor"].take();
+            let Some(entries) = page[name].as_array_mut().filter(|it| !it.is_empty()) else {
+                break;
+            };
+            if let Some(all) = list[name].as_array_mut() {
+                all.append(entries);
+            }
+        }
+        Ok(list)
+    }
+
     fn post(&self, path: &str, body: String) -> Result<Value, Failure> {
         let mut request = self.agent.post(format!("{}{path}", self.url));
         if let Some(authorization) = &self.authorization {
@@ -236,6 +301,11 @@ impl Client {
             escape_controls(detail.unwrap_or_default())
         )))
     }
+}
+
+/// A text as a part of a URL.
+fn in_path(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
 /// URL of `admin.listen` on this machine.
@@ -359,6 +429,30 @@ fn incidents(answer: &Value) -> String {
         );
     }
     text
+}
+
+/// Name at a JSON pointer after the word `by`; empty without one.
+fn by_at(answer: &Value, pointer: &str) -> String {
+    let name = answer.pointer(pointer).and_then(Value::as_str);
+    name.map_or_else(String::new, |name| format!(" by {}", escape_controls(name)))
+}
+
+fn acknowledged(answer: &Value) -> String {
+    format!(
+        "incident {} acknowledged{} at {}\n",
+        text_at(answer, "/id"),
+        by_at(answer, "/acknowledged/by"),
+        text_at(answer, "/acknowledged/at"),
+    )
+}
+
+fn noted(answer: &Value) -> String {
+    format!(
+        "note on incident {}{} at {}\n",
+        text_at(answer, "/id"),
+        by_at(answer, "/note/by"),
+        text_at(answer, "/note/at"),
+    )
 }
 
 fn workers(answer: &Value) -> String {

@@ -160,8 +160,22 @@ rankgauge ctl status --config my.yaml",
         "ctl incidents",
         "docs/page.md",
         "\
-# Show the reported regressions
+# Show the incidents
 rankgauge ctl incidents",
+    ),
+    help(
+        "ctl acknowledge",
+        "docs/detection.md",
+        "\
+# State that you work on an incident
+rankgauge ctl acknowledge 5e1f0b2c9a3d4e67 --by alice",
+    ),
+    help(
+        "ctl note",
+        "docs/detection.md",
+        "\
+# Add a note to an incident
+rankgauge ctl note 5e1f0b2c9a3d4e67 'rolled back to 1.4.0' --by alice",
     ),
     help(
         "ctl deploy",

@@ -390,9 +390,10 @@ impl Engine {
                     self.totals.biases.deployed(variant);
                 }
             }
-            Input::Acknowledged { incident, note } => {
-                self.totals.evidence.acknowledge(incident, note);
+            Input::Acknowledged { incident, given } => {
+                self.totals.evidence.acknowledge(incident, given);
             }
+            Input::Noted { incident, note } => self.totals.evidence.add_note(incident, note),
             Input::Inherited(fleet) => {
                 let (evidence, names) = (&mut self.totals.evidence, self.names.shared());
                 evidence.inherit(fleet, &self.settings, names);

@@ -91,10 +91,12 @@ impl AdminListener {
 /// Endpoint of a request.
 fn endpoint(request: &Request<Incoming>) -> Result<&'static Endpoint, ApiError> {
     let path = request.uri().path();
-    let at_path: Vec<&Endpoint> = ENDPOINTS
+    let mut at_path: Vec<&Endpoint> = ENDPOINTS
         .iter()
         .filter(|it| it.captured(path).is_some())
         .collect();
+    let longest = at_path.iter().map(|it| it.fixed_length()).max();
+    at_path.retain(|it| Some(it.fixed_length()) == longest);
     if at_path.is_empty() {
         let error = ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"));
         return Err(error.with_endpoints(names()));

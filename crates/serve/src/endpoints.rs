@@ -15,7 +15,7 @@ use tracing::warn;
 
 use crate::api::body::Body;
 use crate::api::deployments::{AcceptedDeployment, Report};
-use crate::api::incidents::{AcknowledgedIncident, Acknowledgement};
+use crate::api::incidents::{AcknowledgedIncident, Acknowledgement, NewNote, NotedIncident};
 use crate::api::log_level::ChangedLevel;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
@@ -118,6 +118,13 @@ impl Endpoint {
         }
     }
 
+    /// Number of bytes of the path outside of its braces: of two endpoints at a path, the one with more is
+    /// meant.
+    pub(crate) fn fixed_length(&self) -> usize {
+        self.parts()
+            .map_or(self.path.len(), |(before, _, after)| before.len() + after.len())
+    }
+
     /// Text before the braces of the path, the name in them, and the text after them.
     fn parts(&self) -> Option<(&'static str, &'static str, &'static str)> {
         let (before, rest) = self.path.split_once('{')?;
@@ -217,10 +224,15 @@ pub(crate) static ENDPOINTS: LazyLock<Vec<Endpoint>> = LazyLock::new(|| {
             "acknowledgeIncident",
             acknowledge,
         )
-        .about("Note that an operator works on an incident.")
+        .about("Acknowledgement: an operator works on the incident.")
         .with_status(StatusCode::ACCEPTED)
         .with_body::<Acknowledgement>()
         .with_errors(&[404, 408, 413]),
+        command::<NotedIncident>("/api/v1/incidents/{id}/notes", "addNote", add_note)
+            .about("Note on an incident.")
+            .with_status(StatusCode::ACCEPTED)
+            .with_body::<NewNote>()
+            .with_errors(&[404, 408, 409, 413]),
         json("/api/v1/experiments", "experiments", |api, _| {
             Ok(experiments::of(&api.exposition))
         })
@@ -427,6 +439,13 @@ fn acknowledge(api: &AdminApi, params: Parameters, body: Body) -> Running<'_> {
     Box::pin(async move {
         let accepted = incidents::acknowledge(api, &params, &body)?;
         done(&accepted, "/incidents?done=acknowledged")
+    })
+}
+
+fn add_note(api: &AdminApi, params: Parameters, body: Body) -> Running<'_> {
+    Box::pin(async move {
+        let kept = incidents::note(api, &params, &body)?;
+        done(&kept, "/incidents?done=noted")
     })
 }
 

@@ -135,7 +135,7 @@ pub(super) fn error_response(error: &ApiError) -> HttpResponse {
 }
 
 /// Results of commands: their words in an address, with a sentence.
-const RESULTS: [(&str, &str); 5] = [
+const RESULTS: [(&str, &str); 6] = [
     ("reloaded", "The gold set was reloaded."),
     ("unchanged", "The gold set is unchanged."),
     (
@@ -144,6 +144,7 @@ const RESULTS: [(&str, &str); 5] = [
     ),
     ("deployed", "The deployment is recorded."),
     ("acknowledged", "The incident is acknowledged."),
+    ("noted", "The note is kept."),
 ];
 
 /// Name of the result of a command in the address of a screen.

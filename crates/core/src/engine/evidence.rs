@@ -30,7 +30,7 @@ use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
 use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned, SharedReference};
 use crate::engine::incidents::{
-    self, Acknowledged, Deployed, EndReason, Incident, Incidents, QueryReferences, TrackedScore,
+    self, Acknowledged, Deployed, EndReason, Incident, Incidents, Note, QueryReferences, TrackedScore,
 };
 use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::remap::IdRemap;
@@ -220,9 +220,14 @@ impl Evidence {
         self.incidents.iter()
     }
 
-    /// Notes that an operator took note of an incident.
-    pub(super) fn acknowledge(&mut self, id: u64, note: &Acknowledged) {
-        self.incidents.acknowledge(id, note);
+    /// Keeps the acknowledgement of an incident.
+    pub(super) fn acknowledge(&mut self, id: u64, given: &Acknowledged) {
+        self.incidents.acknowledge(id, given);
+    }
+
+    /// Keeps a note on an incident.
+    pub(super) fn add_note(&mut self, id: u64, note: &Note) {
+        self.incidents.add_note(id, note);
     }
 
     /// Number of ended incidents, by name of the variant and reason.

@@ -29,7 +29,7 @@ use crate::time::{EventTime, Millis};
 pub(super) use record::Drop;
 pub use record::{
     Acknowledged, Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure,
-    IncidentQuery, Level, Severity,
+    IncidentQuery, Level, MAX_NOTE_BYTES, MAX_NOTES, Note, Severity,
 };
 pub(super) use reference::{QueryReferences, TrackedScore};
 
@@ -305,12 +305,23 @@ impl Incidents {
         known.make_contiguous().sort_by_key(|it| it.at);
     }
 
-    /// Notes that an operator took note of an incident.
-    pub(super) fn acknowledge(&mut self, id: u64, note: &Acknowledged) {
+    /// Incident with an id.
+    fn find_mut(&mut self, id: u64) -> Option<&mut Incident> {
         let open = self.open.iter_mut().map(|it| &mut it.incident);
-        let mut all = open.chain(&mut self.ended);
-        if let Some(incident) = all.find(|it| it.id == id) {
-            incident.acknowledge(Some(note));
+        open.chain(&mut self.ended).find(|it| it.id == id)
+    }
+
+    /// Keeps the acknowledgement of an incident.
+    pub(super) fn acknowledge(&mut self, id: u64, given: &Acknowledged) {
+        if let Some(incident) = self.find_mut(id) {
+            incident.acknowledge(Some(given));
+        }
+    }
+
+    /// Keeps a note on an incident.
+    pub(super) fn add_note(&mut self, id: u64, note: &Note) {
+        if let Some(incident) = self.find_mut(id) {
+            incident.add_notes(std::slice::from_ref(note));
         }
     }
 

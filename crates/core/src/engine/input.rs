@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::engine::evidence::DropEvidence;
 use crate::engine::fleet::{CombinedEvidence, FleetBaselines, SharedIncident};
 use crate::engine::id::{SearchIds, Target};
-use crate::engine::incidents::{Acknowledged, Incident};
+use crate::engine::incidents::{Acknowledged, Incident, Note};
 use crate::engine::partition::Resume;
 use crate::engine::position::Position;
 use crate::engine::sources::SourceReport;
@@ -143,12 +143,19 @@ pub enum Input<'a> {
         /// variant has no effect.
         reported: WallTime,
     },
-    /// Note of an operator on an incident.
+    /// Acknowledgement of an incident by an operator.
     Acknowledged {
         /// Id of the incident.
         incident: u64,
+        /// The acknowledgement.
+        given: &'a Acknowledged,
+    },
+    /// Note of an operator on an incident.
+    Noted {
+        /// Id of the incident.
+        incident: u64,
         /// The note.
-        note: &'a Acknowledged,
+        note: &'a Note,
     },
     /// Baselines of the other workers of the fleet.
     Inherited(&'a FleetBaselines),

@@ -29,6 +29,12 @@ pub(crate) struct Body {
 }
 
 impl Body {
+    /// Returns true if the body has the fields of a form. curl declares JSON as a form, unless it is given
+    /// a type.
+    pub(crate) fn has_form_fields(&self) -> bool {
+        self.is_form && !self.bytes.trim_ascii_start().starts_with(b"{")
+    }
+
     /// Reads the body of a request within its limits.
     pub(crate) async fn read(request: &mut Request<Incoming>) -> Result<Self, ApiError> {
         let content_type = request.headers().get(CONTENT_TYPE);

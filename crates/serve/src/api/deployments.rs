@@ -90,9 +90,7 @@ pub(crate) fn list(deployments: &Deployments) -> List {
 
 /// Deployment in the body of a request: JSON, or the form of the page.
 pub(crate) fn read(body: &Body, now: WallTime) -> Result<Deployment, ApiError> {
-    // curl declares JSON as a form, unless it is given a type.
-    let is_json = body.bytes.trim_ascii_start().starts_with(b"{");
-    let report: Report = if body.is_form && !is_json {
+    let report: Report = if body.has_form_fields() {
         form(&body.bytes)?
     } else {
         serde_json::from_slice(&body.bytes).map_err(|problem| {

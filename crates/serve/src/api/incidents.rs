@@ -16,7 +16,7 @@ use crate::history::{History, Span};
 use crate::live::{Order, ReportedCommand};
 use crate::per_cent::per_cent;
 use rankgauge_core::engine::incidents::{
-    Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level,
+    Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level, MAX_NOTE_BYTES, MAX_NOTES, Note,
 };
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict, ReadModel};
 use rankgauge_core::measure::Subject;
@@ -116,11 +116,34 @@ pub(crate) struct IncidentEntry {
     pub(crate) causes: Vec<Cause>,
     /// Last deployment before the beginning, and those during the incident.
     pub(crate) deployments: Vec<DeploymentEntry>,
-    /// First note that an operator works on the incident; null without one.
+    /// First acknowledgement: an operator works on the incident; null without one.
     pub(crate) acknowledged: Option<AcknowledgedEntry>,
+    /// Notes of operators, oldest first, at most 32.
+    pub(crate) notes: Vec<NoteEntry>,
 }
 
-/// Note that an operator works on an incident.
+/// Note of an operator on an incident.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "IncidentNote")]
+pub(crate) struct NoteEntry {
+    #[schemars(extend("format" = "date-time"))]
+    pub(crate) at: String,
+    /// User of the API, or the name that the request states; null without both.
+    pub(crate) by: Option<String>,
+    pub(crate) text: String,
+}
+
+impl From<&Note> for NoteEntry {
+    fn from(it: &Note) -> Self {
+        Self {
+            at: status::time(it.at.as_event_time()),
+            by: it.by.as_deref().map(str::to_owned),
+            text: it.text.to_string(),
+        }
+    }
+}
+
+/// Acknowledgement: an operator works on an incident.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Acknowledged")]
 pub(crate) struct AcknowledgedEntry {
@@ -150,8 +173,31 @@ pub(crate) struct Acknowledgement {
     by: Option<String>,
 }
 
+/// Body of a request for a note.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "NoteRequest")]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewNote {
+    /// Text, at most 2,000 bytes.
+    #[schemars(length(min = 1, max = MAX_NOTE_BYTES))]
+    text: String,
+    /// Name of the operator, at most 256 bytes. With authentication, the user of the request is stored
+    /// instead.
+    #[serde(default)]
+    #[schemars(length(max = MAX_NAME))]
+    by: Option<String>,
+}
+
 /// Maximum length of the name of an operator in bytes.
 const MAX_NAME: usize = 256;
+
+/// Kept note, and the number of workers that keep it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct NotedIncident {
+    pub(crate) workers: usize,
+    pub(crate) id: String,
+    pub(crate) note: NoteEntry,
+}
 
 /// Acknowledged incident, and the number of workers that note it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -365,6 +411,7 @@ impl IncidentEntry {
             causes: causes(it, history, evaluator),
             deployments: deployments.collect(),
             acknowledged: it.acknowledged.as_ref().map(AcknowledgedEntry::from),
+            notes: it.notes.iter().map(NoteEntry::from).collect(),
         }
     }
 
@@ -432,6 +479,14 @@ impl IncidentEntry {
         for it in &self.deployments {
             let version = escaped(it.version.as_deref().unwrap_or("without a version"));
             _ = writeln!(text, "- {} {version}: {}", it.at, it.state);
+        }
+        if !self.notes.is_empty() {
+            text.push_str("\nNotes:\n\n");
+        }
+        for it in &self.notes {
+            let by = it.by.as_deref().map(|by| format!(" {}", escaped(by)));
+            let (by, said) = (by.unwrap_or_default(), escaped(&it.text));
+            _ = writeln!(text, "- {}{by}: {said}", it.at);
         }
         text
     }
@@ -544,35 +599,36 @@ fn minute(time: &str) -> String {
     format!("{} UTC", shown.as_deref().unwrap_or(time))
 }
 
-/// Takes note of the incident in the path.
+/// Acknowledges the incident in the path.
 pub(crate) fn acknowledge(
     api: &AdminApi,
     params: &Parameters,
     body: &Body,
 ) -> Result<AcknowledgedIncident, ApiError> {
     let found = one(api, params)?;
-    let stated = if body.bytes.trim_ascii().is_empty() || body.is_form {
-        Acknowledgement::default()
-    } else {
-        serde_json::from_slice(&body.bytes).map_err(|problem| {
+    let mut stated = Acknowledgement::default();
+    if body.has_form_fields() {
+        for (name, value) in form_urlencoded::parse(&body.bytes) {
+            match &*name {
+                "by" => stated.by = given(&value),
+                _ => return Err(unknown_field(&name, "by")),
+            }
+        }
+    } else if !body.bytes.trim_ascii().is_empty() {
+        stated = serde_json::from_slice(&body.bytes).map_err(|problem| {
             ApiError::bad_request(format!(
                 "the body is not an acknowledgement: {problem}; send none, or JSON as {{\"by\": \"name\"}}"
             ))
-        })?
-    };
-    let by = body.by.clone().or(stated.by);
-    if by.as_ref().is_some_and(|by| by.len() > MAX_NAME) {
-        let error = format!("by is longer than {MAX_NAME} bytes");
-        return Err(ApiError::bad_request(error));
+        })?;
     }
+    let by = operator(body, stated.by)?;
     let reported = wall_now();
-    let id = u64::from_str_radix(&found.id, 16);
-    let id = id.map_err(|_| ApiError::bad_request("the id is no hexadecimal number"))?;
-    let note = Acknowledged {
+    let given = Acknowledged {
         at: reported,
         by: by.as_deref().map(Into::into),
     };
-    let acknowledged = (found.acknowledged).unwrap_or_else(|| AcknowledgedEntry::from(&note));
+    let id = number(&found)?;
+    let acknowledged = (found.acknowledged).unwrap_or_else(|| AcknowledgedEntry::from(&given));
     api.exposition.control.execute(ReportedCommand {
         reported,
         by,
@@ -583,6 +639,94 @@ pub(crate) fn acknowledge(
         id: found.id,
         acknowledged,
     })
+}
+
+/// Adds a note to the incident in the path.
+pub(crate) fn note(
+    api: &AdminApi,
+    params: &Parameters,
+    body: &Body,
+) -> Result<NotedIncident, ApiError> {
+    let found = one(api, params)?;
+    let stated = if body.has_form_fields() {
+        let mut stated = NewNote {
+            text: String::new(),
+            by: None,
+        };
+        for (name, value) in form_urlencoded::parse(&body.bytes) {
+            match &*name {
+                "text" => stated.text = value.into_owned(),
+                "by" => stated.by = given(&value),
+                _ => return Err(unknown_field(&name, "text, by")),
+            }
+        }
+        stated
+    } else {
+        serde_json::from_slice(&body.bytes).map_err(|problem| {
+            ApiError::bad_request(format!(
+                "the body is not a note: {problem}; send JSON as {{\"text\": \"rolled back\"}}, with an optional by"
+            ))
+        })?
+    };
+    let text = stated.text.trim();
+    if text.is_empty() || text.len() > MAX_NOTE_BYTES {
+        let error = format!(
+            "text has {} bytes; a note has from 1 to {MAX_NOTE_BYTES}",
+            text.len()
+        );
+        return Err(ApiError::bad_request(error));
+    }
+    if found.notes.len() >= MAX_NOTES {
+        let error = format!(
+            "the incident has {MAX_NOTES} notes, the maximum; write further ones in a ticket"
+        );
+        return Err(ApiError::new(StatusCode::CONFLICT, error));
+    }
+    let by = operator(body, stated.by)?;
+    let reported = wall_now();
+    let note = Note {
+        at: reported,
+        by: by.as_deref().map(Into::into),
+        text: text.into(),
+    };
+    api.exposition.control.execute(ReportedCommand {
+        reported,
+        by,
+        order: Order::Note {
+            incident: number(&found)?,
+            text: text.to_owned(),
+        },
+    });
+    Ok(NotedIncident {
+        workers: api.exposition.published.views.len(),
+        note: NoteEntry::from(&note),
+        id: found.id,
+    })
+}
+
+/// Value of a field of a form, unless it is empty.
+fn given(value: &str) -> Option<String> {
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
+fn unknown_field(name: &str, known: &str) -> ApiError {
+    ApiError::bad_request(format!("\"{name}\" is not a field: use {known}"))
+}
+
+/// Name of the operator: the user of the request, or the stated one.
+fn operator(body: &Body, stated: Option<String>) -> Result<Option<String>, ApiError> {
+    let by = body.by.clone().or(stated);
+    if by.as_ref().is_some_and(|by| by.len() > MAX_NAME) {
+        let error = format!("by is longer than {MAX_NAME} bytes");
+        return Err(ApiError::bad_request(error));
+    }
+    Ok(by)
+}
+
+/// Number of an incident.
+fn number(found: &IncidentEntry) -> Result<u64, ApiError> {
+    let number = u64::from_str_radix(&found.id, 16);
+    number.map_err(|_| ApiError::bad_request("the id is no hexadecimal number"))
 }
 
 /// Changes that came with an incident: deployments in the day before it, then the measures of the variant
@@ -657,18 +801,22 @@ pub(super) fn open(model: &ReadModel<'_>) -> usize {
 
 /// Returns the incidents, the open ones first.
 pub(crate) fn list(api: &AdminApi, params: &Parameters) -> Result<Incidents, ApiError> {
-    let after = cursor::<u64>(params)?.unwrap_or(0);
-    let first = usize::try_from(after).unwrap_or(usize::MAX);
+    let after = cursor::<u64>(params)?;
     let snapshot = api.exposition.published.merged();
     let incidents = snapshot.totals.evidence.incidents();
     let incidents = incidents.filter(|it| params.matches("variant", &it.variant));
-    let mut numbered: Vec<(u64, &Incident)> = (1..).zip(incidents).skip(first).collect();
-    let next_cursor = page(&mut numbered, params.limit(), |(number, _)| *number);
-    let listed = numbered.into_iter();
+    let mut listed: Vec<&Incident> = incidents.collect();
+    if let Some(after) = after {
+        // The oldest incidents are removed first: behind one that is gone, there is none.
+        let place = listed.iter().position(|it| it.id == after);
+        listed.drain(..place.map_or(listed.len(), |place| place + 1));
+    }
+    let next_cursor = page(&mut listed, params.limit(), |it| it.id);
+    let listed = listed.into_iter();
     let model = api.exposition.names.read(&snapshot);
     Ok(Incidents {
         incidents: listed
-            .map(|(_, it)| IncidentEntry::of(it, &api.history, &model))
+            .map(|it| IncidentEntry::of(it, &api.history, &model))
             .collect(),
         next_cursor,
     })

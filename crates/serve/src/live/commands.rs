@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 
 use super::deployments::Deployment;
-use rankgauge_core::engine::incidents::Acknowledged;
+use rankgauge_core::engine::incidents::{Acknowledged, Note};
 use rankgauge_core::time::{EventTime, WallTime};
 
 /// Command with its origin. Every replica of the fleet executes it once.
@@ -29,8 +29,15 @@ pub enum Order {
     ResetBaselines,
     /// Reports a deployment.
     Deploy(Deployment),
-    /// Takes note of the incident with this id.
+    /// Acknowledges the incident with this id.
     Acknowledge(u64),
+    /// Adds a note to an incident.
+    Note {
+        /// Id of the incident.
+        incident: u64,
+        /// Text of the note.
+        text: String,
+    },
 }
 
 impl ReportedCommand {
@@ -48,9 +55,17 @@ impl ReportedCommand {
             },
             Order::Acknowledge(incident) => Command::Acknowledged {
                 incident: *incident,
-                note: Acknowledged {
+                given: Acknowledged {
                     at: self.reported,
                     by: self.by.as_deref().map(Into::into),
+                },
+            },
+            Order::Note { incident, text } => Command::Noted {
+                incident: *incident,
+                note: Note {
+                    at: self.reported,
+                    by: self.by.as_deref().map(Into::into),
+                    text: text.as_str().into(),
                 },
             },
         }
@@ -76,12 +91,19 @@ pub enum Command {
         /// Time at which it was reported.
         reported: WallTime,
     },
-    /// Notes that an operator took note of an incident.
+    /// Keeps the acknowledgement of an incident.
     Acknowledged {
         /// Id of the incident.
         incident: u64,
+        /// The acknowledgement.
+        given: Acknowledged,
+    },
+    /// Keeps a note on an incident.
+    Noted {
+        /// Id of the incident.
+        incident: u64,
         /// The note.
-        note: Acknowledged,
+        note: Note,
     },
 }
 
@@ -89,7 +111,16 @@ impl Command {
     fn reported(&self) -> WallTime {
         match self {
             Self::LearnBaselines { reported } | Self::Deployed { reported, .. } => *reported,
-            Self::Acknowledged { note, .. } => note.at,
+            Self::Acknowledged { given, .. } => given.at,
+            Self::Noted { note, .. } => note.at,
+        }
+    }
+
+    /// Returns true if the command changes what is measured.
+    fn changes_measurement(&self) -> bool {
+        match self {
+            Self::LearnBaselines { .. } | Self::Deployed { .. } => true,
+            Self::Acknowledged { .. } | Self::Noted { .. } => false,
         }
     }
 }
@@ -108,9 +139,13 @@ impl CommandQueue {
         if waiting.contains(&command) {
             return;
         }
+        if waiting.len() >= MAX_COMMANDS {
+            // The other workers have the words of operators, and share them.
+            waiting.retain(Command::changes_measurement);
+        }
         if waiting.len() < MAX_COMMANDS {
             waiting.push(command);
-        } else {
+        } else if command.changes_measurement() {
             // The reset of all baselines includes those of every variant.
             let reported = waiting.iter().map(Command::reported).max();
             let reported = reported.unwrap_or_default().max(command.reported());

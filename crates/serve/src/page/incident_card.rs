@@ -11,6 +11,7 @@ use crate::api::incidents::{AcknowledgedEntry, Cause, IncidentEntry, LevelEntry,
 use crate::api::systems::Systems;
 use crate::clock::wall_now;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::text::count_of;
 use rankgauge_core::time::EventTime;
 
 /// Maximum number of causes, further measures and queries on a card. The page of the incident has all.
@@ -96,16 +97,41 @@ fn since(it: &IncidentEntry) -> Markup {
         "since about " (time(&it.started_at))
         @if let Some(age) = age.filter(|age| *age >= 0.0) { ", " (span(age)) }
         " · " (it.severity)
-        @if let Some(note) = &it.acknowledged { " · " (acknowledged(note)) }
+        @if let Some(given) = &it.acknowledged { " · " (acknowledged(given)) }
+        @if let Some(last) = it.notes.last() {
+            " · " a href={ "/incidents/" (encoded(&it.id)) "#notes" } { (count_of(it.notes.len(), "note", "notes")) }
+            ", the last at " (time(&last.at))
+        }
     }
 }
 
-/// Note of the operator who works on an incident.
-pub(super) fn acknowledged(note: &AcknowledgedEntry) -> Markup {
+/// Operator who works on an incident.
+pub(super) fn acknowledged(given: &AcknowledgedEntry) -> Markup {
     html! {
         "acknowledged"
-        @if let Some(by) = &note.by { " by " (text(by)) }
-        " at " (time(&note.at))
+        @if let Some(by) = &given.by { " by " (text(by)) }
+        " at " (time(&given.at))
+    }
+}
+
+/// Notes of operators on an incident, and the form that adds one.
+pub(super) fn notes(it: &IncidentEntry) -> Markup {
+    html! {
+        h2 #notes { "Notes" }
+        @if !it.notes.is_empty() {
+            ul { @for note in &it.notes { li {
+                span.name { (time(&note.at)) @if let Some(by) = &note.by { " " (text(by)) } } " " (text(&note.text))
+            } } }
+        }
+        (ask(
+            "Add a note",
+            "All who look at the incident see it, and so do its tickets in Markdown.",
+            &format!("/api/v1/incidents/{}/notes", it.id),
+            &html! { p.fields {
+                label { "Note " input name="text" required maxlength="500" autocomplete="off"; }
+                label { "Your name " input name="by" maxlength="64" autocomplete="name"; }
+            } },
+        ))
     }
 }
 

@@ -16,11 +16,18 @@ pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, Api
         title: "Incidents".to_owned(),
         tab: "incidents",
         json: "/api/v1/incidents".to_owned(),
-        content: list(&found),
+        content: list(&found, params),
     })
 }
 
-fn list(found: &Incidents) -> Markup {
+fn list(found: &Incidents, params: &Parameters) -> Markup {
+    let earlier = found.next_cursor.as_ref().map(|cursor| {
+        let variants = params.values("variant");
+        let variants: String = variants
+            .map(|variant| format!("&variant={}", encoded(variant)))
+            .collect();
+        format!("/incidents?cursor={}{variants}", encoded(cursor))
+    });
     html! {
         h1 { "Incidents" }
         @if found.incidents.is_empty() {
@@ -35,6 +42,7 @@ fn list(found: &Incidents) -> Markup {
                     td data-label="Ended" { @if let Some(at) = &it.ended_at { (moment(at)) } @else { span.name { "–" } } }
                 } } }
             } }
+            @if let Some(address) = &earlier { p { a href=(address) { "Earlier incidents" } } }
         }
     }
 }
@@ -86,7 +94,7 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
         p { (state(it)) " · began " (moment(&it.started_at))
             " " span.name { "(between " (moment(&it.started_at_lower)) " and " (moment(&it.started_at_upper)) ")" }
             @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
-            @if let Some(note) = &it.acknowledged { " · " (incident_card::acknowledged(note)) }
+            @if let Some(given) = &it.acknowledged { " · " (incident_card::acknowledged(given)) }
         }
         (incident_card::acknowledge(it))
         p { (if it.part == "some" { "Some queries" } else { "All queries" }) ": " (cause_of(it)) }
@@ -134,6 +142,7 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
                 }
             } } }
         }
+        (incident_card::notes(it))
         (incident_card::runbook())
         p { a href={ "/queries?order=regressed&variant=" (encoded(&it.variant)) } { "Regressed queries of " (variant_name(&it.variant)) }
             " · " a href={ "/api/v1/incidents/" (it.id) "?format=markdown" } { "Markdown" }

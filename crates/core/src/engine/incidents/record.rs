@@ -73,17 +73,37 @@ pub struct Incident {
     pub deployments: Vec<DeploymentMark>,
     /// Event time in milliseconds of the last compared search.
     pub last: i64,
-    /// First operator who took note of the incident.
+    /// First acknowledgement by an operator.
     pub acknowledged: Option<Acknowledged>,
+    /// Notes of operators, oldest first.
+    #[serde(default)]
+    pub notes: Vec<Note>,
 }
+
+/// Acknowledgement of an incident by an operator.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Acknowledged {
+    /// Time of the acknowledgement.
+    pub at: WallTime,
+    /// Operator, if known.
+    pub by: Option<Box<str>>,
+}
+
+/// Maximum number of notes on an incident. Later ones are not kept.
+pub const MAX_NOTES: usize = 32;
+
+/// Maximum length of the text of a note in bytes.
+pub const MAX_NOTE_BYTES: usize = 2_000;
 
 /// Note of an operator on an incident.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Acknowledged {
+pub struct Note {
     /// Time of the note.
     pub at: WallTime,
     /// Operator, if known.
     pub by: Option<Box<str>>,
+    /// Text.
+    pub text: Box<str>,
 }
 
 /// End of an incident.
@@ -388,6 +408,7 @@ impl Incident {
             deployments: Vec::new(),
             last: drop.alarmed_at.0,
             acknowledged: None,
+            notes: Vec::new(),
         }
     }
 
@@ -478,6 +499,9 @@ impl Incident {
                 .all(|it| is_version(&it.deployed.version) && it.losses.is_possible())
             && self.ended.as_ref().is_none_or(|it| is_version(&it.after))
             && (self.acknowledged.as_ref()).is_none_or(|it| is_version(&it.by))
+            && self.notes.len() <= MAX_NOTES
+            && self.notes.is_sorted()
+            && (self.notes.iter()).all(|it| is_version(&it.by) && it.text.len() <= MAX_NOTE_BYTES)
     }
 
     /// Returns true if the incident contains a measure, a slice and its value.
@@ -515,10 +539,22 @@ impl Incident {
         }
     }
 
-    /// Notes that an operator took note of the incident. The first note stays.
-    pub(super) fn acknowledge(&mut self, note: Option<&Acknowledged>) {
-        let notes = self.acknowledged.take().into_iter().chain(note.cloned());
-        self.acknowledged = notes.min();
+    /// Keeps an acknowledgement. The first one stays.
+    pub(super) fn acknowledge(&mut self, given: Option<&Acknowledged>) {
+        let all = self.acknowledged.take().into_iter().chain(given.cloned());
+        self.acknowledged = all.min();
+    }
+
+    /// Adds notes that are not known, in the order of their times.
+    pub(super) fn add_notes(&mut self, notes: &[Note]) {
+        for note in notes {
+            if let Err(place) = self.notes.binary_search(note)
+                && place < MAX_NOTES
+            {
+                self.notes.insert(place, note.clone());
+                self.notes.truncate(MAX_NOTES);
+            }
+        }
     }
 
     pub(super) fn end(&mut self, mut ending: Ending) {
@@ -555,6 +591,7 @@ impl Incident {
             self.part = other.part;
         }
         self.acknowledge(other.acknowledged.as_ref());
+        self.add_notes(&other.notes);
         for mark in &other.deployments {
             self.mark(DeploymentMark {
                 losses: Losses::default(),
@@ -600,6 +637,7 @@ impl Incident {
         self.last = self.last.max(other.last);
         self.class = self.class.min(other.class);
         self.acknowledge(other.acknowledged.as_ref());
+        self.add_notes(&other.notes);
         for theirs in &other.measures {
             match self
                 .measures
@@ -634,6 +672,7 @@ impl Incident {
             + self.measures.len() * (size_of::<IncidentMeasure>() + 48)
             + self.queries.len() * (size_of::<IncidentQuery>() + 32)
             + self.deployments.len() * size_of::<DeploymentMark>()
+            + (self.notes.iter().map(|it| size_of::<Note>() + it.text.len())).sum::<usize>()
     }
 }
 
