@@ -22,11 +22,12 @@ pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, Api
 
 fn list(found: &Incidents, params: &Parameters) -> Markup {
     let earlier = found.next_cursor.as_ref().map(|cursor| {
-        let variants = params.values("variant");
-        let variants: String = variants
-            .map(|variant| format!("&variant={}", encoded(variant)))
-            .collect();
-        format!("/incidents?cursor={}{variants}", encoded(cursor))
+        let mut address = format!("/incidents?cursor={}", encoded(cursor));
+        for variant in params.values("variant") {
+            address += "&variant=";
+            address += &encoded(variant);
+        }
+        address
     });
     html! {
         h1 { "Incidents" }
