@@ -30,7 +30,8 @@ use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
 use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned, SharedReference};
 use crate::engine::incidents::{
-    self, Acknowledged, Deployed, EndReason, Incident, Incidents, Note, QueryReferences, TrackedScore,
+    self, Acknowledged, Deployed, EndReason, Incident, Incidents, Note, QueryReferences,
+    TrackedScore,
 };
 use crate::engine::registry::{Dimension, Label, Registry, Series};
 use crate::engine::remap::IdRemap;

@@ -628,7 +628,14 @@ impl Incident {
     pub fn merge(&mut self, other: &Self) {
         let ended = self.ended.take().into_iter().chain(other.ended.clone());
         self.ended = ended.min();
-        let alarm = |it: &Self| (it.alarmed_at, it.started.at, it.started.lower, it.started.upper);
+        let alarm = |it: &Self| {
+            (
+                it.alarmed_at,
+                it.started.at,
+                it.started.lower,
+                it.started.upper,
+            )
+        };
         if alarm(other) < alarm(self) {
             self.started = other.started;
             self.alarmed_at = other.alarmed_at;
@@ -672,7 +679,11 @@ impl Incident {
             + self.measures.len() * (size_of::<IncidentMeasure>() + 48)
             + self.queries.len() * (size_of::<IncidentQuery>() + 32)
             + self.deployments.len() * size_of::<DeploymentMark>()
-            + (self.notes.iter().map(|it| size_of::<Note>() + it.text.len())).sum::<usize>()
+            + (self
+                .notes
+                .iter()
+                .map(|it| size_of::<Note>() + it.text.len()))
+            .sum::<usize>()
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::DropClass;
-use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Severity};
+use rankgauge_core::engine::incidents::{
+    EndReason, Incident, IncidentMeasure, MAX_NOTES, Note, Severity,
+};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
@@ -294,4 +296,67 @@ fn an_incident_of_all_searches_is_critical() {
         (unjudged.class, unjudged.severity()),
         (DropClass::MoreUnjudged, Severity::Warning)
     );
+}
+
+fn note(minute: i64, text: &str) -> Note {
+    Note {
+        at: WallTime(START + minute * 60_000),
+        by: Some("alice".into()),
+        text: text.into(),
+    }
+}
+
+#[test]
+fn notes_are_kept_in_the_order_of_their_times_up_to_a_limit() {
+    let mut reader = dropped();
+    let incident = reader.only().id;
+    let add =
+        |reader: &mut Reader, note: &Note| reader.engine.apply(Input::Noted { incident, note });
+    add(&mut reader, &note(2, "second"));
+    add(&mut reader, &note(1, "first"));
+    add(&mut reader, &note(1, "first"));
+    let texts =
+        |it: &Incident| -> Vec<String> { it.notes.iter().map(|it| it.text.to_string()).collect() };
+    assert_eq!(texts(&reader.only()), ["first", "second"]);
+    let unknown = Input::Noted {
+        incident: incident ^ 1,
+        note: &note(3, "of another incident"),
+    };
+    reader.engine.apply(unknown);
+    assert_eq!(reader.only().notes.len(), 2);
+    // A restart and the end of the incident keep them.
+    reader.engine = restored(&reader.world, &write(&reader.engine)).0;
+    assign(&mut reader.engine, 0);
+    reader.searches(healthy(2_000));
+    add(&mut reader, &note(4, "after the end"));
+    let ended = reader.only();
+    assert!(ended.ended.is_some());
+    assert_eq!(texts(&ended), ["first", "second", "after the end"]);
+    for minute in 5..100 {
+        add(&mut reader, &note(minute, "more"));
+    }
+    let full = reader.only();
+    assert_eq!(full.notes.len(), MAX_NOTES);
+    assert_eq!(texts(&full)[..3], texts(&ended));
+}
+
+#[test]
+fn notes_of_two_workers_are_united() {
+    let first = dropped().only();
+    let with = |minutes: std::ops::Range<i64>| {
+        let notes = minutes.map(|minute| note(minute, "seen"));
+        Incident {
+            notes: notes.collect(),
+            ..first.clone()
+        }
+    };
+    let (one, other) = (with(0..20), with(10..40));
+    let merged = |one: &Incident, other: &Incident| {
+        let mut all = one.clone();
+        all.merge(other);
+        all.notes
+    };
+    assert_eq!(merged(&one, &other), with(0..32).notes);
+    assert_eq!(merged(&other, &one), merged(&one, &other));
+    assert_eq!(merged(&one, &one), one.notes);
 }
