@@ -560,7 +560,7 @@ fn api_is_disabled_without_a_listen_address() {
 }
 
 /// Output of `ctl` against a sidecar.
-fn ctl(sidecar: &Sidecar, arguments: &[&str]) -> std::process::Output {
+pub(super) fn ctl(sidecar: &Sidecar, arguments: &[&str]) -> std::process::Output {
     std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
         .arg("ctl")
         .args(arguments)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
-use super::admin::ctl_text;
+use super::admin::{ctl, ctl_text};
 use super::http::{Answer, ask_as_written};
 use super::stream::Stream;
 use super::{SOON, scrape_when_received, settings, start, yaml};
@@ -106,6 +106,7 @@ fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
     let address = format!("http://{}", sidecar.admin_address());
     look("page.mjs", &[&address, &pictures, &claims_file]);
     one_size_is_shown_everywhere(&sidecar);
+    words_of_operators_are_kept(&sidecar);
     responses_match_the_description(&sidecar);
 }
 
@@ -176,6 +177,65 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
     assert!(rules.contains(recorded));
     assert!(
         rules.contains(r#"with printf "rankgauge:incident_loss:avg{%s,bound=\"estimate\"}" $of"#)
+    );
+}
+
+/// Operators acknowledge an incident and leave notes, which all readers show.
+fn words_of_operators_are_kept(sidecar: &Sidecar) {
+    let incident = get(sidecar, "/api/v1/incidents?limit=1")["incidents"][0].clone();
+    let id = incident["id"].as_str().expect("an id");
+    let path = format!("/api/v1/incidents/{id}");
+    let printed = ctl_text(sidecar, &["acknowledge", id, "--by", "alice"]);
+    assert!(
+        printed.starts_with(&format!("incident {id} acknowledged by alice at ")),
+        "{printed}"
+    );
+    let printed = ctl_text(sidecar, &["note", id, "rolled *back*", "--by", "bob"]);
+    assert!(
+        printed.starts_with(&format!("note on incident {id} by bob at ")),
+        "{printed}"
+    );
+    let shown = wait_until(SOON, "the note is kept", || {
+        let shown = get(sidecar, &path);
+        let is_kept = shown["notes"][0].is_object() && shown["acknowledged"].is_object();
+        is_kept.then_some(shown)
+    });
+    assert_eq!(shown["acknowledged"]["by"], "alice", "{shown}");
+    let note = &shown["notes"][0];
+    assert_eq!(
+        (&note["by"], &note["text"]),
+        (&json!("bob"), &json!("rolled *back*"))
+    );
+    let text = |path: &str| {
+        let read = http_get(&format!("http://{}{path}", sidecar.admin_address()));
+        read.unwrap_or_else(|error| panic!("{path}: {error}")).1
+    };
+    let markdown = text(&format!("{path}?format=markdown"));
+    assert!(markdown.contains(r"bob: rolled \*back\*"), "{markdown}");
+    assert!(markdown.contains("Acknowledged by alice"), "{markdown}");
+    let page = text(&format!("/incidents/{id}"));
+    assert!(page.contains("rolled *back*"), "{page}");
+    assert!(text("/").contains("1 note"), "the card states the note");
+    // Unknown incidents and notes beyond the limits are refused.
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = ctl(sidecar, arguments);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{arguments:?}");
+        assert!(error.contains(expected), "{error}");
+    };
+    refused(&["acknowledge", "none"], "no incident has the id");
+    refused(&["note", id, " "], "a note has from 1 to 2000");
+    refused(&["note", id, &"x".repeat(2_001)], "text has 2001 bytes");
+    for number in 2..=32 {
+        ctl_text(sidecar, &["note", id, &format!("note {number}")]);
+    }
+    wait_until(SOON, "all notes are kept", || {
+        let shown = get(sidecar, &path);
+        (shown["notes"].as_array()?.len() == 32).then_some(())
+    });
+    refused(
+        &["note", id, "one more"],
+        "the incident has 32 notes, the maximum",
     );
 }
 

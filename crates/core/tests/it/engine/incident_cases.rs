@@ -54,7 +54,7 @@ enum Step {
     Gold { version: String },
 }
 
-/// What a broken variant does.
+/// Fault of a broken variant.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Fault {
@@ -217,7 +217,8 @@ impl Run {
             }),
             Step::Reset => self.engine.apply(Input::ResetBaselines { reported }),
             Step::Gold { version } => {
-                let gold = GOLD.replace("\"version\": \"1\"", &format!("\"version\": \"{version}\""));
+                let gold =
+                    GOLD.replace("\"version\": \"1\"", &format!("\"version\": \"{version}\""));
                 let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
                 let gold = gold.expect("a gold set");
                 self.engine.apply(Input::Gold(Arc::new(gold)));
@@ -286,8 +287,8 @@ fn every_run_has_its_expected_incidents() {
             continue;
         }
         let name = path.file_name().unwrap_or_default().display().to_string();
-        let [found, expected] = [&found, &case.expected]
-            .map(|it| serde_json::to_string_pretty(it).expect("JSON"));
+        let [found, expected] =
+            [&found, &case.expected].map(|it| serde_json::to_string_pretty(it).expect("JSON"));
         failures.push(format!("{name}: found {found}\nexpected {expected}"));
     }
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
@@ -308,7 +309,10 @@ fn the_cases_cover_every_end_and_every_state_after_a_deployment() {
     for state in ["before", "testing", "continues", "improved"] {
         let mut marks = incidents().flat_map(|it| &it.deployments);
         let is_covered = marks.any(|it| it.ends_with(&format!(": {state}")));
-        assert!(is_covered, "no case has a deployment with the state {state}");
+        assert!(
+            is_covered,
+            "no case has a deployment with the state {state}"
+        );
     }
     let three_at_once = cases.values().any(|it| {
         let began: BTreeSet<i64> = it.expected.iter().map(|it| it.began[1] / 600).collect();

@@ -53,7 +53,8 @@ fn apply(reader: &mut Reader, act: &Act) {
     }
 }
 
-/// What nothing after the beginning changes: the beginning, and the means before it by measure.
+/// Part of an incident that nothing after the beginning changes: the beginning, and the means before it by
+/// measure.
 type Reference = (i64, BTreeMap<String, Option<Level>>);
 
 fn reference(it: &Incident) -> Reference {
@@ -67,8 +68,9 @@ fn sorted(mut it: Incident) -> Incident {
     let key = |name: (&str, &str, &str)| [name.0, name.1, name.2].map(str::to_owned);
     it.measures.sort_by_key(|it| key(it.name()));
     it.queries.sort_by(|a, b| a.query.cmp(&b.query));
-    it.deployments
-        .sort_by(|a, b| (a.deployed.at, &a.deployed.version).cmp(&(b.deployed.at, &b.deployed.version)));
+    it.deployments.sort_by(|a, b| {
+        (a.deployed.at, &a.deployed.version).cmp(&(b.deployed.at, &b.deployed.version))
+    });
     it
 }
 
@@ -108,7 +110,7 @@ proptest! {
         let mut references: BTreeMap<u64, Reference> = BTreeMap::new();
         let mut ended: BTreeMap<u64, Incident> = BTreeMap::new();
         let mut news: BTreeMap<u64, Vec<bool>> = BTreeMap::new();
-        for act in [&[Act::Bad(60)], acts.as_slice()].concat() {
+        for act in [&[Act::Bad(60)][..], &acts].concat() {
             apply(&mut reader, &act);
             for it in reader.engine.take_effects().incidents {
                 news.entry(it.id).or_default().push(it.ended.is_some());
