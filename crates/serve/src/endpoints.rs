@@ -121,8 +121,9 @@ impl Endpoint {
     /// Number of bytes of the path outside of its braces: of two endpoints at a path, the one with more is
     /// meant.
     pub(crate) fn fixed_length(&self) -> usize {
-        self.parts()
-            .map_or(self.path.len(), |(before, _, after)| before.len() + after.len())
+        self.parts().map_or(self.path.len(), |(before, _, after)| {
+            before.len() + after.len()
+        })
     }
 
     /// Text before the braces of the path, the name in them, and the text after them.
