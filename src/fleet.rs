@@ -30,7 +30,7 @@ use rankgauge_kafka::state_topic::StateTopic;
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::http::Exposition;
-use rankgauge_serve::live::{Control, FleetView, StateOutcome};
+use rankgauge_serve::live::{Control, FleetView, ReportedCommand, StateOutcome};
 use record::{Key, MAX_LEARNED, MAX_LEARNED_PARTS, Value, parts};
 
 /// Time for which a worker waits for the state of the fleet before it counts its first search.
@@ -130,6 +130,7 @@ pub fn start(
                 evidence: None,
                 ids: BTreeMap::new(),
                 received: BTreeSet::new(),
+                unsent: Vec::new(),
                 passed: None,
                 rejections: Throttle::default(),
             };
@@ -153,6 +154,8 @@ struct Fleet {
     ids: BTreeMap<usize, Vec<u64>>,
     /// Commands that this process executed.
     received: BTreeSet<Key>,
+    /// Commands of this process that are not written yet, oldest first.
+    unsent: Vec<ReportedCommand>,
     /// Changes and ids at the last time at which baselines were passed to the workers, and changes at the
     /// last time at which evidence was.
     passed: Option<([u64; 2], usize)>,
@@ -205,7 +208,8 @@ impl Fleet {
             if topic.is_read() {
                 self.view.note_read(wall_now());
                 self.pass_commands();
-                self.publish(topic, is_over)?;
+                let published = self.publish(topic, is_over);
+                // The state of the others is used, even if this process has no permission to write.
                 self.pass_shares();
                 if !self.links.is_read.swap(true, Ordering::AcqRel) {
                     info!(
@@ -214,6 +218,7 @@ impl Fleet {
                         "state of the fleet read"
                     );
                 }
+                published?;
             }
             if is_over {
                 return Ok(());
@@ -356,15 +361,11 @@ impl Fleet {
     /// Publishes the commands and the shares that wait.
     fn publish(&mut self, topic: &mut StateTopic, is_over: bool) -> Result<(), Error> {
         let mut records: Vec<(Key, Option<Value>)> = Vec::new();
-        for command in self.control.take_outbox() {
-            let key = Key::of_command(&command);
-            self.received.insert(key.clone());
-            records.push((key, Some(Value::Command(command))));
-        }
         let shares: Vec<(usize, Share)> = (self.links.links.iter().enumerate())
             .filter_map(|(number, link)| Some((number, lock(&link.share).take()?)))
             .collect();
         let has_shares = !shares.is_empty();
+        records.extend(self.commands(has_shares || is_over));
         for (number, share) in shares {
             self.ids.insert(number, share.ids.clone());
             records.extend(self.changes_of(&share));
@@ -386,7 +387,25 @@ impl Fleet {
             }
             return Ok(());
         }
-        self.write(topic, records)
+        self.write(topic, records)?;
+        self.unsent.clear();
+        Ok(())
+    }
+
+    /// Records of the commands that are not written yet: at once if there is a new one, else `is_due`.
+    fn commands(&mut self, is_due: bool) -> Vec<(Key, Option<Value>)> {
+        let known = self.unsent.len();
+        if known < MAX_COMMANDS {
+            self.unsent.extend(self.control.take_outbox());
+        }
+        if self.unsent.len() == known && !is_due {
+            return Vec::new();
+        }
+        let keys = self.unsent.iter().map(Key::of_command);
+        self.received.extend(keys);
+        let unsent = self.unsent.iter().cloned();
+        let records = unsent.map(|it| (Key::of_command(&it), Some(Value::Command(it))));
+        records.collect()
     }
 
     /// Folds workers that have been silent for a week. Their records are removed when the sums are written.

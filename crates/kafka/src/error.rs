@@ -81,9 +81,9 @@ pub enum Error {
     },
     /// The state topic cannot be used.
     #[error(
-        "topic {topic} (state.topic): {error}; allow Create, Describe, Read and Write on it to the user of \
-         this process, or create it: kafka-topics.sh --create --topic {topic} --partitions 1 --config \
-         cleanup.policy=compact"
+        "topic {topic} (state.topic): {error}; allow Create, Describe, DescribeConfigs, Read and Write on it to \
+         the user of this process, or create it: kafka-topics.sh --create --topic {topic} --partitions 1 \
+         --config cleanup.policy=compact"
     )]
     StateTopic { topic: String, error: String },
     /// Records stopped to arrive before the end of a range.

@@ -177,9 +177,12 @@ impl StateTopic {
     /// Waits until all records since the last call are delivered or have failed.
     ///
     /// # Errors
-    /// [`Error::NotDelivered`] with the first problem.
+    /// [`Error::StateTopic`] with the first problem, for example a missing permission, and the remedy.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.producer.finish()
+        self.producer.finish().map_err(|problem| Error::StateTopic {
+            topic: self.name.clone(),
+            error: problem.to_string(),
+        })
     }
 }
 

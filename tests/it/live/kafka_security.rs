@@ -10,9 +10,14 @@ use serde_json::{Value, json};
 
 use super::check::check;
 use super::secure::Authority;
+use super::state_topic::{baselines, get, post};
 use super::stream::Stream;
-use super::{SOON, added, assert_same, counters, replayed, scrape_when_received, settings, start};
-use crate::harness::kafka::security::SecureBroker;
+use super::{
+    CONSUMED, SOON, added, assert_same, count, counters, replayed, scrape_when_received, settings,
+    start, wait_until_counted,
+};
+use crate::harness::kafka::security::{Operation, Resource, SecureBroker};
+use crate::harness::kafka::unique_name;
 use crate::harness::wait_until;
 
 const PASSWORD: &str = "geheim-und-lang";
@@ -122,4 +127,101 @@ fn records_over_tls_and_scram_are_counted_while_certificates_change() {
     broker.rotate(&certificate, &key);
     stream.produce(broker.plain(), 100);
     scrape_when_received(&sidecar, stream.produced());
+}
+
+#[test]
+fn a_replica_without_permission_to_write_the_state_topic_uses_it_and_reports_that() {
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue();
+    let users = [("rankgauge", PASSWORD), ("reader", "other-password")];
+    let broker = SecureBroker::start(&users, &certificate, &key);
+    let of_readers = [
+        (Resource::Topic, Operation::Read),
+        (Resource::Topic, Operation::DescribeConfigs),
+        (Resource::Group, Operation::Read),
+    ];
+    broker.allow("reader", &of_readers);
+    let mut stream = Stream::on_new_topics(broker.plain(), 2, 10.0, Millis(300_000));
+    let folder = stream.folder().to_owned();
+    let ca = write(&folder, "ca.crt", authority.certificate());
+    let topic = unique_name("state");
+    let mut plain = settings(broker.plain(), &stream);
+    plain["measures"] = json!(["nDCG@10"]);
+    plain["detection"] = json!({"measures": ["nDCG@10"]});
+    plain["state"] = json!({"topic": topic, "interval": "1s"});
+    plain["admin"] = json!({"listen": "127.0.0.1:0"});
+    let writer = start(&secure(&plain, &broker, "rankgauge", PASSWORD, &ca));
+    stream.produce(broker.plain(), 2_500);
+    wait_until_counted(broker.plain(), &plain, &stream);
+    let written = [("outcome", "written")];
+    wait_until(CONSUMED, "the baselines are shared", || {
+        let exposition = writer.metrics();
+        let is_written = count(&exposition, "rankgauge_state_records_total", &written) >= 5;
+        (is_written && baselines(&exposition).len() == 5).then_some(())
+    });
+
+    let without = secure(&plain, &broker, "reader", "other-password", &ca);
+    let (text, code) = check(&without, &[]);
+    assert_eq!(code, 0, "{text}");
+    let stated = format!("{topic} exists, is compacted and can be read; Write is needed as well");
+    assert!(text.contains(&stated), "{text}");
+
+    // What the others published is used from the start.
+    let replica = start(&without);
+    wait_until(SOON, "the baselines of the fleet are known", || {
+        (baselines(&replica.metrics()).len() == 5).then_some(())
+    });
+    for sidecar in [&writer, &replica] {
+        wait_until(CONSUMED, "each replica has a partition", || {
+            let assigned = count(&sidecar.metrics(), "rankgauge_assigned_partitions", &[]);
+            (assigned == 2).then_some(())
+        });
+    }
+    stream.produce(broker.plain(), 500);
+    wait_until_counted(broker.plain(), &plain, &stream);
+    let failed = [("outcome", "failed")];
+    wait_until(CONSUMED, "records that are not written are counted", || {
+        let exposition = replica.metrics();
+        (count(&exposition, "rankgauge_state_records_total", &failed) > 0).then_some(())
+    });
+    wait_until(SOON, "the cause is logged with its remedy", || {
+        let log = replica.log();
+        let line = log
+            .lines()
+            .find(|it| it.contains("state topic not available; retrying"))?;
+        assert!(
+            line.contains(&format!("topic {topic} (state.topic): ")),
+            "{line}"
+        );
+        assert!(
+            line.contains("DescribeConfigs, Read and Write on it"),
+            "{line}"
+        );
+        Some(())
+    });
+
+    // A command to it reaches the others as soon as it may write.
+    post(
+        &replica,
+        "/-/deployment",
+        r#"{"variant": "V5", "version": "5.1"}"#,
+    );
+    let version = |it: &_| get(it, "/api/v1/deployments")["deployments"][0]["version"].clone();
+    wait_until(CONSUMED, "the command is not written", || {
+        let exposition = replica.metrics();
+        let is_known = !baselines(&exposition).contains_key("V5");
+        (is_known && version(&replica) == "5.1").then_some(())
+    });
+    assert_eq!(version(&writer), Value::Null);
+    broker.allow("reader", &[(Resource::Topic, Operation::Write)]);
+    wait_until(CONSUMED, "the command is on the other replica", || {
+        (version(&writer) == "5.1").then_some(())
+    });
+    assert!(
+        count(
+            &replica.metrics(),
+            "rankgauge_state_records_total",
+            &written
+        ) > 0
+    );
 }

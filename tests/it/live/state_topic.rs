@@ -25,21 +25,21 @@ fn sharing(stream: &Stream) -> Value {
 }
 
 /// Baseline means by variant.
-fn baselines(exposition: &Exposition) -> BTreeMap<String, f64> {
+pub(super) fn baselines(exposition: &Exposition) -> BTreeMap<String, f64> {
     let samples = exposition.matching("rankgauge_baseline_score", &[]);
     samples
         .map(|it| (it.labels["variant"].clone(), it.value))
         .collect()
 }
 
-fn get(sidecar: &Sidecar, path: &str) -> Value {
+pub(super) fn get(sidecar: &Sidecar, path: &str) -> Value {
     let url = format!("http://{}{path}", sidecar.admin_address());
     let (status, body) = http_get(&url).expect("the sidecar answers");
     assert_eq!(status, 200, "{path}: {body}");
     serde_json::from_str(&body).expect("JSON")
 }
 
-fn post(sidecar: &Sidecar, path: &str, body: &str) {
+pub(super) fn post(sidecar: &Sidecar, path: &str, body: &str) {
     let headers = format!("Host: localhost\r\nContent-Length: {}\r\n", body.len());
     let answer = ask_with_body(sidecar.admin_address(), "POST", path, &headers, body);
     let text = String::from_utf8_lossy(&answer.body);
