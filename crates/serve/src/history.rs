@@ -3,14 +3,15 @@
 //! For the last minutes, the means of the shortest window are sampled at a fixed interval. For the last
 //! hour, day and week, a point is the mean of the searches that were counted since the point before. The
 //! memory is bounded: [`MAX_SERIES`] pairs of measure and variant with the points of the last minutes, 2 MiB,
-//! and [`MAX_LONG_SERIES`] with those of the other spans, 3 MiB. A restart begins with none.
+//! as many of latencies and of costs, and [`MAX_LONG_SERIES`] with those of the other spans, 3 MiB. A restart
+//! begins with none.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::collect::Names;
-use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::registry;
 use rankgauge_core::engine::scores::Cell;
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -86,6 +87,43 @@ impl Span {
     }
 }
 
+/// Quantity of searches beside their scores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// 95th percentile of the latency in seconds, by stage.
+    Latency,
+    /// Mean cost of 1,000 searches, by currency.
+    Cost,
+}
+
+impl Operation {
+    /// All quantities.
+    pub const ALL: [Self; 2] = [Self::Latency, Self::Cost];
+
+    /// Current values by stage or currency, and variant.
+    fn values(self, model: &ReadModel<'_>) -> BTreeMap<Key, f64> {
+        let of_variant = |of: ScoreSeries<'_>| {
+            let variant = move |name: &str| (name.to_owned(), of.variant.to_owned());
+            let values: Vec<(Key, Option<f64>)> = match self {
+                Self::Latency => {
+                    let all = model.latencies(0).filter(|it| it.variant == of.label);
+                    all.map(|it| (variant(it.stage), it.seconds(0.95)))
+                        .collect()
+                }
+                Self::Cost => {
+                    let all = model.costs(0).filter(|it| it.variant == of.label);
+                    let thousand = |mean: f64| mean * 1_000.0;
+                    all.map(|it| (variant(it.currency), it.cost.mean().map(thousand)))
+                        .collect()
+                }
+            };
+            values
+        };
+        let values = model.variants().flat_map(of_variant);
+        values.filter_map(|(key, it)| Some((key, it?))).collect()
+    }
+}
+
 /// Score history.
 #[derive(Debug, Default)]
 pub struct History(Mutex<Spans>);
@@ -95,6 +133,8 @@ struct Spans {
     /// Searches received, and the time at which they were seen to change.
     searches: Option<(u64, WallTime)>,
     spans: [Points; Span::ALL.len()],
+    /// Last minutes of the other quantities, in the order of [`Operation::ALL`].
+    operations: [Points; Operation::ALL.len()],
 }
 
 /// Measure and variant.
@@ -113,7 +153,7 @@ struct Points {
 /// Means of one measure and variant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Name of the measure.
+    /// Name of the measure, stage or currency.
     pub measure: String,
     /// Name of the variant.
     pub variant: String,
@@ -129,11 +169,15 @@ impl History {
         let mut spans = self.spans();
         let Spans {
             spans: [minutes, ..],
+            operations,
             ..
         } = &mut *spans;
         if !names.settings.windows.is_empty() {
             let means = by_key(&model, |index, series| model.mean(index, series, 0));
             minutes.add(Span::Minutes, now, &means);
+            for (of, points) in Operation::ALL.into_iter().zip(operations) {
+                points.add(Span::Minutes, now, &of.values(&model));
+            }
         }
         let watched = &names.settings.detection.measures;
         let is_headline =
@@ -188,17 +232,19 @@ impl History {
         span: Span,
         is_selected: impl Fn(&str, &str) -> bool,
     ) -> (Vec<WallTime>, Vec<Series>) {
-        let spans = self.spans();
-        let points = &spans.spans[span as usize];
-        let series = points.series.iter();
-        let series = series.filter(|((measure, variant), _)| is_selected(measure, variant));
-        let series = series.map(|((measure, variant), means)| Series {
-            measure: measure.clone(),
-            variant: variant.clone(),
-            means: means.iter().copied().collect(),
-        });
-        let series = series.collect();
-        (points.times.iter().copied().collect(), series)
+        self.spans().spans[span as usize].selected(is_selected)
+    }
+
+    /// Times of the points of the last minutes, and the series of a quantity for a variant, by stage or
+    /// currency.
+    pub fn operations(&self, of: Operation, variant: &str) -> (Vec<WallTime>, Vec<Series>) {
+        self.spans().operations[of as usize].selected(|_, it| it == variant)
+    }
+
+    /// Adds values of a quantity, by stage or currency and variant.
+    #[cfg(test)]
+    pub(crate) fn add_operations(&self, of: Operation, at: WallTime, values: &BTreeMap<Key, f64>) {
+        self.spans().operations[of as usize].add(Span::Minutes, at, values);
     }
 
     fn spans(&self) -> MutexGuard<'_, Spans> {
@@ -223,6 +269,18 @@ fn by_key<T>(
 }
 
 impl Points {
+    /// Times, and the series that `is_selected` selects by name and variant.
+    fn selected(&self, is_selected: impl Fn(&str, &str) -> bool) -> (Vec<WallTime>, Vec<Series>) {
+        let series = self.series.iter();
+        let series = series.filter(|((name, variant), _)| is_selected(name, variant));
+        let series = series.map(|((name, variant), means)| Series {
+            measure: name.clone(),
+            variant: variant.clone(),
+            means: means.iter().copied().collect(),
+        });
+        (self.times.iter().copied().collect(), series.collect())
+    }
+
     /// Adds the means of the searches since the point before, if there is one.
     /// `sums` are those since the start, with the number of searches from which a mean is shown.
     fn close(

@@ -1,6 +1,7 @@
 //! Incidents: drops with a beginning, one frozen reference and an end.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use hyper::StatusCode;
 use schemars::JsonSchema;
@@ -12,16 +13,17 @@ use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::{AdminApi, status};
 use crate::clock::wall_now;
-use crate::history::{History, Span};
+use crate::history::{History, Operation, Span};
 use crate::live::{Order, ReportedCommand};
 use crate::per_cent::per_cent;
+use rankgauge_core::engine::WHOLE_SEARCH;
 use rankgauge_core::engine::incidents::{
     Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level, MAX_NOTE_BYTES, MAX_NOTES, Note,
 };
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict, ReadModel};
 use rankgauge_core::measure::Subject;
 use rankgauge_core::number::real_length;
-use rankgauge_core::time::EventTime;
+use rankgauge_core::time::{EventTime, WallTime};
 
 const FORMAT: Parameter = Parameter {
     name: "format",
@@ -54,6 +56,9 @@ const DEPLOYED_BEFORE: i64 = 24 * 3_600_000;
 
 /// Change of a measure below which it is no cause.
 const MIN_CHANGE: f64 = 0.02;
+
+/// Change of a latency or a cost below which it is no cause, relative to the larger value.
+const MIN_RELATIVE_CHANGE: f64 = 0.2;
 
 /// Length of the shortest window in milliseconds: points of the history after the beginning still contain
 /// earlier searches for as long.
@@ -257,10 +262,10 @@ pub(crate) struct QueryEntry {
 #[schemars(rename = "IncidentCause")]
 pub(crate) struct Cause {
     /// A deployment before the beginning; a measure that changed with it: of a component, of a facet, of the
-    /// judged share; or the evaluator whose values fell.
-    #[schemars(extend("enum" = ["deployment", "measure", "evaluator"]))]
+    /// judged share; a latency or a cost that changed with it; or the evaluator whose values fell.
+    #[schemars(extend("enum" = ["deployment", "measure", "latency", "cost", "evaluator"]))]
     pub(crate) kind: &'static str,
-    /// Version, name of the measure, or evaluator with its version.
+    /// Version, name of the measure, latency of a stage, cost in a currency, or evaluator with its version.
     pub(crate) name: String,
     /// Time of the deployment, or of the change of the evaluator; null for a measure.
     #[schemars(extend("format" = "date-time"))]
@@ -273,6 +278,51 @@ pub(crate) struct Cause {
     /// `undecided`, too few searches are judged by people since the beginning. Null otherwise.
     #[schemars(with = "Option<String>", extend("enum" = ["drifted", "new_version", "unchanged", "undecided", null]))]
     pub(crate) verdict: Option<&'static str>,
+}
+
+/// Value that changed with an incident.
+struct Change {
+    kind: &'static str,
+    name: String,
+    before: f64,
+    after: f64,
+}
+
+impl Change {
+    /// Change relative to the larger value.
+    fn relative(&self) -> f64 {
+        let larger = self.before.abs().max(self.after.abs());
+        (self.after - self.before).abs() / larger.max(f64::MIN_POSITIVE)
+    }
+}
+
+impl From<Change> for Cause {
+    fn from(it: Change) -> Self {
+        Self {
+            kind: it.kind,
+            name: it.name,
+            at: None,
+            before: Some(it.before),
+            after: Some(it.after),
+            verdict: None,
+        }
+    }
+}
+
+fn kind_of(of: Operation) -> &'static str {
+    match of {
+        Operation::Latency => "latency",
+        Operation::Cost => "cost",
+    }
+}
+
+/// Name of a latency or cost, from its stage or currency.
+fn name_of(of: Operation, part: &str) -> String {
+    match of {
+        Operation::Latency if part == WHOLE_SEARCH => "p95 latency in seconds".to_owned(),
+        Operation::Latency => format!("p95 latency of {part} in seconds"),
+        Operation::Cost => format!("{part} for 1,000 searches"),
+    }
 }
 
 /// Returns true if the evaluator explains the incident.
@@ -570,7 +620,7 @@ fn summary(
         return what;
     };
     let state = if it.ended.is_some() {
-        "at the end"
+        "before the end"
     } else {
         "now"
     };
@@ -751,36 +801,53 @@ fn causes(it: &Incident, history: &History, evaluator: Option<&EvaluatorPart<'_>
     });
     let mut causes: Vec<Cause> = evaluator.map(Cause::of_evaluator).into_iter().collect();
     causes.extend(deployments);
-    let (times, series) = history.series(Span::Minutes, |_, variant| *variant == *it.variant);
     let end = it.ended.as_ref().map_or(i64::MAX, |ended| ended.at.0);
-    let mean = |means: &[Option<f64>], from: i64, to: i64| {
-        let points = times
-            .iter()
-            .zip(means)
-            .filter(|(at, _)| (from..to).contains(&at.0));
+    let is_member = |name: &str| it.measures.iter().any(|member| *member.measure == *name);
+    let mut changed = changes(history, &it.variant, it.started.at..end);
+    changed.retain(|it| it.kind != "measure" || !is_member(&it.name));
+    changed.sort_by(|one, other| other.relative().total_cmp(&one.relative()));
+    causes.extend(changed.into_iter().map(Cause::from));
+    causes.truncate(MAX_CAUSES);
+    causes
+}
+
+/// Values of a variant whose means before a period differ from those in it.
+fn changes(history: &History, variant: &str, period: Range<i64>) -> Vec<Change> {
+    let mean = |times: &[WallTime], means: &[Option<f64>], of: Range<i64>| {
+        let points = times.iter().zip(means).filter(|(at, _)| of.contains(&at.0));
         let known: Vec<f64> = points.filter_map(|(_, mean)| *mean).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / real_length(known.len()))
     };
-    let is_member = |name: &str| it.measures.iter().any(|member| *member.measure == *name);
-    let changed = series.into_iter().filter(|it| !is_member(&it.measure));
-    let changed = changed.filter_map(|of| {
-        let before = mean(&of.means, i64::MIN, it.started.at)?;
-        let after = mean(&of.means, it.started.at.saturating_add(DRAIN), end)?;
-        ((after - before).abs() >= MIN_CHANGE).then_some((of.measure, before, after))
+    let drained = period.start.saturating_add(DRAIN)..period.end;
+    let both = |times: &[WallTime], means: &[Option<f64>]| {
+        let before = mean(times, means, i64::MIN..period.start)?;
+        Some((before, mean(times, means, drained.clone())?))
+    };
+    let (times, series) = history.series(Span::Minutes, |_, it| it == variant);
+    let measures = series.into_iter().filter_map(|it| {
+        let (before, after) = both(&times, &it.means)?;
+        ((after - before).abs() >= MIN_CHANGE).then_some(Change {
+            kind: "measure",
+            name: it.measure,
+            before,
+            after,
+        })
     });
-    let mut changed: Vec<(String, f64, f64)> = changed.collect();
-    let relative = |before: f64, after: f64| (after - before).abs() / before.abs().max(after.abs());
-    changed.sort_by(|a, b| relative(b.1, b.2).total_cmp(&relative(a.1, a.2)));
-    causes.extend(changed.into_iter().map(|(name, before, after)| Cause {
-        kind: "measure",
-        name,
-        at: None,
-        before: Some(before),
-        after: Some(after),
-        verdict: None,
-    }));
-    causes.truncate(MAX_CAUSES);
-    causes
+    let mut changed: Vec<Change> = measures.collect();
+    for of in Operation::ALL {
+        let (times, series) = history.operations(of, variant);
+        let series = series.into_iter().filter_map(|it| {
+            let (before, after) = both(&times, &it.means)?;
+            Some(Change {
+                kind: kind_of(of),
+                name: name_of(of, &it.measure),
+                before,
+                after,
+            })
+        });
+        changed.extend(series.filter(|it| it.relative() >= MIN_RELATIVE_CHANGE));
+    }
+    changed
 }
 
 /// Open incidents.
@@ -837,4 +904,35 @@ pub(crate) fn one(api: &AdminApi, params: &Parameters) -> Result<IncidentEntry, 
             );
             ApiError::new(StatusCode::NOT_FOUND, error)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_latency_that_changed_with_an_incident_is_a_cause_and_an_equal_cost_is_none() {
+        let history = History::default();
+        for minute in 0..8 {
+            let at = WallTime(minute * 60_000);
+            let (latency, cost) = if minute < 4 {
+                (0.25, 1.0)
+            } else {
+                (0.5, 1.125)
+            };
+            let values = |name: &str, value| BTreeMap::from([((name.into(), "V5".into()), value)]);
+            history.add_operations(Operation::Latency, at, &values("vector", latency));
+            history.add_operations(Operation::Cost, at, &values("USD", cost));
+        }
+        let found = changes(&history, "V5", 240_000..i64::MAX);
+        let found: Vec<(&str, &str, [f64; 2])> = found
+            .iter()
+            .map(|it| (it.kind, it.name.as_str(), [it.before, it.after]))
+            .collect();
+        let expected = ("latency", "p95 latency of vector in seconds", [0.25, 0.5]);
+        assert_eq!(found, [expected]);
+        assert!(changes(&history, "V4", 240_000..i64::MAX).is_empty());
+    }
 }
