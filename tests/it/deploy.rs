@@ -678,3 +678,25 @@ fn users_of_strimzi_have_the_permissions_that_the_configuration_needs() {
         loaded.expect("a valid configuration");
     }
 }
+
+#[test]
+fn examples_of_pipelines_report_a_deployment_once() {
+    let examples = [
+        ("github.yaml", "rankgauge ctl deploy V5 "),
+        ("argo-cd.yaml", "/-/deployment"),
+        ("flux.yaml", "[ctl, deploy, V5, "),
+    ];
+    for (name, report) in examples {
+        let text = read(&format!("examples/deployments/{name}"));
+        for document in text.split("\n---\n") {
+            let parsed = marked_yaml::parse_yaml(0, document);
+            assert!(parsed.is_ok(), "{name}: {parsed:?}");
+        }
+        assert_eq!(text.matches(report).count(), 1, "{name}");
+    }
+    let notification = read("examples/deployments/argo-cd.yaml");
+    let mut lines = notification.lines().map(str::trim);
+    let body = lines.find(|it| it.starts_with('{')).expect("a body");
+    let body: Map<String, Value> = serde_json::from_str(body).expect("JSON");
+    assert_eq!(body.keys().collect::<Vec<_>>(), ["variant", "version"]);
+}
