@@ -61,7 +61,7 @@ fn refused(sidecar: &Sidecar, method: &str, path: &str, status: u16) -> Value {
 fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     let sidecar = alone(&[]);
     let index = get(&sidecar, "/api/v1");
-    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(24));
+    assert_eq!(index["endpoints"].as_array().map(Vec::len), Some(25));
     for path in ["/metrics", "/api", "/api/v1/status/", "/api/v2/status"] {
         let answer = refused(&sidecar, "GET", path, 404);
         assert_eq!(answer["endpoints"], index["endpoints"]);
