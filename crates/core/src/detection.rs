@@ -57,7 +57,7 @@ pub use local::LocalBets;
 pub use losses::{Losses, MeanInterval};
 pub use preference::{Credit, Preference};
 pub use query_sums::QuerySums;
-pub use recovery::{RECOVERY_THRESHOLD, Recovery};
+pub use recovery::Recovery;
 pub use split::split_log_evidence;
 pub use target::TargetTest;
 pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};

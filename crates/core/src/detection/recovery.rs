@@ -21,7 +21,7 @@ const LN_BETS: f64 = 2.0 * std::f64::consts::LN_2;
 
 /// Log evidence of a recovery: ln of the minutes in 90 days. A lasting drop is taken for recovered at
 /// most once a quarter.
-pub const RECOVERY_THRESHOLD: f64 = 11.772_207_741_480_25;
+const RECOVERY_THRESHOLD: f64 = 11.772_207_741_480_25;
 
 /// Share of the loss at the alarm below which the loss must have fallen, if this is more than the
 /// tolerated one.

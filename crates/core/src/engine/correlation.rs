@@ -258,7 +258,7 @@ impl Correlation {
 
 /// Returns the positions in `measures` of the ranking measures. Measures of user behaviour are left
 /// out.
-pub fn ranking_measures(measures: &[Measure]) -> impl Iterator<Item = usize> {
+pub(super) fn ranking_measures(measures: &[Measure]) -> impl Iterator<Item = usize> {
     let places = measures.iter().enumerate();
     places.filter_map(|(index, it)| (!it.is_user_measure()).then_some(index))
 }

@@ -37,7 +37,7 @@ impl Nano {
     clippy::cast_precision_loss,
     reason = "`as` saturates, and an integer of a floating-point number is a floating-point number"
 )]
-pub fn nearest(number: f64) -> i64 {
+pub(super) fn nearest(number: f64) -> i64 {
     let whole = number as i64;
     let rest = number - whole as f64;
     let up = i64::from(rest >= 0.5) - i64::from(rest <= -0.5);
