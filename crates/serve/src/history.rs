@@ -132,7 +132,7 @@ pub struct History(Mutex<Spans>);
 struct Spans {
     /// Searches received, and the time at which they were seen to change.
     searches: Option<(u64, WallTime)>,
-    spans: [Points; Span::ALL.len()],
+    scores: [Points; Span::ALL.len()],
     /// Last minutes of the other quantities, in the order of [`Operation::ALL`].
     operations: [Points; Operation::ALL.len()],
 }
@@ -168,7 +168,7 @@ impl History {
         self.since_last_search(&model, now);
         let mut spans = self.spans();
         let Spans {
-            spans: [minutes, ..],
+            scores: [minutes, ..],
             operations,
             ..
         } = &mut *spans;
@@ -182,7 +182,7 @@ impl History {
         let watched = &names.settings.detection.measures;
         let is_headline =
             |index: usize| watched.is_empty() || watched.iter().any(|it| it.index == index);
-        let longer = Span::ALL.into_iter().zip(&mut spans.spans).skip(1);
+        let longer = Span::ALL.into_iter().zip(&mut spans.scores).skip(1);
         for (span, points) in longer {
             let length = i64::try_from(span.interval().as_millis()).unwrap_or(i64::MAX);
             let number = now.as_event_time().0.div_euclid(length);
@@ -232,7 +232,7 @@ impl History {
         span: Span,
         is_selected: impl Fn(&str, &str) -> bool,
     ) -> (Vec<WallTime>, Vec<Series>) {
-        self.spans().spans[span as usize].selected(is_selected)
+        self.spans().scores[span as usize].selected(is_selected)
     }
 
     /// Times of the points of the last minutes, and the series of a quantity for a variant, by stage or

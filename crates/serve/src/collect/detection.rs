@@ -1,13 +1,13 @@
 //! Metric families of detection: regression evidence (log e-values), baselines, bounds of means,
 //! and experiments.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Labels, Sink, Value, View, decimal, write_family};
 use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::{self, Family};
-use rankgauge_core::engine::incidents::{Incident, Severity};
+use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, Severity};
 use rankgauge_core::engine::read_model::WatchedSeries;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::number::real_length;
@@ -106,15 +106,23 @@ impl View<'_> {
             })
         });
         write_family(&family::INCIDENTS, counts, sink);
-        let members = || {
-            let members = open.iter().flat_map(|incident| {
-                let measures = incident.measures.iter();
-                measures.map(move |it| (*incident, it))
-            });
-            members.map(|(incident, it)| {
+        // Replicas that raise an alarm at once have two incidents until they exchange them: the earlier one
+        // is exposed.
+        let mut members: BTreeMap<[&str; 4], (&Incident, &IncidentMeasure)> = BTreeMap::new();
+        for incident in open.iter().copied() {
+            for it in &incident.measures {
                 let (measure, slice, value) = it.name();
-                ([&*incident.variant, measure, slice, value], incident, it)
-            })
+                let labels = [&*incident.variant, measure, slice, value];
+                let known = members.entry(labels).or_insert((incident, it));
+                if incident.started.at < known.0.started.at {
+                    *known = (incident, it);
+                }
+            }
+        }
+        let members = || {
+            members
+                .iter()
+                .map(|(labels, (incident, it))| (*labels, *incident, *it))
         };
         let losses = members().flat_map(|([variant, measure, slice, value], _, it)| {
             let loss = it.loss_now().into_iter();
