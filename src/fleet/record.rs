@@ -13,7 +13,7 @@ use rankgauge_core::detection::minute_of;
 use rankgauge_core::engine::fleet::{
     EVIDENCE_RENEWAL, SharedBaselines, SharedEvidence, SharedIncident, SharedLearned,
 };
-use rankgauge_core::engine::incidents::MAX_NOTE_BYTES;
+use rankgauge_core::engine::incidents::Note;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_kafka::state_topic::MAX_VALUE_BYTES;
 use rankgauge_serve::live::{Order, ReportedCommand};
@@ -378,7 +378,7 @@ impl Value {
                 let is_text = |text: &Option<String>| text.as_deref().is_none_or(is_name);
                 let is_possible = match order {
                     Order::ResetBaselines | Order::Acknowledge(_) => true,
-                    Order::Note { text, .. } => text.len() <= MAX_NOTE_BYTES,
+                    Order::Note { text, .. } => text.len() <= Note::MAX_BYTES,
                     Order::Deploy(it) => {
                         is_name(&it.variant)
                             && is_name(&it.version)

@@ -68,7 +68,8 @@ fn evaluators_and_citations_are_shown_by_api_page_and_metrics() {
         let key = event["query_id"].as_str().expect("an id").to_owned();
         (key, event.to_string(), None)
     };
-    let closing = json!({"query_id": "closing", "ts": START + 1_000_000, "results": []});
+    let closing =
+        json!({"query_id": "closing", "query": "nothing", "ts": START + 1_000_000, "results": []});
     let all = (0..40).map(search).chain([closing]);
     broker().produce(&searches, all.map(record).collect::<Vec<_>>());
     let closing = json!({

@@ -29,7 +29,7 @@ use crate::time::{EventTime, Millis};
 pub(super) use record::Drop;
 pub use record::{
     Acknowledged, Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure,
-    IncidentQuery, Level, MAX_NOTE_BYTES, MAX_NOTES, Note, Severity,
+    IncidentQuery, Level, Note, Severity,
 };
 pub(super) use reference::{QueryReferences, TrackedScore};
 

@@ -18,7 +18,7 @@ use crate::live::{Order, ReportedCommand};
 use crate::per_cent::per_cent;
 use rankgauge_core::engine::WHOLE_SEARCH;
 use rankgauge_core::engine::incidents::{
-    Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level, MAX_NOTE_BYTES, MAX_NOTES, Note,
+    Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level, Note,
 };
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict, ReadModel};
 use rankgauge_core::measure::Subject;
@@ -184,7 +184,7 @@ pub(crate) struct Acknowledgement {
 #[serde(deny_unknown_fields)]
 pub(crate) struct NewNote {
     /// Text, at most 2,000 bytes.
-    #[schemars(length(min = 1, max = MAX_NOTE_BYTES))]
+    #[schemars(length(min = 1, max = Note::MAX_BYTES))]
     text: String,
     /// Name of the operator, at most 256 bytes. With authentication, the user of the request is stored
     /// instead.
@@ -719,16 +719,18 @@ pub(crate) fn note(
         })?
     };
     let text = stated.text.trim();
-    if text.is_empty() || text.len() > MAX_NOTE_BYTES {
+    if text.is_empty() || text.len() > Note::MAX_BYTES {
         let error = format!(
-            "text has {} bytes; a note has from 1 to {MAX_NOTE_BYTES}",
-            text.len()
+            "text has {} bytes; a note has from 1 to {}",
+            text.len(),
+            Note::MAX_BYTES
         );
         return Err(ApiError::bad_request(error));
     }
-    if found.notes.len() >= MAX_NOTES {
+    if found.notes.len() >= Note::MAX_NUMBER {
         let error = format!(
-            "the incident has {MAX_NOTES} notes, the maximum; write further ones in a ticket"
+            "the incident has {} notes, the maximum; write further ones in a ticket",
+            Note::MAX_NUMBER
         );
         return Err(ApiError::new(StatusCode::CONFLICT, error));
     }

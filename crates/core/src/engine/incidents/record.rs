@@ -89,12 +89,6 @@ pub struct Acknowledged {
     pub by: Option<Box<str>>,
 }
 
-/// Maximum number of notes on an incident. Later ones are not kept.
-pub const MAX_NOTES: usize = 32;
-
-/// Maximum length of the text of a note in bytes.
-pub const MAX_NOTE_BYTES: usize = 2_000;
-
 /// Note of an operator on an incident.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Note {
@@ -104,6 +98,14 @@ pub struct Note {
     pub by: Option<Box<str>>,
     /// Text.
     pub text: Box<str>,
+}
+
+impl Note {
+    /// Maximum length of the text in bytes.
+    pub const MAX_BYTES: usize = 2_000;
+
+    /// Maximum number of notes on an incident. Later ones are not kept.
+    pub const MAX_NUMBER: usize = 32;
 }
 
 /// End of an incident.
@@ -499,9 +501,9 @@ impl Incident {
                 .all(|it| is_version(&it.deployed.version) && it.losses.is_possible())
             && self.ended.as_ref().is_none_or(|it| is_version(&it.after))
             && (self.acknowledged.as_ref()).is_none_or(|it| is_version(&it.by))
-            && self.notes.len() <= MAX_NOTES
+            && self.notes.len() <= Note::MAX_NUMBER
             && self.notes.is_sorted()
-            && (self.notes.iter()).all(|it| is_version(&it.by) && it.text.len() <= MAX_NOTE_BYTES)
+            && (self.notes.iter()).all(|it| is_version(&it.by) && it.text.len() <= Note::MAX_BYTES)
     }
 
     /// Returns true if the incident contains a measure, a slice and its value.
@@ -549,10 +551,10 @@ impl Incident {
     pub(super) fn add_notes(&mut self, notes: &[Note]) {
         for note in notes {
             if let Err(place) = self.notes.binary_search(note)
-                && place < MAX_NOTES
+                && place < Note::MAX_NUMBER
             {
                 self.notes.insert(place, note.clone());
-                self.notes.truncate(MAX_NOTES);
+                self.notes.truncate(Note::MAX_NUMBER);
             }
         }
     }

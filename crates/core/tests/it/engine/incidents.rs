@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::DropClass;
-use rankgauge_core::engine::incidents::{
-    EndReason, Incident, IncidentMeasure, MAX_NOTES, Note, Severity,
-};
+use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Note, Severity};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::gold;
@@ -336,7 +334,7 @@ fn notes_are_kept_in_the_order_of_their_times_up_to_a_limit() {
         add(&mut reader, &note(minute, "more"));
     }
     let full = reader.only();
-    assert_eq!(full.notes.len(), MAX_NOTES);
+    assert_eq!(full.notes.len(), Note::MAX_NUMBER);
     assert_eq!(texts(&full)[..3], texts(&ended));
 }
 
