@@ -107,7 +107,7 @@ async function readInFive() {
 async function twoClicks() {
   await page.goto(`${base}/`);
   await check("overview");
-  await page.locator(`.incident[data-variant="${claims.variant}"] .step[href*="order=regressed"]`).click();
+  await page.locator(`.incident[data-variant="${claims.variant}"] .step[href^="/queries?"][href*="order=regressed"]`).click();
   await page.waitForURL(/order=regressed/);
   await check("queries");
   const query = page.locator("table.queries tbody tr").first();
