@@ -227,7 +227,7 @@ def answered_llama_index(folder):
             return LLMMetadata(model_name="assistant-1")
 
         def complete(self, prompt, formatted=False, **arguments):
-            asked = [name for name, text in QUERIES.items() if text in prompt]
+            asked = [name for name, text in QUERIES.items() if f"Query: {text}\n" in prompt]
             return CompletionResponse(text=ANSWERS[asked[-1]])
 
         def stream_complete(self, prompt, formatted=False, **arguments):
