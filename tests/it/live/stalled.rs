@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::stream::Stream;
 use super::{CONSUMED, SHUTDOWN, SOON, count, received, settings, start};
 use crate::harness::kafka::{Broker, broker};
+use crate::harness::sidecar::Sidecar;
 use crate::harness::{http_get, wait_until};
 
 #[test]
@@ -57,6 +58,20 @@ fn with_damaged_batch() -> (Broker, Stream) {
     (broker, stream)
 }
 
+/// Asserts that the four records of the damaged batch are lost, and that reading goes on.
+fn assert_skipped(sidecar: &Sidecar, topic: &str) {
+    let lost = [("topic", topic), ("reason", "unreadable")];
+    let lost = count(
+        &sidecar.metrics(),
+        "rankgauge_offset_gap_records_total",
+        &lost,
+    );
+    assert_eq!(lost, 4);
+    wait_until(SOON, "the partition is no longer stalled", || {
+        (sidecar.get("/readyz").0 == 200).then_some(())
+    });
+}
+
 #[test]
 fn damaged_batch_of_a_forwarder_is_reported_with_its_offset_or_skipped_as_lost() {
     let (broker, stream) = with_damaged_batch();
@@ -98,16 +113,7 @@ fn damaged_batch_of_a_forwarder_is_reported_with_its_offset_or_skipped_as_lost()
         let lag = exposition.value("rankgauge_forwarder_lag_records", &labels);
         (received(&exposition)[0] == 3 && lag == Some(0.0)).then_some(())
     });
-    let lost = [("topic", topic), ("reason", "unreadable")];
-    let lost = count(
-        &skipping.metrics(),
-        "rankgauge_offset_gap_records_total",
-        &lost,
-    );
-    assert_eq!(lost, 4);
-    wait_until(SOON, "the partition is no longer stalled", || {
-        (skipping.get("/readyz").0 == 200).then_some(())
-    });
+    assert_skipped(&skipping, topic);
 }
 
 #[test]
@@ -143,16 +149,7 @@ fn damaged_batch_is_reported_with_its_offset_or_skipped_as_lost() {
     wait_until(CONSUMED, "the records after the batch are read", || {
         (received(&skipping.metrics())[0] == 8).then_some(())
     });
-    let lost = [("topic", topic), ("reason", "unreadable")];
-    let lost = count(
-        &skipping.metrics(),
-        "rankgauge_offset_gap_records_total",
-        &lost,
-    );
-    assert_eq!(lost, 4);
+    assert_skipped(&skipping, topic);
     let log = skipping.log();
     assert!(log.contains("unreadable batch skipped"), "{log}");
-    wait_until(SOON, "the partition is no longer stalled", || {
-        (skipping.get("/readyz").0 == 200).then_some(())
-    });
 }

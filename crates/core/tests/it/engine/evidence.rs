@@ -76,11 +76,15 @@ pub(super) struct Reader {
 
 impl Reader {
     pub(super) fn new(settings: Settings) -> Self {
-        let world = World::new(settings);
+        Self::of(&World::new(settings))
+    }
+
+    /// One worker, which has read nothing.
+    pub(super) fn of(world: &World) -> Self {
         let mut engine = world.engine();
         assign(&mut engine, 0);
         Self {
-            world,
+            world: world.clone(),
             engine,
             read: 0,
         }
@@ -256,13 +260,7 @@ fn two_workers(patterns: [&[bool]; 2], replicas: u64) -> (Vec<Reader>, Samples) 
     let readers: Vec<Reader> = patterns
         .iter()
         .map(|pattern| {
-            let mut engine = world.engine();
-            assign(&mut engine, 0);
-            let mut reader = Reader {
-                world: world.clone(),
-                engine,
-                read: 0,
-            };
+            let mut reader = Reader::of(&world);
             reader.searches(pattern.iter().copied());
             reader
         })
@@ -613,13 +611,7 @@ fn workers_that_judge_by_another_gold_set_are_not_merged() {
     let world = World::new(watching(None, None));
     let mut all = Snapshot::default();
     for number in 0..3 {
-        let mut engine = world.engine();
-        assign(&mut engine, 0);
-        let mut reader = Reader {
-            world: world.clone(),
-            engine,
-            read: 0,
-        };
+        let mut reader = Reader::of(&world);
         if number == 1 {
             reader.engine.apply(Input::Gold(other_gold_set()));
         }

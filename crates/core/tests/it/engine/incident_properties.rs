@@ -13,7 +13,7 @@ use rankgauge_core::time::WallTime;
 
 use super::evidence::{Reader, healthy};
 use super::incidents::{bad, quiet};
-use super::{GOLD, START, World, assign};
+use super::{GOLD, START, World};
 
 /// Event of a run.
 #[derive(Clone, Debug)]
@@ -85,15 +85,7 @@ fn workers() -> [Reader; 2] {
     let mut settings = quiet();
     settings.detection.workers = 2;
     let world = World::new(settings);
-    [(); 2].map(|()| {
-        let mut engine = world.engine();
-        assign(&mut engine, 0);
-        Reader {
-            world: world.clone(),
-            engine,
-            read: 0,
-        }
-    })
+    [(); 2].map(|()| Reader::of(&world))
 }
 
 fn receive(engine: &mut Engine, others: &[Incident]) {

@@ -201,16 +201,7 @@ fn workers_agree_on_one_incident() {
     let mut settings = quiet();
     settings.detection.workers = 2;
     let world = World::new(settings);
-    let worker = || {
-        let mut engine = world.engine();
-        assign(&mut engine, 0);
-        Reader {
-            world: world.clone(),
-            engine,
-            read: 0,
-        }
-    };
-    let (mut first, mut second) = (worker(), worker());
+    let (mut first, mut second) = (Reader::of(&world), Reader::of(&world));
     let share = |engine: &Engine| -> Vec<Incident> {
         let snapshot = engine.snapshot();
         snapshot.totals.evidence.incidents().cloned().collect()
