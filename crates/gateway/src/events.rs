@@ -7,7 +7,7 @@ use memchr::{memchr, memchr_iter, memchr2};
 use rankgauge_core::decode::otlp::MAX_SPANS;
 use rankgauge_core::decode::{EventRef, Format, Formats};
 use rankgauge_core::event::{
-    Acceptance, Feedback, Kind, Reason, RecordCounts, Rejection, Search, SpanOutcome,
+    Acceptance, Feedback, Kind, Reason, RecordCounts, Rejection, Search, SpanOutcome, Text,
 };
 use serde::de::{DeserializeSeed, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -177,6 +177,17 @@ impl<'r, S: Sink> Reader<'r, S> {
         } else {
             self.buffer.clear();
             let written = match event {
+                // A search of UBI can lack both, a native one cannot. An empty text is unjudged as well.
+                EventRef::Search(search)
+                    if search.query.is_none() && search.query_key.is_none() =>
+                {
+                    let query = Some(Text::default());
+                    let search = Search {
+                        query,
+                        ..search.clone()
+                    };
+                    serde_json::to_writer(&mut self.buffer, &search)
+                }
                 EventRef::Search(search) => serde_json::to_writer(&mut self.buffer, search),
                 EventRef::Feedback(feedback) => serde_json::to_writer(&mut self.buffer, feedback),
             };

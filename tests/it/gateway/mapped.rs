@@ -1,5 +1,7 @@
 //! Records of other forms: UBI, and mappings of the configuration.
 
+use rankgauge_core::decode::native;
+use rankgauge_core::event::Limits;
 use serde_json::{Value, json};
 
 use super::client::Gateway;
@@ -66,4 +68,23 @@ fn ubi_events_are_feedback() {
         (&written["object_id"], &written["position"]),
         (&json!("a"), &json!(1))
     );
+}
+
+#[test]
+fn a_ubi_search_without_a_text_is_a_search_that_the_sidecar_reads() {
+    let gateway = Gateway::start("");
+    let search = json!({
+        "query_id": "q1", "client_id": "c", "timestamp": 1_763_337_600_000_i64,
+        "query_response_hit_ids": ["a"],
+    });
+    let answer = gateway.post("/v1/ubi/queries", &search.to_string());
+    assert_eq!(answer.json(), json!({"accepted": 1, "rejected": []}));
+    let records = Gateway::records(&gateway.search);
+    let (_, written) = records.first().expect("a record");
+    let limits = Limits {
+        record_bytes: 1 << 16,
+        results_per_search: 10,
+    };
+    let read = native::search(written.as_bytes(), &limits).expect("a native search");
+    assert_eq!(read.query.as_deref(), Some(""));
 }
