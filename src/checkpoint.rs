@@ -1,7 +1,7 @@
 //! Checkpoint file format: the counters of a worker and the positions up to which it has counted.
 //!
-//! A file is a line of text, `rankgauge checkpoint 1`, and a Zstandard frame with a checksum that
-//! holds the [`Checkpoint`] in postcard's wire format. The number is the version of the format. Any
+//! A file is a line of text, such as `rankgauge checkpoint 14`, and a Zstandard frame with a checksum that
+//! holds the [`Checkpoint`] in postcard's wire format. The number is the [`VERSION`] of the format. Any
 //! change of the written data needs a new version.
 //!
 //! This module must not know the location of the files. [`folder`] manages it.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use rankgauge::checkpoint::Checkpoint;
+use rankgauge::checkpoint::{Checkpoint, VERSION};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::event::Limits;
 use rankgauge_core::gold::{self, Format, Options};
@@ -72,7 +72,7 @@ pub(super) fn run(input: &[u8]) {
 
 /// Reads the input as a file, and as the content of a valid frame: a checksum protects the file.
 pub(super) fn checkpoint(input: &[u8]) {
-    let mut framed = b"rankgauge checkpoint 1\n".to_vec();
+    let mut framed = format!("rankgauge checkpoint {VERSION}\n").into_bytes();
     if input.starts_with(&framed) {
         drop(Checkpoint::read(input));
         return;

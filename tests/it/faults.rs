@@ -165,11 +165,32 @@ fn a_new_checkpoint_has_the_current_version_and_the_same_samples() {
         let text = serde_json::to_string_pretty(&described).expect("JSON");
         fs::write(file, &written).expect("the folder can be written");
         fs::write(says, text + "\n").expect("the folder can be written");
+        fs::write(fuzzed(VERSION), content(&written)).expect("the folder can be written");
         return;
     }
     let says = fs::read_to_string(says).expect("what it says");
     let says: Value = serde_json::from_str(&says).expect("JSON");
     assert_contains(&described, &says);
+}
+
+/// Input of the fuzzer: what a file of a version holds, without its checksum.
+fn fuzzed(version: u32) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/checkpoint");
+    folder.join(format!("version-{version}.content"))
+}
+
+/// Decompressed content of a file.
+fn content(file: &[u8]) -> Vec<u8> {
+    let frame = file.splitn(2, |byte| *byte == b'\n').nth(1);
+    zstd::decode_all(frame.expect("a frame after the first line")).expect("a frame")
+}
+
+#[test]
+fn the_fuzzer_begins_with_the_golden_checkpoint() {
+    let [file, _] = golden(VERSION);
+    let file = fs::read(file).expect("the golden checkpoint");
+    let seed = fs::read(fuzzed(VERSION)).expect("UPDATE=1 writes it when the format is new");
+    assert!(seed == content(&file), "{}", fuzzed(VERSION).display());
 }
 
 #[test]
