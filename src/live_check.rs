@@ -2,7 +2,7 @@
 //! records, compared with the configuration and the gold set.
 //!
 //! A problem is one [`Finding`] with its remedy. The parts are functions of the sample; only
-//! [`Reader`] talks to the brokers. Nothing is written and no offset is committed.
+//! [`Reader`] and an empty transaction talk to the brokers. No record is written and no offset is committed.
 
 mod clock;
 mod coverage;
@@ -23,8 +23,9 @@ use rankgauge_core::decode::Encoded;
 use rankgauge_core::engine::position::{FeedbackTopic, Join};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_kafka::Error;
 use rankgauge_kafka::reader::Reader;
+use rankgauge_kafka::transaction::Transaction;
+use rankgauge_kafka::{Error, Settings};
 use rankgauge_serve::clock::wall_now;
 
 pub use finding::{Finding, Severity};
@@ -65,6 +66,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
             Err(error) => failed("permissions", &error),
         });
     }
+    findings.extend(forwarders(kafka, limits.time));
     findings.extend(group::check(config, &reader));
     findings.extend(state_topic::check(config, &reader));
     if partitions.iter().flatten().count() == kafka.kinds().len() {
@@ -276,6 +278,36 @@ fn internal_topics(
     found.iter().map(finding).collect()
 }
 
+/// Findings about what the forwarders need beside topics: their group, and transactions.
+fn forwarders(kafka: &Settings, time: Duration) -> Vec<Finding> {
+    if kafka.join != Join::Repartition {
+        return Vec::new();
+    }
+    let group = kafka.forwarder_group();
+    let of_forwarders = Settings {
+        group_id: group.clone(),
+        ..kafka.clone()
+    };
+    let described =
+        Reader::new(&of_forwarders).and_then(|reader| reader.with_time_limit(time).check_group());
+    vec![
+        match described {
+            Ok(()) => Finding::ok(
+                "permissions",
+                format!("consumer group {group} of the forwarders may be described"),
+            ),
+            Err(error) => failed("permissions", &error),
+        },
+        match Transaction::try_out(kafka) {
+            Ok(()) => Finding::ok(
+                "permissions",
+                format!("transactional ids that begin with {group}- may be used"),
+            ),
+            Err(error) => failed("permissions", &error),
+        },
+    ]
+}
+
 fn unavailable(problem: &Error, partitions: &str) -> Finding {
     match problem {
         Error::NoAnswer => Finding::error(
@@ -308,7 +340,7 @@ fn failed(check: &'static str, error: &Error) -> Finding {
                 ..Finding::ok(check, message)
             };
         }
-        Error::NoAnswer => {
+        Error::NoAnswer | Error::Transaction { .. } => {
             return Finding {
                 severity: Severity::Error,
                 ..Finding::ok(check, error.to_string())
@@ -318,7 +350,7 @@ fn failed(check: &'static str, error: &Error) -> Finding {
             format!("no permission to read topic {topic}"),
             "allow Describe and Read on the topic to the user of kafka.properties",
         ),
-        Error::ForbiddenGroup(_) => (
+        Error::ForbiddenGroup(_) | Error::SilentGroup(_) => (
             error.to_string(),
             "allow Describe and Read on the group to the user of kafka.properties, or correct \
              kafka.group_id",

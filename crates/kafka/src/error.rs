@@ -28,6 +28,11 @@ pub enum Error {
     ForbiddenTopic(String),
     #[error("no permission for consumer group {0}")]
     ForbiddenGroup(String),
+    /// Without permission, the request for the coordinator of the group is repeated until the time limit.
+    #[error(
+        "the brokers answer, but name no coordinator of consumer group {0}; mostly the permission is missing"
+    )]
+    SilentGroup(String),
     /// Another error of a topic, such as a missing leader.
     #[error("topic {topic} is not available: {error}; check the brokers")]
     Topic { topic: String, error: String },

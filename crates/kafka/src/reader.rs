@@ -167,7 +167,8 @@ impl<'a> Reader<'a> {
     /// Checks that the client may use the consumer group, by a request for its committed offsets.
     ///
     /// # Errors
-    /// [`Error::ForbiddenGroup`] without permission, else an error of the search topic.
+    /// [`Error::ForbiddenGroup`] or [`Error::SilentGroup`] without permission, else an error of the search
+    /// topic.
     pub fn check_group(&self) -> Result<(), Error> {
         let name = &self.settings.search_topic;
         let mut wanted = TopicPartitionList::new();
@@ -180,6 +181,9 @@ impl<'a> Reader<'a> {
         checked.map_err(|error| match error.rdkafka_error_code() {
             Some(RDKafkaErrorCode::GroupAuthorizationFailed) => {
                 Error::ForbiddenGroup(self.settings.group_id.clone())
+            }
+            Some(RDKafkaErrorCode::OperationTimedOut) => {
+                Error::SilentGroup(self.settings.group_id.clone())
             }
             _ => self.failed(name, &error),
         })

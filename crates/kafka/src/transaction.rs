@@ -55,6 +55,47 @@ impl Settings {
     }
 }
 
+/// Producer with a transactional id.
+fn producer(
+    settings: &Settings,
+    id: &str,
+    name: &str,
+) -> Result<BaseProducer<Deliveries<Tally>>, Error> {
+    let mut client = settings.client();
+    // They must be below the time-out of the transaction, from which librdkafka derives them.
+    for time_out in [
+        "socket.timeout.ms",
+        "message.timeout.ms",
+        "delivery.timeout.ms",
+    ] {
+        client.remove(time_out);
+    }
+    client
+        .set("client.id", name)
+        .set("transactional.id", id)
+        .set(
+            "transaction.timeout.ms",
+            TRANSACTION_TIMEOUT.as_millis().to_string(),
+        )
+        .set("linger.ms", "5")
+        // The broker accepted the original record, and the limit of the topic applies to this one.
+        .set("message.max.bytes", "104857600")
+        .set(
+            "queue.buffering.max.kbytes",
+            (QUEUE_BYTES >> 10).to_string(),
+        );
+    client
+        .create_with_context(Deliveries::new(settings, Tally::default()))
+        .map_err(|error| Error::of_configuration(&error, settings))
+}
+
+fn failed(settings: &Settings, id: &str, error: &KafkaError) -> Error {
+    Error::Transaction {
+        id: id.to_owned(),
+        error: settings.text_of(error),
+    }
+}
+
 /// Place of a record in its source topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePlace {
@@ -84,39 +125,12 @@ impl Transaction {
     /// If librdkafka refuses the configuration, or the brokers refuse transactions or do not answer.
     pub fn connect(settings: &Settings, process: u64, number: usize) -> Result<Self, Error> {
         let id = settings.transactional_id(process, number);
-        let mut client = settings.client();
-        // They must be below the time-out of the transaction, from which librdkafka derives them.
-        for time_out in [
-            "socket.timeout.ms",
-            "message.timeout.ms",
-            "delivery.timeout.ms",
-        ] {
-            client.remove(time_out);
-        }
-        client
-            .set("client.id", format!("rankgauge-forwarder-{number}"))
-            .set("transactional.id", &id)
-            .set(
-                "transaction.timeout.ms",
-                TRANSACTION_TIMEOUT.as_millis().to_string(),
-            )
-            .set("linger.ms", "5")
-            // The broker accepted the original record, and the limit of the topic applies to this one.
-            .set("message.max.bytes", "104857600")
-            .set(
-                "queue.buffering.max.kbytes",
-                (QUEUE_BYTES >> 10).to_string(),
-            );
-        let producer: BaseProducer<Deliveries<Tally>> = client
-            .create_with_context(Deliveries::new(settings, Tally::default()))
-            .map_err(|error| Error::of_configuration(&error, settings))?;
+        let name = format!("rankgauge-forwarder-{number}");
+        let producer = producer(settings, &id, &name)?;
         let begun = producer
             .init_transactions(BROKER_REQUEST_TIMEOUT)
             .and_then(|()| producer.begin_transaction());
-        begun.map_err(|error| Error::Transaction {
-            id: id.clone(),
-            error: settings.text_of(&error),
-        })?;
+        begun.map_err(|error| failed(settings, &id, &error))?;
         Ok(Self {
             producer,
             settings: settings.clone(),
@@ -125,6 +139,18 @@ impl Transaction {
             bytes: 0,
             problem: None,
         })
+    }
+
+    /// Checks that a forwarder may use its transactional ids, by a transaction that has no records and an
+    /// id that no forwarder has.
+    ///
+    /// # Errors
+    /// If the brokers refuse it or do not answer.
+    pub fn try_out(settings: &Settings) -> Result<(), Error> {
+        let id = format!("{}-check", settings.forwarder_group());
+        let producer = producer(settings, &id, "rankgauge-check")?;
+        let begun = producer.init_transactions(BROKER_REQUEST_TIMEOUT);
+        begun.map_err(|error| failed(settings, &id, &error))
     }
 
     /// Copies a record of the topic of a kind to a partition of its internal topic.

@@ -130,6 +130,52 @@ fn records_over_tls_and_scram_are_counted_while_certificates_change() {
 }
 
 #[test]
+fn the_live_check_names_what_a_forwarder_may_not_use() {
+    let authority = Authority::new();
+    let (certificate, key) = authority.issue();
+    let users = [("rankgauge", PASSWORD), ("forwarder", "other-password")];
+    let broker = SecureBroker::start(&users, &certificate, &key);
+    broker.allow("forwarder", &[(Resource::Topic, Operation::Read)]);
+    let mut stream = Stream::on_new_topics(broker.plain(), 1, 10.0, Millis(300_000));
+    stream.produce(broker.plain(), 10);
+    let ca = write(
+        &stream.folder().to_owned(),
+        "ca.crt",
+        authority.certificate(),
+    );
+    let mut settings = settings(broker.plain(), &stream);
+    settings["kafka"]["join"] = json!("repartition");
+    let group = settings["kafka"]["group_id"].as_str().expect("a group");
+    let group = format!("{group}-repartition");
+    let settings = secure(&settings, &broker, "forwarder", "other-password", &ca);
+    let (text, code) = check(&settings, &[]);
+    assert_eq!(code, 1, "{text}");
+    for part in [
+        format!("name no coordinator of consumer group {group}; mostly"),
+        "allow Describe and Read on the group".to_owned(),
+        format!("transaction {group}-check: "),
+        "allow Describe and Write on the transactional id".to_owned(),
+    ] {
+        assert!(text.contains(&part), "{part:?} is missing in:\n{text}");
+    }
+    broker.allow(
+        "forwarder",
+        &[
+            (Resource::Group, Operation::Read),
+            (Resource::TransactionalId, Operation::Write),
+        ],
+    );
+    wait_until(SOON, "the broker knows the permissions", || {
+        let (text, _) = check(&settings, &[]);
+        let parts = [
+            format!("consumer group {group} of the forwarders may be described"),
+            format!("transactional ids that begin with {group}- may be used"),
+        ];
+        parts.iter().all(|part| text.contains(part)).then_some(())
+    });
+}
+
+#[test]
 fn a_replica_without_permission_to_write_the_state_topic_uses_it_and_reports_that() {
     let authority = Authority::new();
     let (certificate, key) = authority.issue();

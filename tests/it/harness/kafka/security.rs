@@ -15,6 +15,7 @@ use super::{Broker, format_storage, server_properties};
 pub(crate) enum Resource {
     Topic = 2,
     Group = 3,
+    TransactionalId = 5,
 }
 
 /// Operation on a resource, as the protocol of Kafka numbers it.
