@@ -474,7 +474,7 @@ async fn wait_for_gold(
         tokio::select! {
             // A watcher that ended is a defect, which the log shows.
             loaded = &mut first_load => return loaded.unwrap_or(Ok(())),
-            _ = beats.tick() => exposition.published.views.iter().for_each(|view| view.beat()),
+            _ = beats.tick() => exposition.published.views.iter().for_each(|view| view.heartbeat.beat()),
         }
     }
 }

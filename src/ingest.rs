@@ -352,7 +352,7 @@ impl Worker {
     }
 
     fn housekeeping(&mut self) {
-        self.context.view().beat();
+        self.context.view().heartbeat.beat();
         let control = &self.context.control;
         if let Some(gold) = control.gold_other_than(&self.gold) {
             set_gold(&self.context, &mut self.consumer.member().engine, &gold);

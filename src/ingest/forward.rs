@@ -66,6 +66,7 @@ pub fn run(context: &WorkerContext, process: u64) -> Result<(), Error> {
     let mut backoff = Backoff::default();
     let mut undecodable = Undecodable::new(context.config.commit_undecodable);
     while !context.control.is_stopping() {
+        view.beat();
         let started = Instant::now();
         let ended = forward(context, process, &positions, &mut undecodable);
         match ended {
@@ -82,6 +83,7 @@ pub fn run(context: &WorkerContext, process: u64) -> Result<(), Error> {
         let wait = backoff.next_wait(RandomState::new().build_hasher().finish());
         let end = Instant::now() + wait;
         while Instant::now() < end && !context.control.is_stopping() {
+            view.beat();
             std::thread::sleep(pace::MAX_BATCH_TIME);
         }
     }
@@ -108,14 +110,16 @@ fn forward(
         is_assigned: false,
     };
     let consumer = Consumer::new(kafka, number, Arc::clone(positions), member)?;
+    let view = &context.view().forwarder;
     consumer.check_topics()?;
+    view.beat();
     consumer.member().transaction = Some(Transaction::connect(kafka, process, number)?);
     consumer.subscribe()?;
     let mut stall_check = StallCheck::starting_at(BootTime::now(), kafka.session_timeout() * 4 / 5);
     let mut commits = Schedule::starting_at(BootTime::now(), COMMIT_INTERVAL);
     let mut stalled = StalledPartitions::default();
-    let view = &context.view().forwarder;
     while !context.control.is_stopping() {
+        view.beat();
         let polled = consumer.poll_group(pace::MAX_BATCH_TIME, MAX_RECORDS);
         if has_stalled(&mut stall_check, &consumer, context) {
             consumer.rejoin_if_needed();

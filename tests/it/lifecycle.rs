@@ -105,7 +105,7 @@ fn requested_end_of_the_workers_is_no_failure() {
         // A worker beats in each round of its loop, about 20 times a second.
         let is_running = || {
             let views = exposition.published.views.iter();
-            let beats = views.map(|view| view.heartbeat_age());
+            let beats = views.map(|view| view.heartbeat.age());
             beats.min().is_some_and(|age| age < Duration::from_secs(2))
         };
         while is_running() {

@@ -32,8 +32,8 @@ use rankgauge_core::time::WallTime;
 /// Mean in a change of lists, and its lowest value.
 type MeanOf = fn(&ListChange) -> (QueryMean, f64);
 
-/// Maximum age of a worker's heartbeat. Beyond it, the worker counts as dead. The limit is longer
-/// than any wait in a worker's loop.
+/// Maximum age of the heartbeat of a worker and of its forwarder. Beyond it, the thread counts as dead.
+/// The limit is longer than any wait in their loops.
 const HEARTBEAT_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// State that the listeners expose.
@@ -127,14 +127,20 @@ impl Exposition {
 
     /// Reason for a failed liveness check; `None` if the process is alive.
     pub(super) fn liveness_problem(&self) -> Option<String> {
-        let stalled = |number: usize| {
-            let age = self.published.views[number].heartbeat_age();
-            (age > HEARTBEAT_TIMEOUT).then(|| {
+        let stalled = |(number, view): (usize, &Arc<WorkerView>)| {
+            let threads = [
+                ("worker", Some(view.heartbeat.age())),
+                ("the forwarder of worker", view.forwarder.heartbeat_age()),
+            ];
+            threads.into_iter().find_map(|(thread, age)| {
+                let age = age.filter(|age| *age > HEARTBEAT_TIMEOUT)?;
                 let seconds = age.as_secs();
-                format!("worker {number} has been stalled for {seconds} s")
+                Some(format!(
+                    "{thread} {number} has been stalled for {seconds} s"
+                ))
             })
         };
-        (0..self.published.views.len()).find_map(stalled)
+        self.published.views.iter().enumerate().find_map(stalled)
     }
 
     /// Reason for a failed readiness check, apart from liveness; `None` if the process is ready.

@@ -181,7 +181,7 @@ fn worker(number: usize, view: &WorkerView, now: WallTime) -> WorkerStatus {
         assigned: view.has_been_assigned(),
         partitions: view.partitions(),
         rebalances: view.rebalances(),
-        heartbeat_age_seconds: view.heartbeat_age().as_secs_f64(),
+        heartbeat_age_seconds: view.heartbeat.age().as_secs_f64(),
         snapshot_age_seconds: view.snapshot().wall.map(|wall| age(wall, now)),
         checkpoint: view.checkpoint().map(|view| checkpoint(view, now)),
     }

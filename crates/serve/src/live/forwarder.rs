@@ -1,11 +1,12 @@
 //! View of the forwarder of a worker, with `kafka.join: repartition`. Without it, nothing is ever set.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 
+use super::heartbeat::Heartbeat;
 use super::view::StalledPartition;
 use crate::clock::monotonic_now;
 use rankgauge_core::event::Kind;
@@ -16,6 +17,8 @@ const FAILURE_TIMEOUT: Duration = Duration::from_secs(30);
 /// View of the forwarder of a worker.
 #[derive(Debug, Default)]
 pub struct ForwarderView {
+    /// Heartbeat of its thread; unset without a forwarder.
+    heartbeat: OnceLock<Heartbeat>,
     sources: ArcSwap<Vec<SourcePartition>>,
     stalled: ArcSwap<Vec<StalledPartition>>,
     /// Number of topic partitions that wait for a schema.
@@ -52,6 +55,19 @@ impl ForwarderView {
             problem,
         };
         self.failure.store(Some(Arc::new(failure)));
+        self.heartbeat.get_or_init(Heartbeat::default);
+    }
+
+    /// Records the start of an iteration of the forwarder's loop, or of a long request.
+    pub fn beat(&self) {
+        if let Some(heartbeat) = self.heartbeat.get() {
+            heartbeat.beat();
+        }
+    }
+
+    /// Time since the last beat; `None` without a forwarder.
+    pub fn heartbeat_age(&self) -> Option<Duration> {
+        self.heartbeat.get().map(Heartbeat::age)
     }
 
     /// Records a failure, after which the forwarder has no source partitions.
@@ -123,9 +139,12 @@ mod tests {
     fn forwarder_is_a_problem_until_its_first_transaction_and_after_a_long_failure() {
         let view = ForwarderView::default();
         assert_eq!(view.problem(), None, "a process without forwarders");
+        view.beat();
+        assert_eq!(view.heartbeat_age(), None, "a process without forwarders");
         view.started();
         let waiting = "has copied nothing yet: it has no assignment from its consumer group";
         assert_eq!(view.problem().as_deref(), Some(waiting));
+        assert!(view.heartbeat_age() < Some(FAILURE_TIMEOUT));
         view.failed("no permission".to_owned());
         let refused = "has copied nothing yet: no permission";
         assert_eq!(view.problem().as_deref(), Some(refused));

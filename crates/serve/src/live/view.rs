@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use arc_swap::{ArcSwap, ArcSwapOption};
 
 use super::forwarder::ForwarderView;
-use crate::clock::monotonic_now;
+use super::heartbeat::Heartbeat;
 use crate::latencies::WorkLatencies;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
@@ -21,9 +21,8 @@ pub struct WorkerView {
     /// View of the forwarder.
     pub forwarder: ForwarderView,
     pub(super) snapshot: ArcSwap<Snapshot>,
-    /// Time of the last heartbeat since `created`, in milliseconds.
-    heartbeat: AtomicU64,
-    created: Instant,
+    /// Heartbeat of the thread.
+    pub heartbeat: Heartbeat,
     connected: AtomicBool,
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
@@ -121,8 +120,7 @@ impl WorkerView {
             latencies,
             forwarder: ForwarderView::default(),
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
-            heartbeat: AtomicU64::new(0),
-            created: monotonic_now(),
+            heartbeat: Heartbeat::default(),
             connected: AtomicBool::new(false),
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
@@ -142,13 +140,6 @@ impl WorkerView {
     /// Last published snapshot.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
-    }
-
-    /// Time since the start of the last iteration of the worker's loop. It does not depend on the
-    /// wall clock, which can be set.
-    pub fn heartbeat_age(&self) -> Duration {
-        let last = Duration::from_millis(self.heartbeat.load(Ordering::Relaxed));
-        self.created.elapsed().saturating_sub(last)
     }
 
     /// Returns true if a broker is connected.
@@ -216,12 +207,6 @@ impl WorkerView {
         if let Some(checkpoint) = &self.checkpoint {
             checkpoint.failed();
         }
-    }
-
-    /// Records the start of an iteration of the worker's loop.
-    pub fn beat(&self) {
-        let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.heartbeat.store(now, Ordering::Relaxed);
     }
 
     /// Sets the stalled topic partitions.
