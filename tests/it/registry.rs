@@ -198,6 +198,17 @@ fn records_of_a_registry_are_counted_live_as_native_events_are() {
 }
 
 #[test]
+fn forwarders_distribute_records_of_a_registry_by_their_ids() {
+    let server = Server::start(|request, _| answer(&request.line));
+    let (native, records) = twins();
+    let registry = format!("{FORMATS}registry: {{url: 'http://{}/'}}\n", server.address);
+    let expected = counted_apart("", &native, 0.0, "owner");
+    assert!(expected[1] > 9.5, "{expected:?}");
+    let found = counted_apart(&registry, &records, 1.0, "repartition");
+    assert_eq!(found, expected);
+}
+
+#[test]
 #[allow(clippy::too_many_lines, reason = "one scene")]
 fn a_registry_that_does_not_answer_delays_its_partitions_and_loses_nothing() {
     let broker = broker();

@@ -308,6 +308,68 @@ prop_compose! {
     }
 }
 
+/// Allocations of the second of two equal records: the first one can fill caches of a format.
+fn allocations(formats: &Formats, record: &[u8]) -> u64 {
+    let acceptance = Acceptance {
+        limits: LIMITS,
+        has_gold_texts: false,
+    };
+    let read = || {
+        let mut events = 0;
+        let counts = formats.events(Kind::Search, record, &acceptance, &mut |event| {
+            assert!(event.is_ok(), "{event:?}");
+            events += 1;
+        });
+        assert!(counts.is_ok(), "{counts:?}");
+        assert_eq!(events, 1);
+    };
+    read();
+    allocation_counter::measure(read).count_total
+}
+
+#[test]
+fn no_encoding_allocates_more_than_native_json() {
+    let acceptance = Acceptance {
+        limits: LIMITS,
+        has_gold_texts: false,
+    };
+    for has_list in [false, true] {
+        let mut search = search();
+        if !has_list {
+            search["request"]["routing"] = json!([]);
+        }
+        let text = search.to_string();
+        let mut native = String::new();
+        let counts =
+            json_lines().events(Kind::Search, text.as_bytes(), &acceptance, &mut |event| {
+                if let Ok(EventRef::Search(search)) = event {
+                    native = serde_json::to_string(search).expect("JSON");
+                }
+            });
+        assert!(counts.is_ok(), "{counts:?}");
+        let of_native = allocations(&Formats::NATIVE, native.as_bytes());
+        assert!(of_native > 0);
+        // A list of texts is first read as a list of values of any type.
+        let most = of_native + if has_list { 2 } else { 0 };
+        let records = [
+            ("JSON", json_lines(), text.into_bytes()),
+            ("Avro", avro(AVSC), avro_record(&search, false)),
+            (
+                "Protobuf",
+                protobuf(),
+                protobuf_message(&search).encode_to_vec(),
+            ),
+        ];
+        for (encoding, formats, record) in records {
+            let found = allocations(&formats, &record);
+            assert!(
+                found <= most,
+                "{encoding}: {found} allocations, native JSON: {of_native}"
+            );
+        }
+    }
+}
+
 /// A positive number in a fixed number of tests per run keeps the tests short.
 fn cases(cases: u32) -> ProptestConfig {
     ProptestConfig::with_cases(cases)
