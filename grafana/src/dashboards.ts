@@ -116,12 +116,17 @@ const SHEETS: Record<string, Sheet> = {
 /** A row and its panels with their ids. */
 type Numbered = { row: dashboard.RowPanel; panels: dashboard.Panel[] };
 
-/** All rows. Ids do not depend on the dashboard of a row, so links to panels stay valid. */
+/**
+ * All rows. Ids do not depend on the dashboard of a row, so links to panels stay valid. A panel that is added between others
+ * states its id itself, from 1001 on.
+ */
 function numbered(): Record<RowName, Numbered> {
   let id = 0;
   const next = <T extends { id?: number }>(built: T): T => {
-    id += 1;
-    built.id = id;
+    if (!built.id) {
+      id += 1;
+      built.id = id;
+    }
     return built;
   };
   const rows = Object.entries(ROWS).map(([name, build]: [string, () => Row]) => {

@@ -351,6 +351,10 @@ fn connections_and_incidents_are_state_timelines() {
     let expected = [
         ("Kafka connection", vec!["reconnects", "connected"]),
         ("Incidents by variant", vec!["no incident", "incident"]),
+        (
+            "Class of a drop of $measure",
+            vec!["no alarm", "undecided", "more unjudged results", "worse"],
+        ),
     ];
     assert_eq!(states, expected);
 }

@@ -22,8 +22,8 @@ const RUNBOOKS: &str = "https://github.com/rankgauge/rankgauge/blob/main/docs/ru
 /// Start of the links of alerts, before the uid of a dashboard. The label is set in `prometheus.yaml`.
 const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
-/// Panels that alerts link to. Panel ids are assigned in the order of the rows, so a new panel changes the
-/// ids of later panels. The links must then be updated, and this table contains their targets.
+/// Panels that alerts link to. Panel ids are assigned in the order of the rows: a new panel between others needs an id of
+/// its own (`numbered` in grafana/src/dashboards.ts), or the links must be updated.
 const PANELS: [(&str, &[&str]); 38] = [
     ("RankgaugeCountersFell", &["Age of the published snapshot"]),
     ("RankgaugeAllDown", &["Assigned partitions"]),

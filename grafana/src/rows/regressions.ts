@@ -2,9 +2,10 @@
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
+import { LegendPlacement, VizLegendOptionsBuilder } from '@grafana/grafana-foundation-sdk/common';
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';
 import { incidentsLink, queriesLink } from '../links';
-import { chart, grid, RECORDED, referenceLines, type Row } from '../panels';
+import { chart, grid, RECORDED, referenceLines, type Row, states } from '../panels';
 import { avg, family, max, meanScore, MEASURE, min, rate, ratio, recorded, sum, VARIANTS, WHOLE } from '../promql';
 
 /** Labels of a monitored series. */
@@ -75,6 +76,37 @@ export function regressions(): Row {
         'Evidence that the mean since the last deployment is worse than the least demanding target of the measure, by ' +
           'variant and by monitored slice.',
       ),
+      states(
+        {
+          title: 'Class of a drop of $measure',
+          description:
+            'Cause of a drop with an alarm. Worse: the score fell even if every unjudged result is relevant. More unjudged ' +
+            'results: the share of judged results fell, and this upper bound did not; judge the new documents first. ' +
+            'Undecided: neither fell enough yet. An incident keeps the strongest class of its primary measure. ' +
+            `Only for detection.measures. ${RECORDED}`,
+          unit: units.Short,
+          width: 24,
+          height: 6,
+          queries: [
+            { expr: max('variant', recorded('drop_class:max', MEASURE, WHOLE, VARIANTS)), legend: '{{variant}}' },
+            {
+              expr: max('variant, slice, value', recorded('drop_class:max', MEASURE, 'slice!="all"', VARIANTS)),
+              legend: '{{variant}} · {{slice}} {{value}}',
+            },
+          ],
+        },
+        [
+          { from: 0, text: 'no alarm', color: 'transparent' },
+          { from: 1, text: 'undecided', color: 'yellow' },
+          { from: 2, text: 'more unjudged results', color: 'orange' },
+          { from: 3, text: 'worse', color: 'red' },
+        ],
+      )
+        // Ids of later panels stay as they are, because alerts link to them.
+        .id(1001)
+        .noValue('no search was compared with a baseline in this range')
+        .legend(new VizLegendOptionsBuilder().showLegend(true).placement(LegendPlacement.Bottom))
+        .dataLinks([incidentsLink()]),
       grid(
         {
           title: 'Regression evidence and confidence bounds',
