@@ -4,7 +4,7 @@
 the Prometheus operator, KEDA, Flagger and Argo Rollouts and a namespace that enforces the Pod Security
 standard `restricted`. There is no kubelet: a pod is admitted, but not started.
 
-    cluster.py [--update] [STEP…]     STEPs: lint, identity, alerts, schemas, score, keys, kustomize, cluster
+    cluster.py [--update] [STEP…]     STEPs: lint, identity, admin, alerts, schemas, score, keys, kustomize, cluster
 
 With --update, it writes the manifests that are derived from the chart.
 """
@@ -107,6 +107,10 @@ def lint(_):
         ("config.engine.memory=lots", "memory"),
         ("fullnameOverride=gauge", "has to contain"),
         ("mode=sidecar,podMonitor.enabled=true", "podMonitor.selector"),
+        ("mode=sidecar,service.enabled=true", "mode: standalone"),
+        ("service.enabled=true", "config.admin.web_config_file"),
+        ("service.enabled=true,config.admin.listen=none", "config.admin.listen: none"),
+        ("service.port=0", "port"),
     ]:
         message = run(
             tool("helm"), "template", "rankgauge", CHART, *RENDERED_FOR, "--set", wrong, fails=True
@@ -138,6 +142,32 @@ def identity(_):
     configured = members("shop", "search", "--set", "config.kafka.group_id=mine")
     require(configured == ("mine", of_pod), configured)
     print("ok: consumer groups and members of releases")
+
+
+def admin(_):
+    """The Service of the admin listener is the one that the examples of pipelines call, and is off by default."""
+    require("rankgauge-admin" not in render(CHART), "no Service of the admin listener by default")
+    values = CHART / "ci/admin-values.yaml"
+    for options, port, of_pod in [
+        ([], 9469, 9469),
+        (["--set", "service.port=443,service.annotations.team=search,config.admin.listen=127.0.0.1:9000"], 443, 9000),
+    ]:
+        objects = {f"{each['kind']} {each['metadata']['name']}": each
+                   for each in documents(render(CHART, "--values", values, *options))}
+        service = objects["Service rankgauge-admin"]
+        require([(it["port"], it["targetPort"]) for it in service["spec"]["ports"]] == [(port, "admin")], service)
+        require(service["metadata"].get("annotations") == ({"team": "search"} if options else None), service)
+        pod = objects["StatefulSet rankgauge"]["spec"]["template"]
+        require(service["spec"]["selector"].items() <= pod["metadata"]["labels"].items(), "the Service selects the pods")
+        ports = {it["name"]: it["containerPort"] for it in pod["spec"]["containers"][0]["ports"]}
+        config = yaml.safe_load(objects["ConfigMap rankgauge-config"]["data"]["rankgauge.yaml"])
+        require((ports["admin"], config["admin"]["listen"]) == (of_pod, f"0.0.0.0:{of_pod}"), (ports, config["admin"]))
+        allowed = {it["ports"][0]["port"]: it.get("from") for it in objects["NetworkPolicy rankgauge"]["spec"]["ingress"]}
+        require(len(allowed["admin"]) == 2, allowed)
+    for name in ["argo-cd.yaml", "flux.yaml"]:
+        called = set(re.findall(r"https://[^\s\",]+", (ROOT / "examples/deployments" / name).read_text()))
+        require(called == {f"https://rankgauge-admin.{NAMESPACE}.svc:9469"}, f"{name}: {called}")
+    print("ok: the Service of the admin listener")
 
 
 def rules_of(groups):
@@ -711,7 +741,7 @@ def cluster(_):
             require(api.objects() == [], f"{folder} leaves {api.objects()}")
 
 
-STEPS = [lint, identity, alerts, keys, kustomize, schemas, score, cluster]
+STEPS = [lint, identity, admin, alerts, keys, kustomize, schemas, score, cluster]
 
 
 def main():

@@ -68,6 +68,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
 {{- $_ := set $config "gold" $gold -}}
 {{- end -}}
+{{- if include "rankgauge.hasAdminService" . -}}
+{{- $admin := deepCopy (get $config "admin" | default dict) -}}
+{{- $_ := set $admin "listen" (printf "0.0.0.0:%s" (include "rankgauge.adminPort" .)) -}}
+{{- $_ := set $config "admin" $admin -}}
+{{- end -}}
 {{- if .Values.gateway.enabled -}}
 {{- $gateway := deepCopy (get $config "gateway" | default dict) -}}
 {{- $address := ternary "127.0.0.1" "0.0.0.0" (eq .Values.mode "sidecar") -}}
@@ -85,6 +90,30 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $metrics := get .Values.config "metrics" | default dict -}}
 {{- $listen := get $metrics "listen" | default "0.0.0.0:9468" -}}
 {{- splitList ":" $listen | last -}}
+{{- end }}
+
+{{/* Port of the admin listener. */}}
+{{- define "rankgauge.adminPort" -}}
+{{- $admin := get .Values.config "admin" | default dict -}}
+{{- $listen := get $admin "listen" | default "127.0.0.1:9469" -}}
+{{- splitList ":" $listen | last -}}
+{{- end }}
+
+{{/* "true" if the admin listener has a Service. It may have one only if the configuration protects the listener. */}}
+{{- define "rankgauge.hasAdminService" -}}
+{{- if .Values.service.enabled -}}
+{{- if ne .Values.mode "standalone" -}}
+{{- fail "service.enabled needs mode: standalone; in the sidecar mode, the chart of the search service has the Service" -}}
+{{- end -}}
+{{- $admin := get .Values.config "admin" | default dict -}}
+{{- if eq (get $admin "listen" | default "") "none" -}}
+{{- fail "service.enabled needs the admin listener; remove config.admin.listen: none" -}}
+{{- end -}}
+{{- if not (or $admin.web_config_file $admin.allow_unauthenticated) -}}
+{{- fail "service.enabled opens the admin listener, which shows query texts and accepts commands, to the cluster: set config.admin.web_config_file to a file with TLS and authentication (web.existingSecret), or config.admin.allow_unauthenticated: true" -}}
+{{- end -}}
+true
+{{- end -}}
 {{- end }}
 
 {{/* Mebibytes of a size with the unit KiB, MiB or GiB. */}}
@@ -313,6 +342,11 @@ ports:
   - name: rankgauge
     containerPort: {{ include "rankgauge.port" . }}
     protocol: TCP
+  {{- if include "rankgauge.hasAdminService" . }}
+  - name: admin
+    containerPort: {{ include "rankgauge.adminPort" . }}
+    protocol: TCP
+  {{- end }}
   {{- if and .Values.gateway.enabled (eq .Values.mode "standalone") }}
   - name: gateway
     containerPort: {{ .Values.gateway.port }}
