@@ -138,11 +138,7 @@ fn the_live_check_names_what_a_forwarder_may_not_use() {
     broker.allow("forwarder", &[(Resource::Topic, Operation::Read)]);
     let mut stream = Stream::on_new_topics(broker.plain(), 1, 10.0, Millis(300_000));
     stream.produce(broker.plain(), 10);
-    let ca = write(
-        &stream.folder().to_owned(),
-        "ca.crt",
-        authority.certificate(),
-    );
+    let ca = write(stream.folder(), "ca.crt", authority.certificate());
     let mut settings = settings(broker.plain(), &stream);
     settings["kafka"]["join"] = json!("repartition");
     let group = settings["kafka"]["group_id"].as_str().expect("a group");
