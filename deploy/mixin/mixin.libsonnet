@@ -17,16 +17,20 @@
     'for': {},
     // Labels that every alert gets.
     alertLabels: {},
+    // External labels beside cluster that tell clusters apart, in the Prometheus that evaluates the rules.
+    clusterLabels: [],
     // Begins the link of every alert to its runbook; the name of the alert follows in lower case.
     runbookUrl: '',
   },
 
   local config = self._config,
+  local deployment = std.join(', ', config.clusterLabels + ['cluster, namespace, job']),
+  local read(file) = std.parseYaml(std.strReplace(file, 'cluster, namespace, job', deployment)),
   local files = [
-    std.parseYaml(importstr '../prometheus/rules/objectives.rules.yaml'),
-    std.parseYaml(importstr '../prometheus/rules/pipeline.rules.yaml'),
-    std.parseYaml(importstr '../prometheus/rules/quality.rules.yaml'),
-    std.parseYaml(importstr '../prometheus/rules/recorded.rules.yaml'),
+    read(importstr '../prometheus/rules/objectives.rules.yaml'),
+    read(importstr '../prometheus/rules/pipeline.rules.yaml'),
+    read(importstr '../prometheus/rules/quality.rules.yaml'),
+    read(importstr '../prometheus/rules/recorded.rules.yaml'),
   ],
   local groups = std.flatMap(function(file) file.groups, files),
   local isAlert(rule) = std.objectHas(rule, 'alert'),

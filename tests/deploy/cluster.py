@@ -214,6 +214,12 @@ def alerts(_):
         require(rule["annotations"]["runbook_url"] == link, f"{name}: {rule['annotations']['runbook_url']}")
         require(rule["expr"] == plain[name]["expr"], f"{name}: the expression stays")
 
+    # As by the command in docs/operations.md for rules that are not those of the chart.
+    regional = {"clusterLabels": ["region"]}
+    kept = lambda text: text.replace("cluster, namespace, job", "region, cluster, namespace, job")
+    by_region, _ = rules_of(chart(regional))
+    require(by_region == {name: json.loads(kept(json.dumps(rule))) for name, rule in plain.items()}, "rules by region")
+
     as_map, _ = rules_of(chart({"disabled": {"RankgaugeNoFeedback": True, "RankgaugeDown": False}}))
     require(set(plain) - set(as_map) == {"RankgaugeNoFeedback"}, "the map of disabled alerts")
     for option in ["disabled", "severity", "for"]:
@@ -228,7 +234,7 @@ def alerts(_):
             message = run(tool("helm"), "template", "rankgauge", CHART, *RENDERED_FOR, "--values", file.name, fails=True)
         require(f"prometheusRule.{option}" in message and "RankgaugeDwon" in message, message)
 
-    for values in [{}, changes]:
+    for values in [{}, changes, regional]:
         charted, _ = rules_of(chart(values))
         mixed, none = rules_of(mixin(values, "prometheusAlerts"))
         require((mixed, none) == (charted, []), "the alerts of the mixin are those of the chart")

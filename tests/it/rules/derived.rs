@@ -85,7 +85,7 @@ fn the_mixin_imports_every_file_of_rules_and_every_dashboard() {
     let mixin =
         fs::read_to_string(folder("deploy/mixin/mixin.libsonnet")).expect("the mixin exists");
     for file in rule_files() {
-        let import = format!("std.parseYaml(importstr '../prometheus/{file}')");
+        let import = format!("read(importstr '../prometheus/{file}')");
         assert!(
             mixin.contains(&import),
             "deploy/mixin/mixin.libsonnet lacks {file}"
