@@ -164,6 +164,19 @@ pub(super) fn encoded(text: &str) -> String {
     percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
 }
 
+/// Address of a screen or of the API with parameters.
+pub(super) fn address<'a>(
+    path: &str,
+    parameters: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> String {
+    let mut address = path.to_owned();
+    for (place, (name, value)) in parameters.into_iter().enumerate() {
+        let separator = if place == 0 { "?" } else { "&" };
+        address.extend([separator, name, "=", &encoded(value)]);
+    }
+    address
+}
+
 /// Name of a variant; searches without one have none.
 pub(super) fn variant_name(variant: &str) -> Markup {
     html! { @if variant.is_empty() { em { "no variant" } } @else { (text(variant)) } }

@@ -4,10 +4,13 @@ use maud::{Markup, html};
 
 use super::chart::{Mark, history};
 use super::deployments;
-use super::format::{count, encoded, score, signed, signed_share, span, text, time, variant_name};
+use super::format::{
+    address, count, encoded, score, signed, signed_share, span, text, time, variant_name,
+};
 use super::screen::ask;
 use crate::api::AdminApi;
 use crate::api::incidents::{AcknowledgedEntry, Cause, IncidentEntry, LevelEntry, MeasureEntry};
+use crate::api::queries::REGRESSED;
 use crate::api::systems::Systems;
 use crate::clock::wall_now;
 use rankgauge_core::measure::direction::Direction;
@@ -206,7 +209,7 @@ fn queries(admin: &AdminApi, it: &IncidentEntry) -> Markup {
     html! {
         ul.lost { @for of in it.queries.iter().take(MAX_SHOWN) {
             li {
-                a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row {
+                a href=(lost_query(&of.query, &it.variant)) data-row {
                     (query_name(admin, &of.query))
                 }
                 " " (score(of.before)) " → " @match of.now { Some(now) => (score(now.mean)), None => "–" }
@@ -214,6 +217,12 @@ fn queries(admin: &AdminApi, it: &IncidentEntry) -> Markup {
             }
         } }
     }
+}
+
+/// Address of a query in the list of those of a system that lost.
+pub(super) fn lost_query(key: &str, variant: &str) -> String {
+    let path = format!("/queries/{}", encoded(key));
+    address(&path, [("variant", variant), ("order", REGRESSED)])
 }
 
 /// Id and text of a query.
@@ -229,14 +238,13 @@ fn loss_interval(loss: LevelEntry) -> Markup {
 }
 
 fn next(it: &IncidentEntry) -> Markup {
-    let variant = encoded(&it.variant);
     let worst = it.queries.first();
     html! {
         @if let Some(worst) = worst {
-            a.step href={ "/queries/" (encoded(&worst.query)) "?variant=" (variant) "&order=regressed" } { "compare rankings" } " · "
+            a.step href=(lost_query(&worst.query, &it.variant)) { "compare rankings" } " · "
         }
-        a.step href={ "/queries?order=regressed&variant=" (variant) } { "all queries that lost" } " · "
-        a.step href={ "/systems/" (variant) "#report" } { "report a deployment" } " · "
+        a.step href=(address("/queries", [("order", REGRESSED), ("variant", &it.variant)])) { "all queries that lost" } " · "
+        a.step href={ "/systems/" (encoded(&it.variant)) "#report" } { "report a deployment" } " · "
         a.step href={ "/incidents/" (encoded(&it.id)) } { "details and runbook" } " · "
         a.step href={ "/api/v1/incidents/" (encoded(&it.id)) "?format=markdown" } data-copy { "copy as Markdown" }
         " " (acknowledge(it))

@@ -2,13 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::format::{count, encoded, moment, score, signed, text, variant_name};
+use super::format::{address, count, encoded, moment, score, signed, text, variant_name};
 use super::incident_card;
 use super::screen::{Screen, empty};
 use crate::api::AdminApi;
 use crate::api::incidents::{self, IncidentEntry, Incidents, LevelEntry};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
+use crate::api::queries::REGRESSED;
 
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let found = incidents::list(admin, params)?;
@@ -21,13 +22,12 @@ pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, Api
 }
 
 fn list(found: &Incidents, params: &Parameters) -> Markup {
-    let earlier = found.next_cursor.as_ref().map(|cursor| {
-        let mut address = format!("/incidents?cursor={}", encoded(cursor));
-        for variant in params.values("variant") {
-            address += "&variant=";
-            address += &encoded(variant);
-        }
-        address
+    let earlier = found.next_cursor.as_deref().map(|cursor| {
+        let variants = params.values("variant").map(|it| ("variant", it));
+        address(
+            "/incidents",
+            [("cursor", cursor)].into_iter().chain(variants),
+        )
     });
     html! {
         h1 { "Incidents" }
@@ -37,7 +37,7 @@ fn list(found: &Incidents, params: &Parameters) -> Markup {
             div.scroll tabindex="0" role="group" aria-label="Incidents" { table {
                 thead { tr { th scope="col" { "Incident" } th scope="col" { "State" } th scope="col" { "Began" } th scope="col" { "Ended" } } }
                 tbody { @for it in &found.incidents { tr {
-                    th scope="row" { a href={ "/incidents/" (it.id) } data-row { (text(&it.summary)) } }
+                    th scope="row" { a href={ "/incidents/" (encoded(&it.id)) } data-row { (text(&it.summary)) } }
                     td data-label="State" { (state(it)) }
                     td data-label="Began" { (moment(&it.started_at)) }
                     td data-label="Ended" { @if let Some(at) = &it.ended_at { (moment(at)) } @else { span.name { "–" } } }
@@ -114,7 +114,7 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
             div.scroll tabindex="0" role="group" aria-label="Queries" { table.queries {
                 thead { tr { th scope="col" { "Query" } th scope="col" { "Before" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
                 tbody { @for of in &it.queries { tr {
-                    th scope="row" { a href={ "/queries/" (encoded(&of.query)) "?variant=" (encoded(&it.variant)) "&order=regressed" } data-row { (incident_card::query_name(admin, &of.query)) } }
+                    th scope="row" { a href=(incident_card::lost_query(&of.query, &it.variant)) data-row { (incident_card::query_name(admin, &of.query)) } }
                     td data-label="Before" { (score(of.before)) }
                     td data-label="Now" { (level(of.now)) }
                     td data-label="Loss" { (level(of.loss)) }
@@ -145,7 +145,7 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
         }
         (incident_card::notes(it))
         (incident_card::runbook())
-        p { a href={ "/queries?order=regressed&variant=" (encoded(&it.variant)) } { "Regressed queries of " (variant_name(&it.variant)) }
+        p { a href=(address("/queries", [("order", REGRESSED), ("variant", &it.variant)])) { "Regressed queries of " (variant_name(&it.variant)) }
             " · " a href={ "/api/v1/incidents/" (it.id) "?format=markdown" } { "Markdown" }
             " · " a href="/incidents" { "All incidents" } }
     }

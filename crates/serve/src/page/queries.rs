@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::format;
-use super::format::{count, encoded, score, signed, size, text, variant_name};
+use super::format::{address, count, encoded, score, signed, size, text, variant_name};
 use super::screen::{Screen, empty};
 use crate::api::AdminApi;
 use crate::api::incidents::IncidentEntry;
@@ -115,18 +115,16 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let defaults = defaults.into_iter().filter(|(name, _)| is_absent(name));
     let listed = Parameters::from_pairs(&PARAMETERS, given.chain(measure).chain(defaults));
     let found = list(&admin.exposition, &listed)?;
-    let address = |pairs: &[(&str, &str)]| {
+    let list_at = |path: &str, pairs: &[(&str, &str)]| {
         let kept = listed
             .pairs()
             .filter(|(name, _)| *name != "cursor" && pairs.iter().all(|(it, _)| it != name));
         let all = kept
             .chain(pairs.iter().copied())
             .filter(|(name, value)| *name != "limit" && !value.is_empty());
-        let all: Vec<String> = all
-            .map(|(name, value)| format!("{name}={}", encoded(value)))
-            .collect();
-        all.join("&")
+        address(path, all)
     };
+    let screen_at = |pairs: &[(&str, &str)]| list_at("/queries", pairs);
     let is_change = [REGRESSED, IMPROVED].contains(&found.order);
     let (evident, noise): (Vec<&QueryScore>, Vec<&QueryScore>) = found
         .queries
@@ -148,29 +146,29 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
                 (size(found.found)) " pairs of query and system by " (found.measure) "."
             }
             @if found.not_recorded > 0 { " " (count(found.not_recorded)) " searches of pairs searched longest ago made room for others." }
-            " " a href={ "/api/v1/queries.csv?" (address(&[])) } download="queries.csv" { "CSV" }
+            " " a href=(list_at("/api/v1/queries.csv", &[])) download="queries.csv" { "CSV" }
         }
         @if is_change && evident.is_empty() {
             (empty(&format!("No query has a {what} beyond noise"), &html! {
                 "The difference of every query is explained by chance, or it has too few searches before and now."
             }))
         } @else {
-            (table(&found, evident, Some(&address)))
+            (table(&found, evident, Some(&screen_at)))
         }
         @if !noise.is_empty() {
             details open[params.single("cursor").is_some()] {
                 summary { (size(found.found - found.with_evidence)) " within noise: no " (what) " is shown" }
-                (table(&found, noise, Some(&address)))
+                (table(&found, noise, Some(&screen_at)))
             }
         }
         @if let Some(cursor) = &found.next_cursor {
-            p { a rel="next" href={ "/queries?" (address(&[("cursor", cursor)])) } { "Next " (PAGE) } }
+            p { a rel="next" href=(screen_at(&[("cursor", cursor)])) { "Next " (PAGE) } }
         }
     };
     Ok(Screen {
         title: "Queries".to_owned(),
         tab: "queries",
-        json: format!("/api/v1/queries?{}", address(&[])),
+        json: list_at("/api/v1/queries", &[]),
         content,
     })
 }
@@ -265,7 +263,7 @@ fn table<'a>(
         html! {
             th scope="col" aria-sort=[is_chosen.then_some(if found.order == orders[0] { "ascending" } else { "descending" })] {
                 @match address {
-                    Some(address) => a href={ "/queries?" (address(&[("order", next)])) } { (name) },
+                    Some(address) => a href=(address(&[("order", next)])) { (name) },
                     None => (name),
                 }
             }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::format::{count, duration, encoded, quantity, score, size, text, time, variant_name};
+use super::format::{
+    address, count, duration, encoded, quantity, score, size, text, time, variant_name,
+};
 use super::screen::{Screen, empty};
 use super::{chart, deployments};
 use crate::api::AdminApi;
@@ -73,14 +75,12 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         }
         (view.judgements())
     };
-    let filter = wanted.map(|variant| format!("?variant={}", encoded(variant)));
     Ok(Screen {
         title: found.text.clone().unwrap_or_else(|| found.key.clone()),
         tab: "queries",
-        json: format!(
-            "/api/v1/queries/{}{}",
-            encoded(&found.key),
-            filter.unwrap_or_default()
+        json: address(
+            &format!("/api/v1/queries/{}", encoded(&found.key)),
+            wanted.map(|variant| ("variant", variant)),
         ),
         content,
     })
@@ -105,17 +105,11 @@ fn neighbours(
     let all = Parameters::from_pairs(&queries::PARAMETERS, all);
     // Without a measure of rankings there is no list.
     let [previous, next] = queries::neighbours(&admin.exposition, &all, key).unwrap_or_default();
+    let given = [("variant", variant), ("order", order)];
+    let given = given.map(|(name, value)| Some((name, value?)));
     let address = |of: &Neighbour| {
-        let given = [("variant", variant), ("order", order)];
-        let given = given
-            .into_iter()
-            .filter_map(|(name, value)| Some((name, value?)));
-        let mut address = format!("/queries/{}", encoded(&of.key));
-        for (place, (name, value)) in given.enumerate() {
-            address.push(if place == 0 { '?' } else { '&' });
-            address.extend([name, "=", &encoded(value)]);
-        }
-        address
+        let path = format!("/queries/{}", encoded(&of.key));
+        address(&path, given.into_iter().flatten())
     };
     let name = |of: &Neighbour| text(of.text.as_ref().unwrap_or(&of.key));
     html! {
@@ -159,7 +153,7 @@ impl View<'_> {
                         @let baseline = scores.and_then(|score| score.baseline);
                         @let newest = of.rankings.first().and_then(|ranking| ranking.scores.get(measure)).copied();
                         tr.chosen[Some(of.variant.as_str()) == wanted] data-variant=(of.variant) {
-                            th scope="row" { a href={ "?variant=" (encoded(&of.variant)) } data-row aria-current=[(Some(of.variant.as_str()) == wanted).then_some("true")] { (variant_name(&of.variant)) } }
+                            th scope="row" { a href=(address("", [("variant", of.variant.as_str())])) data-row aria-current=[(Some(of.variant.as_str()) == wanted).then_some("true")] { (variant_name(&of.variant)) } }
                             td data-label="Last searches" { (chart::dots(&of.variant, &trend, baseline, &marks)) }
                             td data-label="Baseline" { @if let Some(it) = baseline { (score(it)) } @else { span.name { "–" } } }
                             td data-label="Newest" { @if let Some(it) = newest { (score(it)) } @else { span.name { "–" } } }
