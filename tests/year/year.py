@@ -1,13 +1,14 @@
 """Months of simulated traffic through the engine and the shipped rules, and the pages they lead to.
 
-    python3 tests/year/year.py BINARY FOLDER [--shop small|medium|large] [--days N] [--seed N]
+    python3 tests/year/year.py BINARY FOLDER [--shop small|medium|large] [--days N] [--seed N] [--check]
 
 `make year` runs it. Searches and clicks are written in event time into `rankgauge replay --every 1m`, which prints the
 counters of each minute. promtool makes blocks of them, with those of the recorded rules. A Prometheus over
 these blocks answers range queries of the expression of each alert at steps of five minutes; `for` and `keep_firing_for` are
 applied here. A page is a critical alert of one deployment and variant; alerts within half an hour are one page.
 
-The command fails if a cause has no page, or if there are more pages without a cause than two in a year.
+The command fails if a cause has no page, or if there are more pages without a cause than two in a year. With --check, the
+rule engine of Prometheus evaluates the rules over the first fortnight as well, and the alerts must fire at the same times.
 """
 
 import argparse
@@ -27,6 +28,8 @@ import urllib.request
 
 import yaml
 
+import engine
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RULES = ROOT / "deploy/prometheus/rules"
 DAY = 86_400
@@ -42,6 +45,7 @@ CONFIGURATION = {
     "measures": ["nDCG@10", "CTR", "ZeroResult"],
     "detection.measures": ["nDCG@10", "CTR"],
     "detection.series": 2,
+    "deployments.from": ["labels.build"],
     "targets": [{"latency": {"stage": "all", "quantile": 0.95, "target": 1}}],
 }
 
@@ -53,6 +57,7 @@ class Shop:
         self.name = name
         self.days = {"small": 364, "medium": 364, "large": 56}[name]
         self.causes = []
+        self.has_deployments = name == "large"
         if name == "large":
             for week, cause in ((2, "ranking"), (4, "ranking"), (5, "outage"), (6, "ranking")):
                 first = START + week * 7 * DAY + 10 * 3600
@@ -72,6 +77,10 @@ class Shop:
         mean = 1.0 if self.name == "medium" else 50.0
         bots = 20.0 if self.name == "large" and 3 <= hour < 4 else 0.0
         return mean * (1 + 0.6 * math.sin(2 * math.pi * (hour - 9) / 24)) + bots
+
+    def build(self, now):
+        """Version of the service, which is deployed on Wednesdays at 14:00 in the large shop."""
+        return (now - START + 5 * DAY - 14 * 3600) // (7 * DAY) if self.has_deployments else 0
 
     def cause(self, now):
         return next((name for name, first, last in self.causes if first <= now < last), None)
@@ -95,6 +104,7 @@ def events(shop, days, seed, write):
     number = 0
     for minute in range(START, START + days * DAY, 60):
         cause = shop.cause(minute)
+        build = shop.build(minute)
         rate = 0.0 if cause == "outage" else shop.rate(minute) * 60
         count = poisson(chance, rate)
         times = sorted(chance.random() for _ in range(count))
@@ -110,7 +120,7 @@ def events(shop, days, seed, write):
             number += 1
             latency = 120 * math.exp(chance.gauss(0, 0.6))
             results = ",".join(f'{{"id":"{it}"}}' for it in ids)
-            lines.append((now, f'{{"query_id":"s{number}","ts":{now},"query":"query {query}","variant":"main",'
+            lines.append((now, f'{{"query_id":"s{number}","ts":{now},"query":"query {query}","variant":"main","labels":{{"build":"{build}"}},'
                                f'"latency_ms":{latency:.1f},"results":[{results}]}}\n'))
             if relevant and chance.random() < 0.5 / (1 + place):
                 clicked = now + chance.randrange(2_000, 50_000)
@@ -200,6 +210,14 @@ class Prometheus:
                     values = found.setdefault(json.dumps(labels, sort_keys=True), [])
                     values += [(int(at), value) for at, value in series["values"]]
         return found
+
+    def samples(self, names, first, last):
+        """Stored samples of the families `names`: labels, with the name, and values by time."""
+        form = {"query": f'{{__name__=~"{"|".join(names)}|up"}}[{last - first}s]', "time": last - 1}
+        body = urllib.parse.urlencode(form).encode()
+        with urllib.request.urlopen(f"http://{self.address}/api/v1/query", body, timeout=3600) as answer:
+            series = json.load(answer)["data"]["result"]
+        return [(it["metric"], [(round(float(at)), float(value)) for at, value in it["values"]]) for it in series]
 
     def stop(self):
         self.process.terminate()
@@ -329,11 +347,16 @@ def poisson_interval(count):
     return lower, solve(lambda mean: 1 - tail(mean, count + 1) < 0.025)
 
 
-def simulate(binary, folder, shop, days, seed, sample):
+def simulate(binary, folder, shop, days, seed, sample, is_checked):
     alerts, levels = load_rules()
     wanted = names_in(alerts + [rule for level in levels for rule in level])
     counters(binary, folder, shop, days, seed, sample, wanted)
     first, last = START, START + days * DAY
+    end_of_check = min(last, START + 14 * DAY)
+    if is_checked:
+        prometheus = Prometheus(folder)
+        evaluated = engine.evaluate(folder, RULES, prometheus.samples(wanted, first, end_of_check), (first, end_of_check), STEP)
+        prometheus.stop()
     for level in levels:
         prometheus = Prometheus(folder)
         days_of_level = {}
@@ -356,6 +379,12 @@ def simulate(binary, folder, shop, days, seed, sample):
             for start, end in firing([at for at, _ in values], waits, keeps):
                 fired.append((start, end, alert["alert"], alert["labels"]["severity"], json.loads(labels)))
     prometheus.stop()
+    if is_checked:
+        mine = [(start, min(end, end_of_check - STEP), name, labels) for start, end, name, _, labels in fired if start < end_of_check]
+        differences = engine.differences(mine, evaluated, 2 * STEP)
+        if differences:
+            sys.exit("FAILED: the rule engine of Prometheus differs:\n" + "\n".join(differences))
+        print(f"the rule engine of Prometheus has the same {len(evaluated)} alerts in {(end_of_check - first) // DAY} days")
     return fired
 
 
@@ -367,6 +396,7 @@ def main():
     parser.add_argument("--days", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", default="1m", help="time between two samples of the counters")
+    parser.add_argument("--check", action="store_true", help="compare the first fortnight with the rule engine of Prometheus")
     # A cause of the test: ranking or outage, the day, the hour and the number of hours.
     parser.add_argument("--cause", action="append", default=[], metavar="NAME:DAY:HOUR:HOURS")
     arguments = parser.parse_args()
@@ -378,7 +408,7 @@ def main():
         shop.causes.append((name, begin, begin + int(float(hours) * 3600)))
     arguments.folder.mkdir(parents=True)
     (arguments.folder / "data").mkdir()
-    fired = simulate(arguments.binary, arguments.folder, shop, days, arguments.seed, arguments.sample)
+    fired = simulate(arguments.binary, arguments.folder, shop, days, arguments.seed, arguments.sample, arguments.check)
     for start, end, name, severity, labels in sorted(fired, key=lambda it: (it[0], it[2])):
         when = time.strftime("%Y-%m-%d %H:%M", time.gmtime(start))
         of = " ".join(f"{key}={value}" for key, value in labels.items() if key not in ("job", "instance"))
