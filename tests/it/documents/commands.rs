@@ -115,16 +115,6 @@ const NOT_RUN: [(&str, &str, &str); 58] = [
         "cargo bench --no-run",
         "a profiler and its rights",
     ),
-    (
-        "docs/performance.md",
-        "cargo bench --bench checkpoint",
-        "a benchmark",
-    ),
-    (
-        "docs/performance.md",
-        "cargo bench --bench evaluate",
-        "a benchmark",
-    ),
     ("docs/gold-guide.md", "cypher-shell", "a graph database"),
     (
         "docs/gold-guide.md",
