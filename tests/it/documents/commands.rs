@@ -13,7 +13,7 @@ const KAFKA: &str = "a cluster with topics of yours; tests/it/live runs the comm
 const RUNNING: &str = "a running process; tests/it/live asks it";
 
 /// Reasons of blocks that do not run here: the page, the beginning of the block, and what it needs.
-const NOT_RUN: [(&str, &str, &str); 58] = [
+const NOT_RUN: [(&str, &str, &str); 56] = [
     (
         "README.md",
         "make demo      ",
