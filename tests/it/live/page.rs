@@ -3,11 +3,9 @@
 mod states;
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
@@ -450,81 +448,6 @@ fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
         assert!(time < MAX_FIRST_VIEW, "{path}: {time:?}");
         assert!(share < MAX_SHARE, "{path}: {share}");
     }
-}
-
-/// Maximum height of a screen on a phone, with all that is not folded.
-const MAX_PHONE_HEIGHT: u32 = 4_000;
-
-/// Number of systems of the large configuration.
-const MANY_SYSTEMS: u64 = 12;
-
-/// Sidecar with the measures of law search, [`MANY_SYSTEMS`] systems in one experiment and 1,000 queries.
-fn with_many_systems(stream: &mut Stream) -> Sidecar {
-    let records = stream.take(6_000).into_iter().map(|mut record| {
-        if record.kind == Kind::Search {
-            let mut search: Value = serde_json::from_slice(&record.payload).expect("JSON");
-            let mut hasher = DefaultHasher::new();
-            record.key.hash(&mut hasher);
-            search["variant"] = json!(format!("V{}", hasher.finish() % MANY_SYSTEMS + 1));
-            record.payload = search.to_string().into_bytes();
-        }
-        record
-    });
-    let records: Vec<_> = records.collect();
-    stream.send(broker(), &records);
-    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
-    let mut settings = settings(broker(), stream);
-    let arms = (1..=MANY_SYSTEMS)
-        .map(|number| json!({"variant": format!("V{number}"), "share": 1.0 / 12.0}));
-    settings["experiments"] = json!([{
-        "id": "versions",
-        "control": "V4",
-        "assignment": "session",
-        "arms": arms.collect::<Vec<_>>(),
-    }]);
-    let text = fs::read_to_string(profile).expect("the profile can be read");
-    let sidecar = Sidecar::start(&format!("{}{text}", yaml(&settings)), &[]);
-    scrape_when_received(&sidecar, stream.produced());
-    sidecar
-}
-
-#[test]
-fn the_first_view_of_many_systems_is_small_and_short() {
-    let mut stream = Stream::of_queries(broker(), 1_000, 50.0, Millis(120_000), None);
-    let sidecar = with_many_systems(&mut stream);
-    let systems = get(&sidecar, "/api/v1/systems");
-    let systems = systems["systems"].as_array().expect("a list");
-    assert_eq!(systems.len() as u64, MANY_SYSTEMS);
-    let screens = ["/", "/systems", "/systems/V5", "/experiments"];
-    for path in screens {
-        let headers = "Host: localhost\r\nAccept-Encoding: gzip\r\n";
-        let sent = |path: &str| {
-            let answer = ask_as_written(sidecar.admin_address(), "GET", path, headers);
-            assert_eq!(answer.status, 200, "{path}");
-            answer.body.len()
-        };
-        let page = String::from_utf8_lossy(&view(&sidecar, path).body).into_owned();
-        let assets = page.split('"').filter(|it| it.starts_with("/assets/"));
-        let bytes = sent(path) + assets.map(sent).sum::<usize>();
-        eprintln!("{path}: {bytes} bytes with assets as sent");
-        assert!(bytes < MAX_FIRST_VIEW_BYTES, "{path}: {bytes} bytes");
-    }
-    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
-    let address = format!("http://{}", sidecar.admin_address());
-    let most = MAX_PHONE_HEIGHT.to_string();
-    let [overview, index, system, experiments] = screens;
-    look(
-        "heights.mjs",
-        &[
-            &address,
-            &pictures,
-            &most,
-            &overview,
-            &index,
-            &system,
-            &experiments,
-        ],
-    );
 }
 
 fn view(sidecar: &Sidecar, path: &str) -> Answer {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::chart;
-use super::format::{count, encoded, estimate, quantity, share, signed, signed_text, size, text};
+use super::format::{count, encoded, estimate, quantity, share, signed, signed_text, text};
 use super::screen::{Screen, empty, ratio};
 use crate::api::experiments::{
     ArmDifference, ArmStatus, ExperimentMeasure, ExperimentStatus, Interleaving,
@@ -11,9 +11,6 @@ use crate::api::experiments::{
 use crate::api::systems::Difference;
 use crate::api::{AdminApi, experiments};
 use rankgauge_core::text::count_of;
-
-/// Number of arms up to which their table is open.
-const MAX_OPEN_ARMS: usize = 6;
 
 pub(super) fn screen(admin: &AdminApi) -> Screen {
     let found = experiments::of(&admin.exposition);
@@ -59,29 +56,17 @@ fn section(experiment: &ExperimentStatus, primary: Option<&str>) -> Markup {
             @if experiment.measures.is_empty() {
                 (empty("Too few searches for a comparison", &html! { "An arm is compared with the control from about 100 " (experiment.assignment) "s in both." }))
             } @else { (differences(experiment, primary)) }
-            @if experiment.arms.len() > MAX_OPEN_ARMS {
-                details.arms {
-                    summary { "Searches and split of " (size(experiment.arms.len())) " arms" }
-                    (arms(experiment, (units, sessions)))
-                }
-            } @else { (arms(experiment, (units, sessions))) }
+            div.scroll tabindex="0" role="group" aria-label="Arms" { table {
+                thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { (units) } th scope="col" { "Share" } th scope="col" { "Configured" } } }
+                tbody { @for arm in &experiment.arms { tr {
+                    th scope="row" { a href={ "/systems/" (encoded(&arm.variant)) } data-row { (text(&arm.variant)) } @if arm.is_control { " " span.name { "control" } } }
+                    td data-label="Searches" { (count(arm.searches)) }
+                    td data-label=(units) { (count(arm.sessions)) }
+                    td data-label="Share" { (share(ratio(arm.sessions, sessions))) }
+                    td data-label="Configured" { (share(arm.share)) }
+                } } }
+            } }
         }
-    }
-}
-
-/// Arms with their searches and units, of which there are `sessions`.
-fn arms(experiment: &ExperimentStatus, (units, sessions): (&str, u64)) -> Markup {
-    html! {
-        div.scroll tabindex="0" role="group" aria-label="Arms" { table {
-            thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { (units) } th scope="col" { "Share" } th scope="col" { "Configured" } } }
-            tbody { @for arm in &experiment.arms { tr {
-                th scope="row" { a href={ "/systems/" (encoded(&arm.variant)) } data-row { (text(&arm.variant)) } @if arm.is_control { " " span.name { "control" } } }
-                td data-label="Searches" { (count(arm.searches)) }
-                td data-label=(units) { (count(arm.sessions)) }
-                td data-label="Share" { (share(ratio(arm.sessions, sessions))) }
-                td data-label="Configured" { (share(arm.share)) }
-            } } }
-        } }
     }
 }
 
