@@ -300,24 +300,9 @@ impl Estimated {
     }
 }
 
-/// Estimates that a request needs.
-#[derive(Clone, Copy)]
-struct Needed {
-    means: bool,
-    changes: bool,
-}
-
-impl Needed {
-    const ALL: Self = Self {
-        means: true,
-        changes: true,
-    };
-}
-
 /// Estimates the means and the changes of all pairs, for each variant together.
 fn estimated(
-    scores: impl Iterator<Item = ((QueryIndex, Label), ColumnScore)>,
-    needed: Needed,
+    scores: BTreeMap<(QueryIndex, Label), ColumnScore>,
 ) -> Vec<((QueryIndex, Label), Estimated)> {
     let mut by_variant: BTreeMap<Label, Vec<(QueryIndex, ColumnScore)>> = BTreeMap::new();
     for ((query, variant), score) in scores {
@@ -325,13 +310,8 @@ fn estimated(
     }
     let mut all = Vec::new();
     for (variant, of_variant) in by_variant {
-        let none = || vec![None; of_variant.len()];
-        let changes = if needed.changes {
-            let changes = of_variant.iter().map(|(_, score)| compared(score));
-            statistics::changes(&changes.collect::<Vec<_>>())
-        } else {
-            none()
-        };
+        let changes = of_variant.iter().map(|(_, score)| compared(score));
+        let changes = statistics::changes(&changes.collect::<Vec<_>>());
         let means = of_variant.iter().map(|(_, score)| {
             let mut within = score.baseline;
             within.merge(&score.now);
@@ -342,11 +322,7 @@ fn estimated(
             };
             (unit, within.sample())
         });
-        let means = if needed.means {
-            statistics::means(&means.collect::<Vec<_>>())
-        } else {
-            none()
-        };
+        let means = statistics::means(&means.collect::<Vec<_>>());
         for (((query, score), mean), change) in of_variant.into_iter().zip(means).zip(changes) {
             let of = Estimated {
                 score,
@@ -378,26 +354,14 @@ struct Pairs {
 impl Pairs {
     /// Reads the pairs for the measure of a request.
     fn read(exposition: &Exposition, params: &Parameters) -> Result<Self, ApiError> {
-        Self::read_needed(exposition, params, Needed::ALL, |_| true)
-    }
-
-    /// Reads the pairs of the selected variants with the needed estimates.
-    fn read_needed(
-        exposition: &Exposition,
-        params: &Parameters,
-        needed: Needed,
-        is_selected: impl Fn(Label) -> bool,
-    ) -> Result<Self, ApiError> {
         let stats = query_stats(exposition)?;
         let settings = &exposition.names.settings;
         let measure = measure(params, settings)?;
         let names = settings.measures.iter().map(ToString::to_string);
         let position = names.into_iter().position(|name| name == measure);
         let column = column_of(position.unwrap_or(0));
-        let scores = stats.scores(column).into_iter();
-        let scores = scores.filter(|((_, variant), _)| is_selected(*variant));
         Ok(Self {
-            all: estimated(scores, needed),
+            all: estimated(stats.scores(column)),
             measure,
             stats,
         })
@@ -408,28 +372,14 @@ impl Pairs {
 struct Found<'a> {
     /// 1 if higher values are better, else -1.
     sign: f64,
-    entries: Vec<Entry<'a>>,
+    entries: Vec<(SortKey, &'a GoldQuery, Estimated)>,
 }
-
-/// Pair with its place in the order of a list.
-type Entry<'a> = (SortKey, &'a GoldQuery, Estimated);
 
 fn find<'a>(
     exposition: &Exposition,
     pairs: &'a Pairs,
     params: &Parameters,
 ) -> Result<Found<'a>, ApiError> {
-    let (sign, mut entries) = selected(exposition, pairs, params)?;
-    entries.sort_by(|a, b| a.0.compare(&b.0));
-    Ok(Found { sign, entries })
-}
-
-/// Sign of the measure, and the pairs of a request in no order.
-fn selected<'a>(
-    exposition: &Exposition,
-    pairs: &'a Pairs,
-    params: &Parameters,
-) -> Result<(f64, Vec<Entry<'a>>), ApiError> {
     let order = params.word("order");
     let sign = match Direction::of(&pairs.measure) {
         Direction::Down => -1.0,
@@ -477,7 +427,8 @@ fn selected<'a>(
             entries.push((key, query, of));
         }
     }
-    Ok((sign, entries))
+    entries.sort_by(|a, b| a.0.compare(&b.0));
+    Ok(Found { sign, entries })
 }
 
 /// Filter of pairs by their query, variant and number of searches.
@@ -541,44 +492,24 @@ pub(crate) fn neighbours(
     params: &Parameters,
     key: &str,
 ) -> Result<[Option<Neighbour>; 2], ApiError> {
-    let order = params.word("order");
-    let needed = Needed {
-        means: order == SURELY_WORST,
-        changes: [REGRESSED, IMPROVED].contains(&order),
+    let pairs = Pairs::read(exposition, params)?;
+    let Found { entries, .. } = find(exposition, &pairs, params)?;
+    let place = entries.iter().position(|(_, query, _)| query.key == key);
+    let Some(place) = place else {
+        return Ok([None, None]);
     };
-    let variants = exposition.names.registry.values(Dimension::Variant);
-    let is_variant = |label| params.matches("variant", variant_name(&variants, label));
-    let pairs = Pairs::read_needed(exposition, params, needed, is_variant)?;
-    let (_, entries) = selected(exposition, &pairs, params)?;
-    let found = beside(entries.iter().map(|(place, ..)| place), key);
-    let gold = pairs.stats.gold();
-    Ok(found.map(|found| {
-        let index = gold.find(Some(&found?.query), None)?;
-        let GoldQuery { key, text, .. } = gold.query(index);
-        Some(Neighbour {
-            key: key.clone(),
-            text: text.clone(),
+    let (before, after) = entries.split_at(place);
+    // A query has an entry for each variant.
+    let other = |(_, query, _): &(SortKey, &GoldQuery, Estimated)| {
+        (query.key != key).then(|| Neighbour {
+            key: query.key.clone(),
+            text: query.text.clone(),
         })
-    }))
-}
-
-/// Places of the queries before and after the query `key` in the order of a list. A query has a place for
-/// each variant, of which the first one counts.
-fn beside<'a>(
-    places: impl Iterator<Item = &'a SortKey> + Clone,
-    key: &str,
-) -> [Option<&'a SortKey>; 2] {
-    let order = |a: &&SortKey, b: &&SortKey| a.compare(b);
-    let of_query = places.clone().filter(|it| it.query == key);
-    let Some(place) = of_query.min_by(order) else {
-        return [None, None];
     };
-    let others = places.filter(|it| it.query != key);
-    let before = |it: &&SortKey| it.compare(place) == Ordering::Less;
-    [
-        others.clone().filter(before).max_by(order),
-        others.filter(|it| !before(it)).min_by(order),
-    ]
+    Ok([
+        before.iter().rev().find_map(other),
+        after.iter().find_map(other),
+    ])
 }
 
 fn list_of(
