@@ -20,6 +20,11 @@ const LIMITS: Limits = Limits {
     results_per_search: 100,
 };
 
+const ACCEPTANCE: Acceptance = Acceptance {
+    limits: LIMITS,
+    has_gold_texts: false,
+};
+
 const AVSC: &str = include_str!("../../data/encodings/search.avsc");
 const PROTO: &str = include_str!("../../data/encodings/search.proto");
 
@@ -106,15 +111,11 @@ fn json_lines() -> Formats {
 
 /// Descriptions of the events of a record, and the number of ignored ones.
 fn decoded(formats: &Formats, record: &[u8]) -> Result<(String, u64), Rejection> {
-    let acceptance = Acceptance {
-        limits: LIMITS,
-        has_gold_texts: false,
-    };
     let mut events = String::new();
     let counts = formats.events(
         Kind::Search,
         record,
-        &acceptance,
+        &ACCEPTANCE,
         &mut |event| match event {
             Ok(EventRef::Search(it)) => {
                 let mut it = it.clone();
@@ -310,13 +311,9 @@ prop_compose! {
 
 /// Allocations of the second of two equal records: the first one can fill caches of a format.
 fn allocations(formats: &Formats, record: &[u8]) -> u64 {
-    let acceptance = Acceptance {
-        limits: LIMITS,
-        has_gold_texts: false,
-    };
     let read = || {
         let mut events = 0;
-        let counts = formats.events(Kind::Search, record, &acceptance, &mut |event| {
+        let counts = formats.events(Kind::Search, record, &ACCEPTANCE, &mut |event| {
             assert!(event.is_ok(), "{event:?}");
             events += 1;
         });
@@ -329,10 +326,6 @@ fn allocations(formats: &Formats, record: &[u8]) -> u64 {
 
 #[test]
 fn no_encoding_allocates_more_than_native_json() {
-    let acceptance = Acceptance {
-        limits: LIMITS,
-        has_gold_texts: false,
-    };
     for has_list in [false, true] {
         let mut search = search();
         if !has_list {
@@ -341,7 +334,7 @@ fn no_encoding_allocates_more_than_native_json() {
         let text = search.to_string();
         let mut native = String::new();
         let counts =
-            json_lines().events(Kind::Search, text.as_bytes(), &acceptance, &mut |event| {
+            json_lines().events(Kind::Search, text.as_bytes(), &ACCEPTANCE, &mut |event| {
                 if let Ok(EventRef::Search(search)) = event {
                     native = serde_json::to_string(search).expect("JSON");
                 }
@@ -642,10 +635,6 @@ fn numbers_that_a_message_leaves_out_are_0_or_absent() {
         doc: "d".to_owned(),
         ..Click::default()
     };
-    let acceptance = Acceptance {
-        limits: LIMITS,
-        has_gold_texts: false,
-    };
     for (base, position) in [(0, Some(1)), (1, None)] {
         let mapping = json!({"feedback": {
             "position_base": base,
@@ -658,7 +647,7 @@ fn numbers_that_a_message_leaves_out_are_0_or_absent() {
         let formats = formats(form, of_file(schema, None), &mapping);
         let record = click.encode_to_vec();
         let mut found = None;
-        let decoded = formats.events(Kind::Feedback, &record, &acceptance, &mut |event| {
+        let decoded = formats.events(Kind::Feedback, &record, &ACCEPTANCE, &mut |event| {
             if let Ok(EventRef::Feedback(event)) = event {
                 found = Some((event.action.index(), event.position));
             }
@@ -671,7 +660,7 @@ fn numbers_that_a_message_leaves_out_are_0_or_absent() {
             ..click.clone()
         }
         .encode_to_vec();
-        let rejection = formats.events(Kind::Feedback, &untimed, &acceptance, &mut |_| ());
+        let rejection = formats.events(Kind::Feedback, &untimed, &ACCEPTANCE, &mut |_| ());
         assert_eq!(rejection.expect_err("no time").reason, Reason::MissingField);
     }
 }
