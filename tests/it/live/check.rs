@@ -20,7 +20,7 @@ pub(crate) fn check(settings: &Value, arguments: &[&str]) -> (String, i32) {
     let path = folder.path().join("rankgauge.yaml");
     std::fs::write(&path, yaml(settings)).expect("the folder can be written");
     let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["check", "--live", "--config"])
+        .args(["check", "--live", "--timeout", "2m", "--config"])
         .arg(&path)
         .args(arguments)
         .output()
