@@ -386,6 +386,9 @@ impl Settings {
         // first remaining record.
         client.set("auto.offset.reset", "earliest");
         client.set("enable.partition.eof", "true");
+        // A read begins once the fetches of the read before it have returned. At the end of a partition, they
+        // wait this long for records.
+        client.set("fetch.wait.max.ms", "20");
         client
     }
 
