@@ -377,8 +377,10 @@ async fn sample_history(exposition: Arc<Exposition>, history: Arc<History>) {
         let sampled = tokio::task::spawn_blocking(move || {
             let snapshot = exposition.published.merged();
             history.sample(&snapshot, &exposition.names, wall_now());
+            let deployments = &exposition.control.deployments;
+            deployments.sample(&exposition.names.read(&snapshot));
             if let Some(lists) = &exposition.published.list_changes {
-                lists.sample(&exposition.control.deployments);
+                lists.sample(deployments);
             }
         });
         if let Err(problem) = sampled.await {

@@ -386,6 +386,7 @@ fn send_traffic(
                 note: None,
                 lists: None,
                 by: None,
+                period: None,
             };
             exposition.control.deploy(deployment, wall_now());
         }

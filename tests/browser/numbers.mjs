@@ -24,7 +24,7 @@ export async function everyNumber({ page, base, claims, json, expect }) {
     "/queries?order=regressed&limit=1000": [`/api/v1/queries?${QUERIES}&order=regressed&evidence=any`],
     [`/queries/${key}?variant=${variant}`]: [`/api/v1/queries/${key}?cutoff=10`],
     "/systems": [systems, "/api/v1/deployments"],
-    [`/systems/${variant}`]: [systems, "/api/v1/measures", "/api/v1/experiments"],
+    [`/systems/${variant}`]: [systems, "/api/v1/measures", "/api/v1/experiments", "/api/v1/deployments"],
     "/experiments": ["/api/v1/experiments"],
     "/pipeline": ["/api/v1/pipeline"],
     "/gold": ["/api/v1/gold"],
@@ -114,6 +114,7 @@ function derived(answer) {
     }
     for (const { loss } of incident.queries ?? []) if (loss) numbers.push(-loss.lower, -loss.upper);
   }
+  for (const to of answer.deployments ?? []) for (const from of answer.deployments) numbers.push(...changes(from.period, to.period));
   if (answer.with_evidence !== undefined) numbers.push(answer.found - answer.with_evidence);
   if (answer.missed_targets?.length !== undefined) numbers.push(answer.missed_targets.length);
   const control = (answer.systems ?? []).find((it) => it.is_control);
@@ -153,6 +154,18 @@ function derived(answer) {
     numbers.push(lags.reduce((sum, lag) => sum + (lag ?? 0), 0));
   }
   return numbers;
+}
+
+// Changes from one period of a deployment to another.
+function changes(from, to) {
+  if (!from || !to) return [];
+  const relative = (of) => (of(from) > 0 ? [(of(to) - of(from)) / of(from)] : []);
+  const scores = to.scores.flatMap((it) => {
+    const other = from.scores.find((score) => score.measure === it.measure);
+    return other ? [it.mean - other.mean, it.lower - other.upper, it.upper - other.lower] : [];
+  });
+  const costs = Object.keys(to.costs).flatMap((currency) => relative((it) => it.costs[currency]?.per_1000));
+  return [...scores, ...costs, ...relative((it) => it.p95_seconds)];
 }
 
 async function systemsTable(shown, api, claims, json, expect) {

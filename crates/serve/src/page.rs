@@ -23,6 +23,7 @@ mod queries;
 mod query;
 mod scores;
 mod screen;
+mod side_by_side;
 mod system;
 
 use hyper::body::Incoming;
@@ -55,7 +56,7 @@ pub(super) const SCREENS: [(&str, &[Parameter], ScreenOf); 10] = [
     ("/", &overview::PARAMETERS, overview::screen),
     ("/queries", &api::queries::PARAMETERS, queries::screen),
     ("/queries/{key}", &query::PARAMETERS, query::screen),
-    ("/systems", &system::PARAMETERS, system::index),
+    ("/systems", &system::INDEX_PARAMETERS, system::index),
     ("/systems/{variant}", &system::PARAMETERS, system::screen),
     ("/incidents", &api::incidents::PARAMETERS, incidents::index),
     (

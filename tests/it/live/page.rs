@@ -450,6 +450,80 @@ fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
     }
 }
 
+/// Deployment of V5 with this version, if its period is known.
+fn deployed(sidecar: &Sidecar, version: &str) -> Option<Value> {
+    let listed = get(sidecar, "/api/v1/deployments");
+    let mut listed = listed["deployments"].as_array().expect("a list").iter();
+    let found = listed.find(|it| it["version"] == version && it["period"].is_object());
+    found.cloned()
+}
+
+#[test]
+fn two_deployments_are_shown_side_by_side_with_the_numbers_of_the_api() {
+    let mut stream = Stream::of_queries(broker(), 40, 10.0, Millis(2_000_000), None);
+    let sidecar = start(&settings_of_a_team(&stream));
+    stream.produce(broker(), 2_000);
+    scrape_when_received(&sidecar, stream.produced());
+    for version in ["1.0", "2.0"] {
+        ctl_text(&sidecar, &["deploy", "V5", version]);
+        wait_until(SOON, "the period begins", || deployed(&sidecar, version));
+        stream.produce(broker(), 4_000);
+        scrape_when_received(&sidecar, stream.produced());
+        wait_until(SOON, "the searches of the period are sampled", || {
+            let found = deployed(&sidecar, version)?;
+            (found["period"]["searches"].as_u64() > Some(500)).then_some(())
+        });
+    }
+    let periods = ["1.0", "2.0"].map(|it| deployed(&sidecar, it).expect("a period"));
+    let periods = periods.each_ref().map(|it| &it["period"]);
+    assert!(
+        periods[0]["until"].as_i64() <= periods[1]["from"].as_i64(),
+        "{periods:?}"
+    );
+    let page = |path: &str| String::from_utf8_lossy(&view(&sidecar, path).body).into_owned();
+    let shown = page("/systems/V5?window=5m&slice=difficulty");
+    let (_, shown) = shown.split_once("id=\"compare\"").expect("the comparison");
+    for period in periods {
+        assert!(period["p95_seconds"].is_f64(), "{period}");
+        let scores = period["scores"].as_array().expect("a list");
+        let primary = scores.iter().find(|it| it["measure"] == "nDCG@10");
+        let primary = primary.expect("the primary measure");
+        assert!(primary["searches"].as_u64() > Some(100), "{primary}");
+        for number in [
+            &primary["mean"],
+            &primary["searches"],
+            &period["searches"],
+            &period["p95_seconds"],
+        ] {
+            let value = format!("<data value=\"{number}\"");
+            assert!(shown.contains(&value), "no {value} in {shown}");
+        }
+    }
+    let loss = |of: &Value, name: &str| {
+        let mut scores = of["scores"].as_array().expect("a list").iter();
+        let score = scores.find(|it| it["measure"] == "nDCG@10");
+        score.expect("the primary measure")[name].as_f64()
+    };
+    let [from, to] = periods.map(|it| loss(it, "mean").expect("a mean"));
+    let change = format!("<data value=\"{}\"", to - from);
+    let has_bounds = periods.iter().all(|it| loss(it, "lower").is_some());
+    assert_eq!(shown.contains(&change), has_bounds, "{shown}");
+    // Links state both versions, and keep window and slice.
+    let link = "?from=1%2E0&amp;to=2%2E0&amp;window=5m&amp;slice=difficulty#compare";
+    assert!(shown.contains(link), "no {link} in {shown}");
+    let queries = "/queries?order=regressed&amp;variant=V5&amp;window=5m";
+    assert!(shown.contains(queries), "no {queries} in {shown}");
+    let older = page("/systems/V5?from=2.0&to=1.0");
+    assert!(
+        older.contains("Queries that lost: kept of the last deployment only."),
+        "{older}"
+    );
+    let headers = "Host: localhost\r\n";
+    let unknown = "/systems/V5?from=3.0";
+    let answer = ask_as_written(sidecar.admin_address(), "GET", unknown, headers);
+    assert_eq!(answer.status, 404);
+}
+
 fn view(sidecar: &Sidecar, path: &str) -> Answer {
     let answer = ask_as_written(sidecar.admin_address(), "GET", path, "Host: localhost\r\n");
     assert_eq!(answer.status, 200, "{path}");

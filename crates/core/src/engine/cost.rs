@@ -58,6 +58,11 @@ impl CostSummary {
         self.nanos.merge(&other.nanos);
     }
 
+    /// Number of searches with a cost.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Mean cost of a search in units of the currency, or `None` without searches.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / real(self.count))

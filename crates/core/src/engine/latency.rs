@@ -51,6 +51,12 @@ impl SparseHistogram {
         }
     }
 
+    /// Number of values.
+    pub fn count(&self) -> u64 {
+        let numbers = self.counts.iter().map(|(_, number)| u64::from(*number));
+        numbers.sum()
+    }
+
     /// Value at `quantile` (0 to 1, where 1 is the maximum), rounded up by less than 1 %. `None` if
     /// the histogram is empty.
     #[allow(
@@ -60,11 +66,7 @@ impl SparseHistogram {
         reason = "a number of values, from 1 to their number; `as` saturates"
     )]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
-        let all: u64 = self
-            .counts
-            .iter()
-            .map(|(_, number)| u64::from(*number))
-            .sum();
+        let all = self.count();
         let needed = ((quantile * all as f64).ceil() as u64).clamp(1, all.max(1));
         let mut reached = 0;
         let found = self.counts.iter().find(|(_, number)| {

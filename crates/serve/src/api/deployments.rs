@@ -176,5 +176,6 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         note,
         lists: None,
         by: None,
+        period: None,
     })
 }

@@ -96,6 +96,7 @@ impl Control {
             note: None,
             lists: None,
             by: None,
+            period: None,
         };
         if self.deployments.add_new(&deployment) {
             let command = ReportedCommand {

@@ -1,7 +1,7 @@
 //! Deployments of variants, as operators report them: kept for the API and the exposition, and on disk
 //! if there is a checkpoint folder.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,10 @@ use tracing::{info, warn};
 
 use super::list_changes::Summary;
 use rankgauge_core::engine::fleet::SAME_DEPLOYMENT;
-use rankgauge_core::time::EventTime;
+use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
+use rankgauge_core::engine::scores::{Cell, Tally};
+use rankgauge_core::measure::{Measure, UserMeasure};
+use rankgauge_core::time::{EventTime, Millis};
 
 /// Maximum number of kept deployments.
 pub const MAX_DEPLOYMENTS: usize = 100;
@@ -42,6 +45,58 @@ pub struct Deployment {
     /// User of the API who reported it, if the listener has authentication.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
+    /// Results of the variant from the deployment to the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Box<Period>>,
+}
+
+/// Results of a variant from a deployment to the next one, of this replica.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "DeploymentPeriod")]
+pub struct Period {
+    /// Event time after which searches count, in milliseconds since 1970: that of the first sample after
+    /// the report of the deployment or the start of the process.
+    pub from: i64,
+    /// Event time of the last sample, in milliseconds since 1970.
+    pub until: i64,
+    /// Searches of the period.
+    pub searches: u64,
+    /// Watched measures, the primary one and `ZeroResult`. Measures without a score in the period, and user
+    /// measures with fewer than `feedback.min_samples`, are left out.
+    pub scores: Vec<PeriodScore>,
+    /// Longest rolling window within the period; null in a period shorter than all windows.
+    pub window: Option<String>,
+    /// 95th percentile of the latency of searches in seconds, in the last such window; null without one.
+    pub p95_seconds: Option<f64>,
+    /// Searches with a latency in that window.
+    pub latency_searches: u64,
+    /// Cost in the last such window, by currency.
+    pub costs: BTreeMap<String, PeriodCost>,
+}
+
+/// Cost of the searches in the last window of a period.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeriodCost {
+    /// Mean cost of 1,000 searches in units of the currency.
+    pub per_1000: f64,
+    /// Searches with a cost.
+    pub searches: u64,
+}
+
+/// Mean of a measure in a period.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PeriodScore {
+    /// Measure as written in the configuration.
+    pub measure: String,
+    /// Searches with a score.
+    pub searches: u64,
+    /// Mean of their scores.
+    pub mean: f64,
+    /// Lower confidence bound of the mean of all searches since the deployment; null if the measure is not
+    /// watched, before the first bounds, and in a period that begins later than the deployment.
+    pub lower: Option<f64>,
+    /// Upper bound.
+    pub upper: Option<f64>,
 }
 
 impl Deployment {
@@ -49,13 +104,36 @@ impl Deployment {
     pub fn at(&self) -> EventTime {
         EventTime(self.ts)
     }
+
+    fn key(&self) -> DeploymentKey {
+        (self.variant.clone(), self.version.clone(), self.ts)
+    }
 }
 
 /// Last deployments, oldest first.
 #[derive(Debug, Default)]
 pub struct Deployments {
     kept: Mutex<VecDeque<Deployment>>,
+    /// Sums at the beginning of the period of the last deployment, by variant.
+    starts: Mutex<BTreeMap<String, Start>>,
+    /// Deployments of an earlier process, whose periods began before this one.
+    loaded: Vec<DeploymentKey>,
     folder: Option<PathBuf>,
+}
+
+/// Variant, version and time of a deployment.
+type DeploymentKey = (String, String, i64);
+
+/// Sums of a variant at the beginning of a period.
+#[derive(Debug)]
+struct Start {
+    deployment: DeploymentKey,
+    /// True if the period begins with the deployment.
+    is_whole: bool,
+    at: EventTime,
+    searches: u64,
+    /// By position of the measure in the settings.
+    tallies: BTreeMap<usize, Tally>,
 }
 
 impl Deployments {
@@ -71,7 +149,9 @@ impl Deployments {
             VecDeque::new()
         });
         Self {
+            loaded: kept.iter().map(Deployment::key).collect(),
             kept: Mutex::new(kept),
+            starts: Mutex::default(),
             folder: folder.map(Path::to_owned),
         }
     }
@@ -123,6 +203,45 @@ impl Deployments {
         }
     }
 
+    /// Updates the period of the last deployment of each variant. The periods of earlier deployments stay as
+    /// they were.
+    pub fn sample(&self, model: &ReadModel<'_>) {
+        let Some(now) = model.watermark() else {
+            return;
+        };
+        let mut last: BTreeMap<String, DeploymentKey> = BTreeMap::new();
+        for it in self.latest() {
+            last.entry(it.variant.clone()).or_insert_with(|| it.key());
+        }
+        let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
+        starts.retain(|variant, _| last.contains_key(variant));
+        let mut periods = Vec::new();
+        for of in model.variants() {
+            let Some(deployment) = last.get(of.variant) else {
+                continue;
+            };
+            let mut current = Start::of(model, of, deployment.clone(), now);
+            let known = starts.get(of.variant);
+            let known = known.filter(|it| it.deployment == *deployment);
+            current.is_whole = known.is_none() && !self.loaded.contains(deployment);
+            let known = known.filter(|it| it.is_before(&current));
+            let period = known.unwrap_or(&current).period(&current, model, of);
+            periods.push((deployment, period));
+            if known.is_none() {
+                starts.insert(of.variant.to_owned(), current);
+            }
+        }
+        let mut kept = self.kept();
+        for ((variant, version, ts), period) in periods {
+            let mut all = kept.iter_mut();
+            let found =
+                all.find(|it| it.variant == *variant && it.version == *version && it.ts == *ts);
+            if let Some(deployment) = found {
+                deployment.period = Some(Box::new(period));
+            }
+        }
+    }
+
     fn save(&self, kept: &VecDeque<Deployment>) {
         let Some(folder) = &self.folder else {
             return;
@@ -143,6 +262,94 @@ impl Deployments {
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Deployment>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Start {
+    /// Sums of a variant now.
+    fn of(
+        model: &ReadModel<'_>,
+        of: ScoreSeries<'_>,
+        deployment: DeploymentKey,
+        at: EventTime,
+    ) -> Self {
+        let settings = model.settings();
+        let zero_result = Measure::User(UserMeasure::ZeroResult);
+        let all = settings.measures.iter().enumerate();
+        let headline = all.filter(|(index, measure)| {
+            let mut watched = settings.detection.measures.iter();
+            watched.any(|it| it.index == *index)
+                || settings.primary_measure() == Some(*index)
+                || **measure == zero_result
+        });
+        let tally = |index| model.tally(index, of.series).copied().unwrap_or_default();
+        Self {
+            deployment,
+            is_whole: false,
+            at,
+            searches: model.searches(of.series),
+            tallies: headline.map(|(index, _)| (index, tally(index))).collect(),
+        }
+    }
+
+    /// Returns true if `now` continues these sums, which begin again after a variant was retired.
+    fn is_before(&self, now: &Self) -> bool {
+        let tallies = self.tallies.iter();
+        let mut pairs = tallies.map(|(index, it)| (it, now.tallies.get(index)));
+        self.searches <= now.searches
+            && pairs.all(|(before, now)| now.is_some_and(|now| before.count <= now.count))
+    }
+
+    /// Results of the searches between these sums and those of `now`.
+    fn period(&self, now: &Self, model: &ReadModel<'_>, of: ScoreSeries<'_>) -> Period {
+        let settings = model.settings();
+        let score = |(index, tally): (&usize, &Tally)| {
+            let before = self.tallies.get(index).copied().unwrap_or_default();
+            let within = Cell {
+                count: tally.count.saturating_sub(before.count),
+                sum: tally.sum.saturating_sub(before.sum),
+            };
+            let measure = settings.measures.get(*index)?;
+            let is_few = measure.is_user_measure() && within.count < settings.min_samples;
+            let mean = within.mean().filter(|_| !is_few)?;
+            let watched = model.watched_series(*index, of.series);
+            let bounds = watched.and_then(|it| it.bounds).filter(|_| self.is_whole);
+            Some(PeriodScore {
+                measure: measure.to_string(),
+                searches: within.count,
+                mean,
+                lower: bounds.map(|it| it.lower),
+                upper: bounds.map(|it| it.upper),
+            })
+        };
+        let length = now.at.since(self.at);
+        let windows = settings.windows.iter().enumerate();
+        let within = windows.filter(|(_, it)| Millis::from(it.length) <= length);
+        let window = within.max_by_key(|(_, it)| it.length);
+        let latencies = window
+            .into_iter()
+            .flat_map(|(index, _)| model.latencies(index));
+        let mut whole = latencies.filter(|it| it.is_whole() && it.variant == of.label);
+        let latency = whole.next();
+        let costs = window.into_iter().flat_map(|(index, _)| model.costs(index));
+        let costs = costs.filter(|it| it.variant == of.label);
+        let costs = costs.filter_map(|it| {
+            let cost = PeriodCost {
+                per_1000: it.cost.mean()? * 1e3,
+                searches: it.cost.count(),
+            };
+            Some((it.currency.to_owned(), cost))
+        });
+        Period {
+            from: self.at.0,
+            until: now.at.0,
+            searches: now.searches.saturating_sub(self.searches),
+            scores: now.tallies.iter().filter_map(score).collect(),
+            window: window.map(|(_, it)| it.name.clone()),
+            p95_seconds: latency.and_then(|it| it.seconds(0.95)),
+            latency_searches: latency.map_or(0, |it| it.searches()),
+            costs: costs.collect(),
+        }
     }
 }
 

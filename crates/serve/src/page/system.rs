@@ -16,15 +16,25 @@ use super::scores::{
     slice_names, tier,
 };
 use super::screen::{Screen, command, empty};
-use super::{chart, deployments, list_changes, quality};
+use super::{chart, deployments, list_changes, quality, side_by_side};
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
+use crate::live::deployments::Deployment;
 use rankgauge_core::measure::tier::LEGEND;
 use rankgauge_core::text::count_of;
 
-pub(super) const PARAMETERS: [Parameter; 3] = [WINDOW, AGAINST, HISTORY];
+pub(super) const PARAMETERS: [Parameter; 5] = [
+    WINDOW,
+    AGAINST,
+    HISTORY,
+    side_by_side::FROM,
+    side_by_side::TO,
+];
+
+/// Parameters of the list of the systems.
+pub(super) const INDEX_PARAMETERS: [Parameter; 3] = [WINDOW, AGAINST, HISTORY];
 
 /// List of the systems.
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
@@ -69,6 +79,10 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let found = experiments::of(&admin.exposition);
     let deployed = admin.exposition.control.deployments.latest();
     let marks = deployments::marks(&deployed, &system.variant, &systems.history.at);
+    let of_system: Vec<&Deployment> = deployed
+        .iter()
+        .filter(|it| it.variant == *variant)
+        .collect();
     let content = html! {
         div.heading {
             h1 { "System " (variant_name(&system.variant)) }
@@ -95,7 +109,8 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         }
         (quality::section(&admin.exposition, &system.variant))
         (list_changes::section(&admin.exposition, &system.variant))
-        (deployments::list(deployed.iter().filter(|it| it.variant == system.variant)))
+        (deployments::list(of_system.iter().copied()))
+        (side_by_side::section(&of_system, &systems.measures, params)?)
         div #report { (deployments::form(&[system.variant.as_str()])) }
     };
     Ok(Screen {

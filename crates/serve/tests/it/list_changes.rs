@@ -206,6 +206,7 @@ fn a_deployment_is_marked_once_with_the_change_of_its_lists() {
         ts: 100_000,
         note: None,
         by: None,
+        period: None,
         lists: None,
     });
     changes.sample(&deployments);

@@ -31,6 +31,11 @@ impl StageLatency<'_> {
         Some(real(self.histogram.quantile(quantile)?) / 1e3)
     }
 
+    /// Number of searches with this latency.
+    pub fn searches(&self) -> u64 {
+        self.histogram.count()
+    }
+
     /// Returns true for the latency of the whole search.
     pub fn is_whole(&self) -> bool {
         self.stage == WHOLE_SEARCH

@@ -1,0 +1,194 @@
+//! Two deployments of a system side by side: the results of their periods.
+
+use hyper::StatusCode;
+use maud::{Markup, html};
+
+use super::experiments::verdict;
+use super::format::{
+    address, count, duration, moment, quantity, score, signed, signed_share, text,
+};
+use crate::api::parameters::{Parameter, Parameters};
+use crate::api::problem::ApiError;
+use crate::api::queries::REGRESSED;
+use crate::api::status;
+use crate::api::systems::{Difference, MeasureInfo};
+use crate::live::deployments::{Deployment, Period, PeriodScore};
+use rankgauge_core::time::EventTime;
+
+/// Versions of the two deployments that are compared.
+pub(super) const FROM: Parameter = Parameter::text("from", "Version of the first deployment.");
+pub(super) const TO: Parameter = Parameter::text("to", "Version of the second deployment.");
+
+/// Maximum number of deployments of a system that can be chosen.
+const MAX_CHOICES: usize = 10;
+
+/// Deployments that are compared, and the results of their periods.
+type Pair<'a> = [(&'a Deployment, Option<&'a Period>); 2];
+
+/// Two deployments of a system side by side: those of the parameters `from` and `to`, else the last two.
+/// `deployments` are those of the system, newest first. Nothing with fewer than two.
+pub(super) fn section(
+    deployments: &[&Deployment],
+    measures: &[MeasureInfo],
+    params: &Parameters,
+) -> Result<Markup, ApiError> {
+    let Some([from, to]) = chosen(deployments, params)? else {
+        return Ok(html! {});
+    };
+    let pair: Pair<'_> = [from, to].map(|it| (it, it.period.as_deref()));
+    let has_scores = |info: &&MeasureInfo| {
+        let mut periods = pair.iter().filter_map(|(_, period)| *period);
+        periods.any(|it| score_of(it, &info.measure).is_some())
+    };
+    let currencies = pair.iter().filter_map(|(_, period)| *period);
+    let mut currencies: Vec<&String> = currencies.flat_map(|it| it.costs.keys()).collect();
+    currencies.sort_unstable();
+    currencies.dedup();
+    let time = |it: i64| moment(&status::time(EventTime(it)));
+    Ok(html! {
+        section aria-labelledby="compare" {
+            h2 #compare { "Two deployments side by side" }
+            (choice("First", deployments, [from, to], 0)) (choice("Second", deployments, [from, to], 1))
+            div.scroll tabindex="0" role="group" aria-labelledby="compare" { table.pair {
+                caption { "Means of all searches of each period on this replica, with confidence bounds since the deployment. A change is coloured where the bounds of both do not overlap. Queries of the periods can differ: an " a href="/experiments" { "experiment" } " compares at the same time." }
+                thead { tr { th scope="col" { "Period" } @for (it, _) in &pair { th scope="col" { (version_name(it)) " " span.name { (time(it.ts)) } } } th scope="col" { "Change" } } }
+                tbody {
+                    (row("Counted", pair, &|it| Some(html! { span { (time(it.from)) } " to " span { (time(it.until)) } }), None))
+                    (row("Searches", pair, &|it| Some(count(it.searches)), None))
+                    @for info in measures.iter().filter(has_scores) {
+                        (row(&info.measure, pair, &|it| score_of(it, &info.measure).map(mean_of), change(pair, info)))
+                    }
+                    (row("p95", pair, &|it| Some(html! { (duration(it.p95_seconds?)) (basis(it, it.latency_searches)) }), relative(pair, &|it| it.p95_seconds)))
+                    @for currency in &currencies {
+                        @let cost = |it: &Period| it.costs.get(*currency).copied();
+                        (row("Cost per 1,000", pair, &|it| { let of = cost(it)?; Some(html! { (quantity(of.per_1000)) " " (currency) (basis(it, of.searches)) }) }, relative(pair, &|it| Some(cost(it)?.per_1000))))
+                    }
+                }
+            } }
+            @if deployments.first().is_some_and(|last| last.version == to.version) {
+                p { a href=(address("/queries", [("order", REGRESSED), ("variant", &to.variant)])) { "Queries that lost since the deployment of " (version_name(to)) } }
+            } @else {
+                p.name { "Queries that lost: kept of the last deployment only." }
+            }
+        }
+    })
+}
+
+/// The deployments of the parameters `from` and `to`. Without `to` the last one, and without `from` the one
+/// before `to`. `None` with fewer than two deployments.
+fn chosen<'a>(
+    deployments: &[&'a Deployment],
+    params: &Parameters,
+) -> Result<Option<[&'a Deployment; 2]>, ApiError> {
+    let place_of = |name: &str| {
+        let version = params.single(name);
+        let place = version.map(|version| {
+            let mut all = deployments.iter();
+            let place = all.position(|it| it.version == version);
+            place.ok_or_else(|| {
+                let error =
+                    format!("{name}: no deployment of the system has the version \"{version}\"");
+                ApiError::new(StatusCode::NOT_FOUND, error)
+            })
+        });
+        place.transpose()
+    };
+    let (from, to) = (place_of("from")?, place_of("to")?);
+    if deployments.len() < 2 {
+        return Ok(None);
+    }
+    let to = to.unwrap_or(usize::from(from == Some(0)));
+    let before = if to + 1 < deployments.len() {
+        to + 1
+    } else {
+        to - 1
+    };
+    Ok(Some([from.unwrap_or(before), to].map(|it| deployments[it])))
+}
+
+/// Links that replace the deployment at a place of the pair.
+fn choice(name: &str, deployments: &[&Deployment], pair: [&Deployment; 2], place: usize) -> Markup {
+    let link = |it: &Deployment| {
+        let mut versions = pair.map(|it| it.version.as_str());
+        versions[place] = &it.version;
+        let [from, to] = versions;
+        address("", [("from", from), ("to", to)]) + "#compare"
+    };
+    let others = deployments.iter().take(MAX_CHOICES);
+    let others = others.filter(|it| it.version != pair[1 - place].version);
+    html! {
+        ul.choice aria-label=(name) { li.name { (name) }
+            @for it in others {
+                li { a href=(link(it)) aria-current=[(it.version == pair[place].version).then_some("true")] { (version_name(it)) } }
+            }
+        }
+    }
+}
+
+/// A row of the table. A period without the value has a dash.
+fn row(
+    label: &str,
+    pair: Pair<'_>,
+    cell: &dyn Fn(&Period) -> Option<Markup>,
+    change: Option<Markup>,
+) -> Markup {
+    let none = html! { span.name { "–" } };
+    html! {
+        tr data-measure=(label) {
+            th scope="row" { (label) }
+            @for (of, period) in pair {
+                td data-label=(of.version) { @match period {
+                    Some(period) => (cell(period).unwrap_or_else(|| none.clone())),
+                    None => span.name { "not kept" },
+                } }
+            }
+            td data-label="Change" { (change.unwrap_or(none)) }
+        }
+    }
+}
+
+fn version_name(it: &Deployment) -> Markup {
+    html! { @if it.version.is_empty() { em { "no version" } } @else { (text(&it.version)) } }
+}
+
+fn score_of<'a>(period: &'a Period, measure: &str) -> Option<&'a PeriodScore> {
+    period.scores.iter().find(|it| it.measure == measure)
+}
+
+fn mean_of(it: &PeriodScore) -> Markup {
+    html! {
+        (score(it.mean)) " " span.name {
+            @if let (Some(lower), Some(upper)) = (it.lower, it.upper) { (score(lower)) " to " (score(upper)) ", " }
+            "n " (count(it.searches))
+        }
+    }
+}
+
+/// Change of a mean with its interval, from bound to bound. `None` without bounds of both.
+fn change(pair: Pair<'_>, info: &MeasureInfo) -> Option<Markup> {
+    let [from, to] = pair.map(|(_, period)| score_of(period?, &info.measure));
+    let (from, to) = (from?, to?);
+    let it = Difference {
+        estimate: to.mean - from.mean,
+        lower: to.lower? - from.upper?,
+        upper: to.upper? - from.lower?,
+    };
+    Some(html! {
+        (verdict(info.direction, it)) " " span.name { (signed(it.lower)) " to " (signed(it.upper)) }
+    })
+}
+
+/// Change as a share. It has no evidence and no colour.
+fn relative(pair: Pair<'_>, value: &dyn Fn(&Period) -> Option<f64>) -> Option<Markup> {
+    let [from, to] = pair.map(|(_, period)| value(period?));
+    let from = from.filter(|it| *it > 0.0)?;
+    Some(html! { span.name { (signed_share((to? - from) / from)) } })
+}
+
+/// Window and number of searches of a latency or a cost.
+fn basis(it: &Period, searches: u64) -> Markup {
+    html! { " " span.name {
+        @if let Some(window) = &it.window { "last " (window) ", " }
+        "n " (count(searches))
+    } }
+}
