@@ -24,6 +24,7 @@ mod drop;
 mod drop_series;
 mod local;
 mod losses;
+mod mixture;
 mod preference;
 mod query_sums;
 mod recovery;
@@ -55,6 +56,7 @@ pub use drop_series::{
 };
 pub use local::LocalBets;
 pub use losses::{Losses, MeanInterval};
+pub use mixture::NormalMixture;
 pub use preference::{Credit, Preference};
 pub use query_sums::QuerySums;
 pub use recovery::Recovery;

@@ -108,6 +108,44 @@ fn quality(sidecar: &Sidecar, variant: &str) -> Option<[f64; 3]> {
     Some([of("lower")?, of("mean")?, of("upper")?])
 }
 
+/// Compares the estimates of the API with the truth, and with the metrics.
+fn check_estimates(sidecar: &Sidecar, truth: &BTreeMap<(String, i64), (f64, u64)>) {
+    let answer = super::http::ask_with_body(
+        sidecar.admin_address(),
+        "GET",
+        "/api/v1/quality",
+        "Host: localhost\r\n",
+        "",
+    );
+    let listed: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    let estimates = listed["estimates"].as_array().expect("a list");
+    assert!(estimates.len() >= 2, "{listed}");
+    for it in estimates {
+        let variant = it["variant"].as_str().expect("a variant");
+        let start = time_of(&it["window"]);
+        let (mean, searches) = truth[&(variant.to_owned(), start)];
+        assert_eq!(it["searches"], searches, "{it}");
+        let [lower, middle, upper] =
+            ["lower", "mean", "upper"].map(|name| it[name].as_f64().expect("a number"));
+        assert!(lower <= mean && mean <= upper, "{it}, true mean {mean}");
+        assert_eq!(quality(sidecar, variant), Some([lower, middle, upper]));
+        assert!(upper - lower < 0.5, "{it}");
+        let labels = [("measure", "P@5"), ("variant", variant)];
+        let evidence = sidecar
+            .metrics()
+            .value("rankgauge_quality_drop_log_evidence", &labels);
+        assert!(evidence.is_some(), "there are windows before: {it}");
+        assert_eq!(evidence, it["drop_log_evidence"].as_f64());
+    }
+    let target = [("test", "target")];
+    let exposition = sidecar.metrics();
+    assert!(
+        exposition
+            .value("rankgauge_evidence_threshold", &target)
+            .is_some()
+    );
+}
+
 #[test]
 fn labels_of_a_service_estimate_all_traffic() {
     let mut stream =
@@ -156,28 +194,7 @@ fn labels_of_a_service_estimate_all_traffic() {
         assert!((0.0..=1.0).contains(&weight["f"].as_f64().expect("a prediction")));
     }
 
-    let truth = truth(&stream, &gold);
-    let answer = super::http::ask_with_body(
-        sidecar.admin_address(),
-        "GET",
-        "/api/v1/quality",
-        "Host: localhost\r\n",
-        "",
-    );
-    let listed: Value = serde_json::from_slice(&answer.body).expect("JSON");
-    let estimates = listed["estimates"].as_array().expect("a list");
-    assert!(estimates.len() >= 2, "{listed}");
-    for it in estimates {
-        let variant = it["variant"].as_str().expect("a variant");
-        let start = time_of(&it["window"]);
-        let (mean, searches) = truth[&(variant.to_owned(), start)];
-        assert_eq!(it["searches"], searches, "{it}");
-        let [lower, middle, upper] =
-            ["lower", "mean", "upper"].map(|name| it[name].as_f64().expect("a number"));
-        assert!(lower <= mean && mean <= upper, "{it}, true mean {mean}");
-        assert_eq!(quality(&sidecar, variant), Some([lower, middle, upper]));
-        assert!(upper - lower < 0.5, "{it}");
-    }
+    check_estimates(&sidecar, &truth(&stream, &gold));
 
     // A service cannot change a request: its signature is not valid then.
     let first = &requests[0];

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
+use crate::detection::{ALPHA as DROP_ALPHA, NormalMixture};
 use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::id::short;
 use crate::engine::registry::{Dimension, Label};
@@ -56,6 +57,12 @@ const MAX_LABELS: usize = 100_000;
 
 /// Probability that an interval at any time is wrong.
 const ALPHA: f64 = 0.05;
+
+/// Smallest fall of a mean that counts as a drop.
+const TOLERANCE: f64 = 0.01;
+
+/// Highest variance of the mean gain of a search.
+const SEARCH_VARIANCE: f64 = 0.25;
 
 const DAY: f64 = 86_400_000.0;
 
@@ -189,22 +196,31 @@ impl Sums {
     /// Mean over `searches` with its interval at any time.
     fn interval(&self, searches: u64) -> [f64; 3] {
         let n = real(searches.max(1));
-        let [value, low, high, variance, mixture] =
-            [self.value, self.low, self.high, self.variance, self.mixture]
-                .map(|it| units_to_f64(it, 9));
-        let (v, r) = (variance.max(0.0), mixture.max(0.0));
-        let width = if r > 0.0 {
-            ((v + r) * ((v + r) / (ALPHA * ALPHA * r)).ln()).sqrt()
-        } else {
-            0.0
-        };
+        let [low, value, high] = self.ends();
+        let [variance, mixture] = [self.variance, self.mixture].map(|it| units_to_f64(it, 9));
+        let width = NormalMixture::new(variance, mixture).half_width(ALPHA);
+        [low - width, value, high + width].map(|it| (it / n).clamp(0.0, 1.0))
+    }
+
+    /// Sum if all missing labels were 0, with the predictions, and if all were 1.
+    fn ends(&self) -> [f64; 3] {
+        let [value, low, high] = [self.value, self.low, self.high].map(|it| units_to_f64(it, 9));
         // Rounding of the corrections can leave a few units.
-        let ends = [
-            value + low.min(0.0) - width,
-            value,
-            value + high.max(0.0) + width,
-        ];
-        ends.map(|it| (it / n).clamp(0.0, 1.0))
+        [value + low.min(0.0), value, value + high.max(0.0)]
+    }
+
+    /// Variances of the sum as a sample of all traffic: the corrections, and `searches` of which `planned` were
+    /// expected.
+    ///
+    /// The variance of the corrections is the planned one at least: labels that are missing have none yet, and the
+    /// service decides which ones are.
+    fn sample(&self, searches: f64, planned: f64) -> NormalMixture {
+        let [variance, mixture] =
+            [self.variance.max(self.planned), self.mixture].map(|it| units_to_f64(it, 9));
+        NormalMixture::new(
+            variance + SEARCH_VARIANCE * searches,
+            mixture + SEARCH_VARIANCE * planned / PLAN,
+        )
     }
 }
 
@@ -427,6 +443,8 @@ impl Quality {
                 continue;
             };
             let (start, window) = usable[current];
+            let before = usable[..current].iter().map(|(_, it)| *it);
+            let before: Vec<&Window> = before.filter(|it| it.is_settled()).collect();
             for (index, measure) in self.measures.iter().enumerate() {
                 let [lower, mean, upper] = window.sums[index].interval(window.searches);
                 estimates.push(QualityEstimate {
@@ -440,6 +458,7 @@ impl Quality {
                     lower,
                     mean,
                     upper,
+                    drop_log_evidence: drop_log_evidence(window, &before, index),
                 });
             }
         }
@@ -526,6 +545,31 @@ impl Window {
     fn is_settled(&self) -> bool {
         u64::try_from(2 * self.labels.len()).unwrap_or(u64::MAX) >= self.requests
     }
+}
+
+/// Log evidence that a mean of a window is lower than that of the windows before, beyond the tolerance. `None`
+/// without one before.
+///
+/// The mean before is the lower end of its interval at `DROP_ALPHA`, and that of the window the one with its missing
+/// labels at 1. The searches are a sample of the traffic, whose variance is the highest possible. The test begins with
+/// the window: the windows before have their searches.
+fn drop_log_evidence(window: &Window, before: &[&Window], measure: usize) -> Option<f64> {
+    let (mut sums, mut searches) = (Sums::default(), 0);
+    for it in before {
+        sums.add(it.sums.get(measure)?);
+        searches += it.searches;
+    }
+    if searches == 0 {
+        return None;
+    }
+    let n = real(searches);
+    let [low, ..] = sums.ends();
+    let baseline = (low - sums.sample(n, n).half_width(DROP_ALPHA)) / n;
+    let current = window.sums.get(measure)?;
+    let (n, planned) = (real(window.searches), n / real_length(before.len()));
+    let [_, _, high] = current.ends();
+    let shortfall = n * (baseline - TOLERANCE) - high;
+    current.sample(n, planned).log_evidence(shortfall)
 }
 
 /// Window with this beginning. The oldest one makes room.
@@ -620,4 +664,6 @@ pub struct QualityEstimate {
     pub mean: f64,
     /// Upper end of the interval.
     pub upper: f64,
+    /// Log evidence (ln) that the mean is lower than in the windows before, if there are some.
+    pub drop_log_evidence: Option<f64>,
 }

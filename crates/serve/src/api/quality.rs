@@ -36,6 +36,8 @@ pub(crate) struct Estimate {
     /// Ends of the 95 % interval, which holds at any time.
     pub(crate) lower: f64,
     pub(crate) upper: f64,
+    /// Regression evidence (natural log e-value) that the mean is lower than in the windows before; null without one.
+    pub(crate) drop_log_evidence: Option<f64>,
 }
 
 /// Returns the estimates of the variants of a request.
@@ -55,6 +57,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Estimates {
         mean: it.mean,
         lower: it.lower,
         upper: it.upper,
+        drop_log_evidence: it.drop_log_evidence,
     });
     Estimates {
         estimates: estimates.collect(),

@@ -16,12 +16,17 @@ impl View<'_> {
     pub(super) fn evidence(&self, sink: &mut dyn Sink) {
         let detection = &self.settings.detection;
         let is_on = !detection.measures.is_empty() || !detection.means.is_empty();
+        let has_labels = self.settings.labelling.is_some();
         let has_experiments = !self.settings.experiments.is_empty();
         let has_teams = !self.model.team_pairs().is_empty();
         let mut drifts = self.model.evaluator_drifts().into_iter();
         let has_evaluators = drifts.any(|it| it.log_evidence.is_some());
         let thresholds = [
-            (Test::Target.name(), detection.target_threshold, is_on),
+            (
+                Test::Target.name(),
+                detection.target_threshold,
+                is_on || has_labels,
+            ),
             (Test::Drop.name(), detection.drop_threshold, is_on),
             ("split", detection.split_threshold, has_experiments),
             ("interleaving", log_threshold(SPLIT_ALPHA), has_teams),

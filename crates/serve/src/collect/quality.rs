@@ -13,6 +13,10 @@ impl View<'_> {
             bounds.map(|(bound, value)| ([&*it.measure, *variant, bound], value))
         });
         write_family(&family::QUALITY, bounds, sink);
+        let evidence = estimates
+            .iter()
+            .filter_map(|(variant, it)| Some(([&*it.measure, *variant], it.drop_log_evidence?)));
+        write_family(&family::QUALITY_DROP_LOG_EVIDENCE, evidence, sink);
         let mut of_variants: Vec<&(&str, QualityEstimate)> = estimates.iter().collect();
         of_variants.dedup_by_key(|(variant, _)| *variant);
         let known = of_variants

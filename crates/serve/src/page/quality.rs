@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::format::{count, encoded, moment, score, share};
+use super::format::{count, encoded, moment, quantity, score, share};
 use crate::api::parameters::Parameters;
 use crate::api::quality;
 use crate::http::Exposition;
@@ -19,11 +19,12 @@ pub(super) fn section(exposition: &Exposition, variant: &str) -> Markup {
         p { (count(first.labels)) " of " (count(first.requests)) " requested labels, " (count(first.searches)) " searches since " (moment(&first.window))
             "; " (share(first.known_share)) " of the results needed no label." }
         div.scroll tabindex="0" role="group" aria-labelledby="quality" { table {
-            thead { tr { th.words scope="col" { "Measure" } th scope="col" { "Mean" } th scope="col" { "95 % at any time" } } }
+            thead { tr { th.words scope="col" { "Measure" } th scope="col" { "Mean" } th scope="col" { "95 % at any time" } th scope="col" { "Evidence of a drop" } } }
             tbody { @for it in &estimates { tr {
                 th.words scope="row" { (it.measure) }
                 td data-label="Mean" { (score(it.mean)) }
                 td data-label="95 % at any time" { (score(it.lower)) " to " (score(it.upper)) }
+                td data-label="Evidence of a drop" { @if let Some(evidence) = it.drop_log_evidence { (quantity(evidence)) } @else { span.name { "–" } } }
             } } }
         } }
         p.name { a href={ "/api/v1/quality?variant=" (encoded(variant)) } { "JSON" } }

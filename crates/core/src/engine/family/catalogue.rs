@@ -613,6 +613,14 @@ families! {
          of which half of the requests are answered, with its anytime-valid 95 % interval (lower, upper), of \
          this replica. The interval contains both ends of missing labels. Absent below 30 labels.",
     );
+    QUALITY_DROP_LOG_EVIDENCE = gauge(
+        "quality_drop_log_evidence",
+        &[MEASURE, exposed("variant")],
+        "Regression evidence (natural log e-value) that the quality of all traffic in the window of quality is \
+         lower than in the windows before, by more than 0.01, of this replica. It starts again with each window. \
+         Missing labels count against a drop. The threshold is evidence_threshold{test=\"target\"}. Absent \
+         without an answered window before.",
+    );
     QUALITY_KNOWN_SHARE = gauge(
         "quality_known_share",
         &[exposed("variant")],

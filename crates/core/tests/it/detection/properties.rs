@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use rankgauge_core::detection::{
     ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropDetector, DropSeries,
-    Hypothesis, MAX_QUERIES, QueryBaseline, QueryScores, SeriesRules, TargetTest, Unit,
-    against_baseline, log_threshold, split_log_evidence, summed,
+    Hypothesis, MAX_QUERIES, NormalMixture, QueryBaseline, QueryScores, SeriesRules, TargetTest,
+    Unit, against_baseline, log_threshold, split_log_evidence, summed,
 };
 
 /// Any number: valid ones, invalid ones and NaN.
@@ -81,6 +81,26 @@ fn near(found: f64, expected: f64) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn a_mixture_has_the_same_bound_as_interval_and_as_evidence(
+        variance in 0.0..1e6_f64, mixture in 1e-3..1e6_f64, alpha in 1e-6..1.0_f64,
+    ) {
+        let sum = NormalMixture::new(variance, mixture);
+        let width = sum.half_width(alpha);
+        let evidence = sum.log_evidence(width).expect("a mixture");
+        prop_assert!((evidence - log_threshold(alpha)).abs() < 1e-6, "{evidence}");
+        prop_assert!(sum.log_evidence(-width).expect("a mixture") <= 0.0);
+        prop_assert_eq!(NormalMixture::new(variance, 0.0).log_evidence(width), None);
+    }
+
+    #[test]
+    fn evidence_of_a_mixture_is_a_number(
+        variance in any_number(), mixture in any_number(), shortfall in any_number(),
+    ) {
+        let evidence = NormalMixture::new(variance, mixture).log_evidence(shortfall);
+        prop_assert!(evidence.is_none_or(|it| !it.is_nan()));
+    }
 
     #[test]
     fn evidence_is_finite_for_any_number(

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rankgauge_core::detection::{NormalMixture, log_threshold};
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::quality::{LabelRequest, QualityEstimate};
 use rankgauge_core::engine::settings::{Labelling, Settings};
@@ -353,4 +354,144 @@ fn a_restart_goes_on_with_the_same_windows_and_probabilities() {
     }
     let found = traffic.estimate("P@5").unwrap();
     assert_eq!(Some(found), through.estimate("P@5"));
+}
+
+/// Estimate of P@5 in a second window, of which `answered` in 10 of the requests have labels. The first `share` in 10
+/// queries of each window have relevant results only, the others have none.
+fn second_window(shares: [i64; 2], answered: usize) -> QualityEstimate {
+    let mut traffic = Traffic::new(1e9);
+    for (window, share) in (0..).zip(shares) {
+        for number in 0..400 {
+            traffic.search(86_400 * window + number, &format!("query {number}"));
+            let requests = traffic.engine.take_label_requests();
+            assert_eq!(requests.len(), 10, "every result is requested");
+            let answered = if window == 0 { 10 } else { answered };
+            for request in &requests[..answered] {
+                let grade = f64::from(u8::from(number % 10 < share));
+                traffic.judge(request, grade, &[]);
+            }
+        }
+        assert!(window > 0 || traffic.estimate("P@5").unwrap().drop_log_evidence.is_none());
+    }
+    traffic.estimate("P@5").unwrap()
+}
+
+#[test]
+fn a_drop_from_one_window_to_the_next_is_evidence() {
+    let found = second_window([9, 3], 10);
+    assert!((found.mean - 0.3).abs() < 1e-6, "{found:?}");
+    // 400 searches, whose variance is 1/4 at most: the lower end of 0.9, and the shortfall of 0.3.
+    let (v, r) = (100.0_f64, 100.0 / 8.2);
+    let width = ((v + r) * ((v + r) / (1e-6 * r)).ln()).sqrt();
+    let shortfall = 400.0 * (0.9 - 0.01 - 0.3) - width;
+    let expected = 0.5 * (r / (v + r)).ln() + 0.5 * shortfall * shortfall / (v + r);
+    let evidence = found.drop_log_evidence.unwrap();
+    assert!((evidence - expected).abs() < 1e-3, "{evidence}, {expected}");
+    assert!(evidence > log_threshold(0.001));
+}
+
+#[test]
+fn equal_better_and_unknown_windows_are_no_drop() {
+    for shares in [[9, 9], [3, 9], [5, 5]] {
+        let found = second_window(shares, 10);
+        assert!(found.drop_log_evidence.unwrap() < 0.0, "{found:?}");
+    }
+    // Missing labels could be relevant: 2 of 5 results have none.
+    let all = second_window([9, 3], 10).drop_log_evidence.unwrap();
+    let few = second_window([9, 3], 5).drop_log_evidence.unwrap();
+    assert!((all - few).abs() < 1e-6, "P@5 misses no label: {few}");
+    let mut traffic = Traffic::new(1e9);
+    for window in 0..2 {
+        for number in 0..400 {
+            traffic.search(86_400 * window + number, &format!("query {number}"));
+            for (rank, request) in (0..).zip(traffic.engine.take_label_requests()) {
+                if window == 0 || rank % 2 == 1 {
+                    traffic.judge(&request, f64::from(u8::from(window == 0)), &[]);
+                }
+            }
+        }
+    }
+    // All gains fell from 1 to 0, but 3 of 5 labels are missing.
+    let missing = traffic.estimate("P@5").unwrap();
+    let high = 400.0 * 0.6;
+    let (v, r) = (100.0_f64, 100.0 / 8.2);
+    let width = NormalMixture::new(v, r).half_width(0.001);
+    let shortfall = 400.0 * (1.0 - 0.01) - width - high;
+    let expected = NormalMixture::new(v, r).log_evidence(shortfall).unwrap();
+    assert!((missing.drop_log_evidence.unwrap() - expected).abs() < 1e-3);
+}
+
+#[test]
+fn missing_labels_have_their_planned_variance() {
+    // One search a second around midnight: the probability of a request is 1/2 from the second minute on.
+    let mut traffic = Traffic::new(432_000.0);
+    // Corrections of P@5 by labels, divided by the difference of gain and prediction.
+    let weight = |request: &LabelRequest, gain: f64| {
+        let part = request.sampling.measures.get("P@5");
+        part.map(|it| (it.c / request.sampling.pi, gain - it.f))
+    };
+    let variance = |request: &LabelRequest, gain: f64| {
+        weight(request, gain).map_or(0.0, |(weight, error)| {
+            (weight * error).powi(2) * (1.0 - request.sampling.pi)
+        })
+    };
+    let mut counted = [0.0, 0.0];
+    for number in 31_600..32_000 {
+        traffic.search(number, &format!("query {number}"));
+        let gain = if number % 2 == 0 { 1.0 } else { 0.0 };
+        for request in traffic.engine.take_label_requests() {
+            traffic.judge(&request, gain, &[]);
+            counted[0] += variance(&request, gain);
+        }
+    }
+    let before = 400.0 * traffic.estimate("P@5").unwrap().mean;
+    // Nothing is relevant the day after. The results at the first rank have no label.
+    let (mut missing, mut first_label) = (0.0, None);
+    for number in 32_000..32_400 {
+        traffic.search(number, &format!("query {number}"));
+        for request in traffic.engine.take_label_requests() {
+            assert!((request.sampling.pi - 0.5).abs() < 1e-9, "{request:?}");
+            if request.object_id.ends_with("-0") {
+                missing += weight(&request, 1.0).map_or(0.0, |(weight, error)| weight * error);
+                continue;
+            }
+            traffic.judge(&request, 0.0, &[]);
+            counted[1] += variance(&request, 0.0);
+            if weight(&request, 0.0).is_some() {
+                first_label.get_or_insert(i32::try_from(number - 31_999).unwrap());
+            }
+        }
+    }
+    let found = traffic.estimate("P@5").unwrap();
+    // 5 results of each search with weight 1/5 and a mean square error of 0.2.
+    let planned = |searches: f64| searches * 5.0 * 0.04 * 0.2;
+    assert!(counted[0] > planned(340.0), "{counted:?}");
+    assert!(counted[1] < 0.7 * planned(400.0), "{counted:?}");
+    let width = NormalMixture::new(100.0 + counted[0], 100.0 / 8.2).half_width(0.001);
+    let shortfall = before - 4.0 - width - (400.0 * found.mean + missing);
+    assert!(shortfall > 0.0, "{shortfall}");
+    // A day has 1,440 times the searches of the first minute.
+    let mixture = 1_440.0 * planned(f64::from(first_label.unwrap())) / 8.2 + 100.0 / 8.2;
+    let mixture = NormalMixture::new(100.0 + planned(400.0), mixture);
+    let expected = mixture.log_evidence(shortfall).unwrap();
+    let evidence = found.drop_log_evidence.unwrap();
+    assert!((evidence - expected).abs() < 0.01, "{evidence}, {expected}");
+}
+
+#[test]
+fn looking_after_each_label_raises_few_false_alarms() {
+    let mut alarms = 0;
+    for run in 0..500 {
+        let (mut sum, mut variance) = (0.0, 0.0);
+        let mut is_alarm = false;
+        for term in 0..300 {
+            let error = 2.0 * uniform(run, "correction", &term.to_string()) - 1.0;
+            sum += error;
+            variance += error * error;
+            let mixture = NormalMixture::new(variance, 100.0 / 8.2);
+            is_alarm |= mixture.log_evidence(-sum).unwrap() >= log_threshold(0.05);
+        }
+        alarms += u32::from(is_alarm);
+    }
+    assert!(alarms <= 25, "{alarms} of 500");
 }
