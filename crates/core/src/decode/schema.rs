@@ -79,7 +79,7 @@ impl Schema {
 
 /// State of an id in a cache.
 #[derive(Debug)]
-pub enum Cached<'a> {
+pub(crate) enum Cached<'a> {
     /// Schema, or its problem.
     Known(&'a Result<Schema, String>),
     /// The registry has no schema with this id.
@@ -134,7 +134,7 @@ impl SchemaCache {
     }
 
     /// State of an id.
-    pub fn get(&self, id: u32) -> Cached<'_> {
+    pub(crate) fn get(&self, id: u32) -> Cached<'_> {
         let Some(entry) = self.find(id) else {
             return if self.ids.load(Ordering::Relaxed) < MAX_IDS {
                 Cached::Unknown
