@@ -23,9 +23,20 @@ pub fn hash_document(id: &str) -> u64 {
     XxHash3_64::oneshot(id.as_bytes()).max(1)
 }
 
-/// Maximum number of documents whose hashes are compared one by one. Reading the hashes of all of them
-/// at once takes less time than the steps of a lookup in the index, each of which waits for memory.
+/// Maximum number of documents whose tags are compared one by one. Reading the tags of all of them at
+/// once takes less time than the steps of a lookup in the index, each of which waits for memory.
 const MAX_COMPARED: usize = 64;
+
+/// Part of a hash. A processor compares eight of them with one instruction.
+type Tag = u16;
+
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "a tag is a part of the hash"
+)]
+const fn tag(hash: u64) -> Tag {
+    hash as Tag
+}
 
 /// Judged documents of several queries, query by query.
 #[derive(Default)]
@@ -36,6 +47,8 @@ pub(super) struct Columns {
     ends: Vec<u32>,
     /// Hash of each id.
     hashes: Vec<u64>,
+    /// Tag of each hash.
+    tags: Vec<Tag>,
     /// Grade of each document.
     grades: Vec<Grade>,
     /// Grades of each query in descending order.
@@ -64,6 +77,7 @@ impl Columns {
         self.text.reserve(bytes);
         self.ends.reserve(count);
         self.hashes.reserve(count);
+        self.tags.reserve(count);
         self.grades.reserve(count);
         self.descending.reserve(count);
     }
@@ -99,6 +113,7 @@ impl Columns {
         self.ends
             .push(u32::try_from(self.text.len()).unwrap_or(u32::MAX));
         self.hashes.push(hash);
+        self.tags.push(tag(hash));
         self.grades.push(grade);
         Ok(())
     }
@@ -173,16 +188,22 @@ impl Documents {
 
     /// Returns the number of the id with a [hash](hash_document).
     pub(super) fn number_of(&self, hash: u64) -> Option<usize> {
-        let hashes = self.of(&self.columns.hashes);
-        if hashes.len() > MAX_COMPARED {
-            return self.find(hash, |at| self.columns.hashes.get(at) == Some(&hash));
+        let has_hash = |at: usize| self.columns.hashes.get(at) == Some(&hash);
+        let tags = self.of(&self.columns.tags);
+        if tags.len() > MAX_COMPARED {
+            return self.find(hash, has_hash);
         }
-        // Without a branch that depends on a hash, the processor waits for none of them.
-        let mut found = 0_usize;
-        for (number, known) in (1..).zip(hashes) {
-            found |= if *known == hash { number } else { 0 };
+        // Without a branch that depends on a tag, the processor waits for none of them.
+        let (wanted, mut found) = (tag(hash), 0);
+        for (number, known) in (1_u16..).zip(tags) {
+            found |= if *known == wanted { number } else { 0 };
         }
-        found.checked_sub(1)
+        let number = usize::from(found).checked_sub(1)?;
+        if has_hash(self.span.first + number) {
+            return Some(number);
+        }
+        // Another document has this tag.
+        self.find(hash, has_hash)
     }
 
     fn find(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<usize> {
@@ -191,14 +212,16 @@ impl Documents {
         Some(position(*number))
     }
 
-    /// Reads the hashes and grades of the first documents. Returns a number that depends on them.
+    /// Reads the tags, hashes and grades of the first documents. Returns a number that depends on them.
     pub(super) fn touch(&self) -> usize {
+        let tags = self.of(&self.columns.tags).iter().take(MAX_COMPARED);
+        // A cache line holds 32 tags, or eight hashes.
+        let tags = tags.step_by(32).filter(|tag| **tag == 0).count();
         let hashes = self.of(&self.columns.hashes).iter().take(MAX_COMPARED);
-        // A cache line holds eight of them.
         let hashes = hashes.step_by(8).filter(|hash| **hash == 0).count();
         let grades = self.grades().iter().take(MAX_COMPARED).step_by(8);
         let grades = grades.filter(|grade| **grade == Grade::ZERO).count();
-        hashes + grades
+        tags + hashes + grades
     }
 
     /// Number of documents.
