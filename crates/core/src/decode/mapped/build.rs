@@ -48,8 +48,11 @@ fn out_of_range(sources: &Sources) -> Rejection {
     )
 }
 
+/// Value of a field with its sources.
+type Sourced<'s, 'a> = (&'a Sources, Cow<'s, Scalar<'a>>);
+
 fn converted<'a, T>(
-    found: Option<(&'a Sources, Scalar<'a>)>,
+    found: Option<Sourced<'_, 'a>>,
     expected: &str,
     convert: impl FnOnce(&Scalar<'a>) -> Option<T>,
 ) -> Result<Option<T>, Rejection> {
@@ -60,22 +63,22 @@ fn converted<'a, T>(
     converted.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)))
 }
 
-impl<'a> Values<'_, 'a> {
+impl<'s, 'a> Values<'s, 'a> {
     fn sources(&self, field: usize) -> Option<&'a Sources> {
         self.fields.get(field)?.as_ref()
     }
 
     /// Value of a field with its sources; `None` if it is absent, or a number that is left out.
-    fn get(&self, field: usize) -> Option<(&'a Sources, Scalar<'a>)> {
+    fn get(&self, field: usize) -> Option<Sourced<'s, 'a>> {
         let found = self.get_number(field);
-        found.filter(|(_, value)| *value != Scalar::Unset)
+        found.filter(|(_, value)| !matches!(**value, Scalar::Unset))
     }
 
     /// Value of a field that can be 0.
-    fn get_number(&self, field: usize) -> Option<(&'a Sources, Scalar<'a>)> {
+    fn get_number(&self, field: usize) -> Option<Sourced<'s, 'a>> {
         let sources = self.sources(field)?;
         let value = sources.value(self.slots);
-        (value != Scalar::Absent).then_some((sources, value))
+        (!matches!(*value, Scalar::Absent)).then_some((sources, value))
     }
 
     fn of<T>(
@@ -143,7 +146,7 @@ impl<'a> Values<'_, 'a> {
         let Some((sources, value)) = self.get(field) else {
             return Ok(None);
         };
-        let Scalar::List(values) = &value else {
+        let Scalar::List(values) = &*value else {
             // A single value is a list of one.
             let one = convert(&value).map(|value| vec![value]);
             return one.map_or_else(|| Err(wrong(sources, expected, &value)), |it| Ok(Some(it)));
@@ -304,7 +307,7 @@ impl Plan {
             let value = sources.value(&found.slots);
             wanted.iter().any(|wanted| match wanted {
                 Some(text) => value.is(text),
-                None => value == Scalar::Absent,
+                None => *value == Scalar::Absent,
             })
         });
         if !is_selected {
@@ -396,8 +399,8 @@ impl Plan {
             is_filtered: it
                 .get(F::Filters as usize)
                 .is_some_and(|(_, value)| value.is_set()),
-            sort: it.get(F::Sort as usize).map(|(_, value)| match value {
-                Scalar::Text(text) => Text(text),
+            sort: it.get(F::Sort as usize).map(|(_, value)| match &*value {
+                Scalar::Text(text) => Text(text.clone()),
                 _ => Text(Cow::Borrowed(OTHER)),
             }),
             error_type: it.text(F::ErrorType as usize)?,
@@ -431,7 +434,7 @@ impl Plan {
         let mut fired = Vec::with_capacity(self.fired.len());
         for (name, sources) in &self.fired {
             let value = sources.value(slots);
-            if value == Scalar::Absent {
+            if *value == Scalar::Absent {
                 continue;
             }
             let truth = value

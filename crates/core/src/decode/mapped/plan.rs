@@ -1,5 +1,6 @@
 //! Compilation of a mapping: sources become slots of a trie, or constants.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
@@ -211,19 +212,19 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Value of the first source that is present.
-    pub(super) fn value<'a>(&'a self, slots: &[Scalar<'a>]) -> Scalar<'a> {
+    pub(super) fn value<'s, 'a>(&'a self, slots: &'s [Scalar<'a>]) -> Cow<'s, Scalar<'a>> {
         let mut last = Scalar::Absent;
         for source in &self.sources {
             match source {
                 Source::Slot(slot) => match slots.get(*slot) {
                     None | Some(Scalar::Absent) => {}
                     Some(Scalar::Unset) => last = Scalar::Unset,
-                    Some(value) => return value.clone(),
+                    Some(value) => return Cow::Borrowed(value),
                 },
-                Source::Constant(text) => return Scalar::Text(text.as_str().into()),
+                Source::Constant(text) => return Cow::Owned(Scalar::Text(text.as_str().into())),
             }
         }
-        last
+        Cow::Owned(last)
     }
 
     /// Rejection of a record in which none is present.

@@ -251,14 +251,13 @@ impl<'a> Walk<'_, 'a> {
             if values.len() >= MAX_SCALARS {
                 return Err(too_many_values());
             }
-            match sources.value(&element.slots) {
-                Scalar::Absent => {
-                    let missing = list.placed(values.len(), sources.missing());
-                    self.found.stop = Some(Stop::Rejected(missing));
-                    return Err(A::Error::custom(""));
-                }
-                value => values.push(value),
+            let value = sources.value(&element.slots).into_owned();
+            if value == Scalar::Absent {
+                let missing = list.placed(values.len(), sources.missing());
+                self.found.stop = Some(Stop::Rejected(missing));
+                return Err(A::Error::custom(""));
             }
+            values.push(value);
             element.clear();
         }
         if let Some(slot) = self.found.slots.get_mut(slot) {
