@@ -12,13 +12,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufWriter, Write as _};
+use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rand::seq::SliceRandom as _;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -60,6 +62,8 @@ const TREC_EVAL_NAMES: [(&str, &str); 10] = [
     ("ndcg", "nDCG"),
     ("bpref", "Bpref"),
 ];
+/// Names of the judgements and of the run.
+const NAMES: [&str; 2] = ["gold.qrels", "bench.run"];
 /// Python peers, in `benches/python`.
 const PYTREC_EVAL: &str = "evaluate_pytrec_eval.py";
 const RANX: &str = "evaluate_ranx.py";
@@ -103,7 +107,7 @@ fn main() -> anyhow::Result<()> {
     println!("ranx, first run with its compilation: {seconds:.0} s, not part of the rounds");
     let rounds = arguments.rounds.max(1);
     let mut table = Table::default();
-    let mut on_one_core = Vec::new();
+    let (mut on_one_core, mut of_gzip) = (Vec::new(), Vec::new());
     // Every tool takes turns with rankgauge alone: a process of ten seconds slows down the next one.
     if let Ok(program) = &tools.trec_eval {
         for _ in 0..rounds {
@@ -114,6 +118,14 @@ fn main() -> anyhow::Result<()> {
             let alone = fixture.rankgauge_on_one_core()?;
             agree(&alone.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
             on_one_core.push(peer.seconds / alone.seconds);
+            let compressed = fixture.rankgauge_of_gzip()?;
+            agree(
+                &compressed.means,
+                "trec_eval",
+                &peer.means,
+                PRINTED_TOLERANCE,
+            )?;
+            of_gzip.push(peer.seconds / compressed.seconds);
         }
     }
     for _ in 0..rounds {
@@ -148,6 +160,9 @@ fn main() -> anyhow::Result<()> {
                 Goal::AtLeast(14.0).print("evaluate against trec_eval", ratio, "×");
                 let ratio = Spread::of(on_one_core).median;
                 Goal::AtLeast(7.0).print("evaluate on one core against trec_eval", ratio, "×");
+                let ratio = Spread::of(of_gzip).median;
+                let name = "evaluate of gzip files against trec_eval of plain ones";
+                Goal::AtLeast(5.0).print(name, ratio, "×");
             }
         }
         Err(reason) => println!("NOT COMPARED WITH trec_eval: {reason}"),
@@ -280,8 +295,8 @@ struct EvaluatedRun {
 impl Fixture {
     fn prepare(arguments: &Arguments) -> anyhow::Result<Self> {
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
-        let mut qrels = BufWriter::new(File::create(folder.path().join("gold.qrels"))?);
-        let mut run = BufWriter::new(File::create(folder.path().join("bench.run"))?);
+        let [qrels, run] = NAMES.map(|name| File::create(folder.path().join(name)));
+        let (mut qrels, mut run) = (BufWriter::new(qrels?), BufWriter::new(run?));
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         // Three results in ten are judged.
         let found = (arguments.results * 3 / 10).min(arguments.judged);
@@ -319,6 +334,13 @@ impl Fixture {
             Ok(file.get_ref().metadata()?.len() / 1_000_000)
         };
         let (qrels, run) = (size(qrels)?, size(run)?);
+        for name in NAMES {
+            let mut plain = File::open(folder.path().join(name))?;
+            let file = File::create(folder.path().join(format!("{name}.gz")))?;
+            let mut compressed = GzEncoder::new(file, Compression::default());
+            io::copy(&mut plain, &mut compressed)?;
+            compressed.finish()?;
+        }
         let description = format!(
             "{} queries, {} results and {} judgements of each, {} measures, files of {qrels} and {run} MB",
             arguments.queries,
@@ -334,22 +356,26 @@ impl Fixture {
 
     /// Paths of the judgements and of the run.
     fn files(&self) -> [PathBuf; 2] {
-        ["gold.qrels", "bench.run"].map(|name| self.folder.path().join(name))
+        NAMES.map(|name| self.folder.path().join(name))
     }
 
     fn rankgauge(&self) -> anyhow::Result<Round> {
-        self.evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")))
+        self.evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), self.files())
+    }
+
+    fn rankgauge_of_gzip(&self) -> anyhow::Result<Round> {
+        let files = NAMES.map(|name| self.folder.path().join(format!("{name}.gz")));
+        self.evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), files)
     }
 
     /// `evaluate` with one core, as the other tools use it.
     fn rankgauge_on_one_core(&self) -> anyhow::Result<Round> {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", "0", env!("CARGO_BIN_EXE_rankgauge")]);
-        self.evaluate(command)
+        self.evaluate(command, self.files())
     }
 
-    fn evaluate(&self, mut command: Command) -> anyhow::Result<Round> {
-        let [qrels, run] = self.files();
+    fn evaluate(&self, mut command: Command, [qrels, run]: [PathBuf; 2]) -> anyhow::Result<Round> {
         command.arg("evaluate").arg("--gold").arg(qrels);
         command.arg("--run").arg(run);
         command.args(["--measures", MEASURES, "--worst", "0", "--format", "json"]);
