@@ -369,7 +369,7 @@ fn gold(reader: &mut Reader) -> Gold {
         compose_ids: false,
         relevance_level: reader.find(&keys::RELEVANCE_LEVEL),
         format: reader.get(&keys::GOLD_FORMAT),
-        columns: None,
+        columns: reader.find(&keys::GOLD_COLUMNS),
     };
     Gold {
         // A path in a file is relative to that file, an absolute one replaces the folder.

@@ -17,6 +17,7 @@ use super::key::{
 };
 use super::log_settings::LogFormat;
 use super::values;
+use rankgauge_core::columns::Columns;
 use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::Encoding;
 use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction, Session, SpanKind};
@@ -307,6 +308,11 @@ keys! {
     /// srw, rank_eval or ranx.
     GOLD_FORMAT: Checked<Option<gold::Format>> = "gold.format", checked(values::gold_format),
         default "auto";
+    /// Columns of tables (CSV, TSV, Parquet) whose names are not found: their contents in order, or by name or
+    /// number: "query,_,document,grade", "query=qid,document=pid,grade=3". Contents are query, document, grade,
+    /// text (of the query) and subtopic; _ is a column that is not read.
+    GOLD_COLUMNS: Checked<Columns> = "gold.columns", checked(values::gold_columns),
+        example "query=qid,document=pid,grade=3";
     /// Lowest grade that counts as relevant. Default: the value in the gold set, else 1.
     RELEVANCE_LEVEL: Checked<Grade> = "gold.relevance_level", checked(values::grade), example "1";
     /// Interval between checks of the files for changes. If the new set does not load, the previous set

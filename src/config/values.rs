@@ -8,6 +8,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::key::one_of;
+use rankgauge_core::columns::Columns;
 use rankgauge_core::decode::Format;
 use rankgauge_core::decode::otlp::{DocumentSource, FeedbackAction};
 use rankgauge_core::decode::ubi::Meaning;
@@ -148,6 +149,11 @@ pub(super) fn gold_format(text: &str) -> Result<Option<gold::Format>, String> {
     }
     let format = text.parse().map(Some);
     format.map_err(|error: gold::UnknownFormat| format!("is neither auto nor a format: {error}"))
+}
+
+/// Columns of judgements in tables.
+pub(super) fn gold_columns(text: &str) -> Result<Columns, String> {
+    Columns::of_gold(text).map_err(|problem| format!("states no columns of judgements: {problem}"))
 }
 
 /// Grade of a judgement.

@@ -505,3 +505,26 @@ fn check_states_the_drops_that_are_found_and_proposes_settings() {
     assert!(checked("0.001", 200).contains("false_alarms: 4, local: false}"));
     assert!(checked("100", 200).contains("false_alarms: 0.25}"));
 }
+
+#[test]
+fn a_gold_table_with_other_names_is_read_with_its_stated_columns() {
+    let folder = folder();
+    fs::write(
+        folder.path().join("stars.csv"),
+        "qid,product,stars\nq1,d1,3\nq1,d2,0\nq2,d1,1\n",
+    )
+    .expect("a file can be written");
+    let (text, code) = check(folder.path(), "gold: {paths: [stars.csv]}\n", &[]);
+    assert_eq!(code, 2, "{text}");
+    let configuration =
+        "gold: {paths: [stars.csv], columns: 'query=qid,document=product,grade=stars'}\n";
+    let (text, code) = check(folder.path(), configuration, &[]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("2 queries, 3 judgements"), "{text}");
+    let configuration =
+        "gold: {paths: [stars.csv], columns: 'query=qid,document=item,grade=stars'}\n";
+    let (text, code) = check(folder.path(), configuration, &[]);
+    assert_eq!(code, 2, "{text}");
+    let expected = "no column is called `item`; the columns are qid, product, stars";
+    assert!(text.contains(expected), "{text}");
+}

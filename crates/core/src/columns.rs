@@ -18,10 +18,12 @@ pub enum Role {
     Grade,
     /// Text of a query.
     Text,
+    /// Subtopic of a query that a judgement is about.
+    Subtopic,
 }
 
 /// Names of columns by content, as they are compared. A name that comes first is preferred.
-const NAMES: [(Role, &[&str]); 7] = [
+const NAMES: [(Role, &[&str]); 8] = [
     (
         Role::Query,
         &[
@@ -84,10 +86,14 @@ const NAMES: [(Role, &[&str]); 7] = [
         ],
     ),
     (Role::Text, &["query_text", "text", "query"]),
+    (
+        Role::Subtopic,
+        &["subtopic_id", "subtopic", "intent_id", "aspect_id"],
+    ),
 ];
 
 /// Words of an argument for the contents of columns.
-const WORDS: [(&str, Role); 7] = [
+const WORDS: [(&str, Role); 8] = [
     ("query", Role::Query),
     ("document", Role::Document),
     ("rank", Role::Rank),
@@ -95,6 +101,7 @@ const WORDS: [(&str, Role); 7] = [
     ("distance", Role::Distance),
     ("grade", Role::Grade),
     ("text", Role::Text),
+    ("subtopic", Role::Subtopic),
 ];
 
 /// Contents of the columns of a run.
@@ -107,7 +114,13 @@ const OF_RUN: [Role; 5] = [
 ];
 
 /// Contents of the columns of judgements.
-const OF_GOLD: [Role; 4] = [Role::Query, Role::Document, Role::Grade, Role::Text];
+const OF_GOLD: [Role; 5] = [
+    Role::Query,
+    Role::Document,
+    Role::Grade,
+    Role::Text,
+    Role::Subtopic,
+];
 
 /// Form in which names are compared: `Query-ID` is `query_id`.
 fn compared(name: &str) -> String {
@@ -136,7 +149,7 @@ impl Columns {
         Self::parse(text, &OF_RUN, &OF_RUN[..2], "score")
     }
 
-    /// Parses the columns of judgements: query, document, grade and text.
+    /// Parses the columns of judgements: query, document, grade, text and subtopic.
     ///
     /// # Errors
     /// A word is unknown or repeated, or query, document or grade are missing.

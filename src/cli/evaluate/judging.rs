@@ -76,7 +76,8 @@ pub(in crate::cli) struct JudgingArguments {
     #[arg(long, value_name = "COLUMNS", value_parser = Columns::of_run)]
     columns: Option<Columns>,
     /// Columns of judgements in tables whose names are not found, as with --columns:
-    /// "query=qid,document=pid,grade=label". Contents are query, document, grade and text (of the query).
+    /// "query=qid,document=pid,grade=label". Contents are query, document, grade, text (of the query)
+    /// and subtopic.
     #[arg(long, value_name = "COLUMNS", value_parser = Columns::of_gold)]
     gold_columns: Option<Columns>,
     /// Leave out results whose id is that of the query, as BEIR does.
@@ -354,7 +355,10 @@ impl JudgingArguments {
     fn gold_options(&self, config: &Config) -> gold::Options {
         gold::Options {
             compose_ids: self.normalise_ids.is_some(),
-            columns: self.gold_columns.clone(),
+            columns: self
+                .gold_columns
+                .clone()
+                .or_else(|| config.gold.options.columns.clone()),
             ..config.gold.options.clone()
         }
     }

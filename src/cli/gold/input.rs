@@ -28,8 +28,8 @@ pub(super) struct Input {
     #[arg(long = "from", value_name = "FORMAT", value_parser = format)]
     pub(super) from: Option<gold::Format>,
     /// Columns of tables whose names are not found: their contents in order, or by name or number:
-    /// "query,_,document,grade", "query=qid,document=pid,grade=3". Contents are query, document, grade and text
-    /// (of the query); `_` is a column that is not read.
+    /// "query,_,document,grade", "query=qid,document=pid,grade=3". Contents are query, document, grade, text
+    /// (of the query) and subtopic; `_` is a column that is not read.
     #[arg(long, value_name = "COLUMNS", value_parser = Columns::of_gold)]
     columns: Option<Columns>,
 }
@@ -48,7 +48,10 @@ impl Input {
         let (paths, options) = if paths.is_empty() {
             let options = Options {
                 format: self.from.or(config.gold.options.format),
-                columns: self.columns.clone(),
+                columns: self
+                    .columns
+                    .clone()
+                    .or_else(|| config.gold.options.columns.clone()),
                 ..config.gold.options.clone()
             };
             (config.gold.paths.as_slice(), options)

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use rankgauge::config::{self, Config, LogFormat};
+use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::Format;
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_kafka::settings::Start;
@@ -67,7 +68,8 @@ fn every_kind_of_value_is_configurable() {
     let file = "
 kafka: {start: earliest}
 commit_interval: 500ms
-gold: {paths: [판례/골드.json, qrels], format: qrels, relevance_level: 1.5, judge_by: group_id}
+gold: {paths: [판례/골드.json, qrels], format: qrels, relevance_level: 1.5, judge_by: group_id,
+  columns: 'query=qid,document=2,grade=stars'}
 engine: {feedback_window: 2h, memory: 7MiB}
 latency: {buckets: [0.1, 1]}
 metrics: {listen: '[::1]:80'}
@@ -88,6 +90,8 @@ log: {format: json, level: warn}
     // Paths are relative to the file.
     assert!(config.gold.paths[0].is_absolute() && config.gold.paths[0].ends_with("판례/골드.json"));
     assert_eq!(config.gold.options.format, Some(Format::Qrels));
+    let columns = Columns::of_gold("query=qid,document=2,grade=stars");
+    assert_eq!(config.gold.options.columns, columns.ok());
     assert!(
         config
             .gold

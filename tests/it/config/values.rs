@@ -97,6 +97,11 @@ fn invalid_scalars_are_rejected() {
             "gold.relevance_level: \"high\" is not a grade; write a number from -1000 to 1000",
         ),
         (
+            "gold: {columns: 'query=qid,document=pid'}",
+            "gold.columns: \"query=qid,document=pid\" states no columns of judgements: the column of the grade is \
+             missing; write for example `query,document,grade`, or `query=qid,document=pid,grade=3`",
+        ),
+        (
             "gold: {paths: ['']}",
             "gold.paths[0]: is empty; name a file or a folder",
         ),

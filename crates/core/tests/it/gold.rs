@@ -7,10 +7,12 @@ mod hostile;
 mod memory;
 mod wrong_files;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
+
 use rankgauge_core::gold::{
     self, Details, Format, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Options,
     hash_document,
@@ -283,6 +285,28 @@ fn documents_are_found_by_their_hash_as_by_their_id() {
             None,
             "{count}"
         );
+    }
+}
+
+/// Hashes are compared by a part of their bits first.
+#[test]
+fn documents_whose_hashes_agree_in_16_bits_are_told_apart() {
+    let mut alike: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    let ids = (0..).find_map(|number| {
+        let id = format!("d{number}");
+        let ids = alike.entry(hash_document(&id) & 0xffff).or_default();
+        ids.push(id);
+        (ids.len() == 4).then(|| ids.clone())
+    });
+    let ids = ids.expect("ids without an end");
+    for judged in 0..ids.len() {
+        let documents = (1..).zip(&ids[..judged]);
+        let documents = documents.map(|(grade, id)| (id.as_str().into(), Grade::from(grade)));
+        let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
+        for id in &ids {
+            let found = judgements.find_hash(hash_document(id));
+            assert_eq!(found, judgements.find(id), "{id} of {judged}");
+        }
     }
 }
 

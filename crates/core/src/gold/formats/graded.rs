@@ -3,10 +3,12 @@
 //!
 //! Columns are found by their names, or as an argument states them, and other columns are ignored. Without a column
 //! of ids, the text of a query is also its id. A document without a grade is unjudged. A row without a document and
-//! a grade states that the query exists.
+//! a grade states that the query exists. With a column of subtopics, a document may be judged for several: its grade
+//! is the highest one.
 
 use std::collections::BTreeMap;
 
+use super::by_subtopic::{BySubtopic, Judged};
 use super::draft::{Draft, SourceFile, Topic};
 use super::rows::Rows;
 use super::table::{self, for_each_row};
@@ -28,6 +30,7 @@ struct Positions {
     document: usize,
     grade: usize,
     text: Option<usize>,
+    subtopic: Option<usize>,
 }
 
 impl Positions {
@@ -43,6 +46,7 @@ impl Positions {
             document: found(Role::Document)?,
             grade,
             text: found(Role::Text),
+            subtopic: found(Role::Subtopic),
         })
     }
 }
@@ -113,6 +117,7 @@ pub(super) fn read(
     } = positions;
     let needed = query.max(document).max(grade) + 1;
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    let mut by_subtopic = positions.subtopic.map(|at| (at, BySubtopic::default()));
     for_each_row(
         file,
         text,
@@ -139,9 +144,25 @@ pub(super) fn read(
                     reason: "a grade without a document".to_owned(),
                 });
             } else if is_graded {
-                match grade_of(grade) {
-                    Some(grade) => rows.judge(key.to_owned(), line, document.to_owned(), grade),
-                    None => problems.push(Problem::GradeText {
+                match (grade_of(grade), &mut by_subtopic) {
+                    (Some(grade), None) => {
+                        rows.judge(key.to_owned(), line, document.to_owned(), grade);
+                    }
+                    (Some(grade), Some((at, judgements))) => {
+                        rows.query(key.to_owned(), line);
+                        let subtopic = record.get(*at).map(str::trim);
+                        let judged = Judged {
+                            line,
+                            key: key.to_owned().into(),
+                            subtopic: subtopic
+                                .filter(|it| !it.is_empty())
+                                .map(|it| it.to_owned().into()),
+                            document: document.to_owned().into(),
+                            grade,
+                        };
+                        judgements.add(file, judged, problems);
+                    }
+                    (None, _) => problems.push(Problem::GradeText {
                         place: place(),
                         value: grade.to_owned(),
                     }),
@@ -171,7 +192,10 @@ pub(super) fn read(
             header: HEADER,
         });
     }
-    let mut draft = rows.into_draft(file);
+    let mut draft = match by_subtopic {
+        None => rows.into_draft(file),
+        Some((_, judgements)) => judgements.into_draft(rows, file),
+    };
     for query in &mut draft.queries {
         query.text = texts.remove(&*query.key);
     }

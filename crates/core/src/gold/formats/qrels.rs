@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rustc_hash::FxHashMap;
 use sha2::Sha256;
 
-use super::draft::{Draft, SourceFile, SubtopicDraft, Topic};
+use super::by_subtopic::{BySubtopic, Judged};
+use super::draft::{Draft, SourceFile, Topic};
 use super::lines::lines;
 use super::parts::PartReader;
 use super::rows::{self, Rows};
@@ -103,19 +104,10 @@ fn first_subtopic(text: &str) -> Option<&str> {
     text::columns(first).nth(1)
 }
 
-/// Judgements of a document by subtopic.
-struct Document<'t> {
-    key: &'t str,
-    id: &'t str,
-    line: usize,
-    grades: Vec<(&'t str, Grade)>,
-}
-
 /// Parses judgements whose second columns differ. `draft` is their draft without subtopics, which is correct
 /// if no query has several.
 fn with_subtopics(file: &SourceFile, text: &str, draft: Draft, problems: &mut Problems) -> Draft {
-    let mut documents: Vec<Document<'_>> = Vec::new();
-    let mut positions: FxHashMap<(&str, &str), usize> = FxHashMap::default();
+    let mut judgements = BySubtopic::default();
     let mut first: FxHashMap<&str, &str> = FxHashMap::default();
     let (mut has_several, mut repeated) = (false, Problems::default());
     for (line, content) in lines(text) {
@@ -133,49 +125,20 @@ fn with_subtopics(file: &SourceFile, text: &str, draft: Draft, problems: &mut Pr
             continue;
         };
         has_several |= *first.entry(key).or_insert(subtopic) != subtopic;
-        let position = *positions.entry((key, id)).or_insert(documents.len());
-        match documents.get_mut(position) {
-            Some(document) if document.grades.iter().any(|(it, _)| *it == subtopic) => {
-                let first = file.place(Some(document.line));
-                repeated.push(Problem::RepeatedDocument {
-                    place: file.place(Some(line)),
-                    key: key.to_owned(),
-                    document: id.to_owned(),
-                    first,
-                });
-            }
-            Some(document) => document.grades.push((subtopic, grade)),
-            None => documents.push(Document {
-                key,
-                id,
-                line,
-                grades: vec![(subtopic, grade)],
-            }),
-        }
+        let judged = Judged {
+            line,
+            key: key.into(),
+            subtopic: Some(subtopic.into()),
+            document: id.into(),
+            grade,
+        };
+        judgements.add(file, judged, &mut repeated);
     }
     if !has_several {
         return draft;
     }
     problems.append(repeated);
-    let mut rows = Rows::with_capacity(documents.len());
-    let mut subtopics: FxHashMap<&str, Vec<SubtopicDraft>> = FxHashMap::default();
-    for document in &documents {
-        let grades = document.grades.iter();
-        if let Some(highest) = grades.clone().map(|(_, grade)| *grade).max() {
-            rows.judge(document.key, document.line, document.id, highest);
-        }
-        let of_query = subtopics.entry(document.key).or_default();
-        of_query.extend(grades.map(|(subtopic, grade)| SubtopicDraft {
-            document: document.id.to_owned(),
-            subtopic: (*subtopic).to_owned(),
-            grade: *grade,
-        }));
-    }
-    let mut draft = rows.into_draft(file);
-    for query in &mut draft.queries {
-        query.subtopics = subtopics.remove(&*query.key).unwrap_or_default();
-    }
-    draft
+    judgements.into_draft(Rows::default(), file)
 }
 
 /// Parses one line, and returns its second column.

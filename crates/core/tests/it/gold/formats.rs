@@ -477,6 +477,45 @@ fn set(name: &str, content: &str) -> GoldSet {
 }
 
 #[test]
+fn a_column_of_a_table_is_a_subtopic() {
+    let qrels = set("div.qrels", "1 1 a 1\n1 2 a 2\n1 1 b 0\n1 3 c 1\n2 9 d 1\n");
+    let table = "query,subtopic,docid,rating\n1,1,a,1\n1,2,a,2\n1,1,b,0\n1,3,c,1\n2,9,d,1\n3,,,\n";
+    let table = set("div.csv", table);
+    let stated = "qid;intent;product;stars\n1;1;a;1\n1;2;a;2\n1;1;b;0\n1;3;c;1\n2;9;d;1\n";
+    let columns = Columns::of_gold("query=qid,subtopic=intent,document=product,grade=stars");
+    let options = Options {
+        columns: columns.ok(),
+        ..Options::default()
+    };
+    let stated = gold::parse("div.csv", stated.as_bytes(), &options).expect("a valid gold file");
+    for key in ["1", "2"] {
+        for other in [&table, &stated] {
+            assert_eq!(judged(other, key), judged(&qrels, key), "{key}");
+            let of = |set: &GoldSet| {
+                let query = set.find(Some(key), None).map(|index| set.query(index));
+                query.and_then(|query| query.subtopics.clone())
+            };
+            assert_eq!(of(other), of(&qrels), "{key}");
+        }
+    }
+    assert_eq!(table.queries().len(), 3);
+    // A judgement without a subtopic is one of the query alone.
+    let partly = set(
+        "div.csv",
+        "query,subtopic,docid,rating\n1,,a,3\n1,x,a,1\n1,,b,1\n",
+    );
+    assert_eq!(judged(&partly, "1"), pairs(&[("a", 3.0), ("b", 1.0)]));
+    let subtopics = partly.queries()[0].subtopics.as_ref();
+    assert_eq!(subtopics.map(|it| it.names().len()), Some(1));
+    assert_problems(
+        "query,subtopic,docid,rating\n1,x,a,1\n1,x,a,2\n",
+        &[
+            "gold:3: query `1` judges document `a` again, first at gold:2; keep one of the two judgements",
+        ],
+    );
+}
+
+#[test]
 fn a_second_column_that_differs_within_a_query_is_a_subtopic() {
     let ndeval = set("div.qrels", "1 1 a 1\n1 2 a 2\n1 1 b 0\n1 3 c 1\n2 0 d 1\n");
     assert_eq!(
