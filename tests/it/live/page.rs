@@ -2,11 +2,15 @@
 
 mod states;
 
+use std::ffi::OsStr;
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
+use rankgauge_lab::traffic::Record;
 use serde_json::{Value, json};
 
 use super::admin::{ctl, ctl_text};
@@ -522,6 +526,106 @@ fn two_deployments_are_shown_side_by_side_with_the_numbers_of_the_api() {
     let unknown = "/systems/V5?from=3.0";
     let answer = ask_as_written(sidecar.admin_address(), "GET", unknown, headers);
     assert_eq!(answer.status, 404);
+}
+
+/// Maximum height of a screen on a phone, with all that is not folded.
+const MAX_PHONE_HEIGHT: u32 = 4_000;
+
+/// Number of systems of the large configuration.
+const MANY_SYSTEMS: u64 = 12;
+
+/// Sidecar with the measures of law search, [`MANY_SYSTEMS`] systems in one experiment and 1,000 queries,
+/// after two deployments of V5.
+fn with_many_systems(stream: &mut Stream) -> Sidecar {
+    let profile = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
+    let mut settings = settings(broker(), stream);
+    let arms = (1..=MANY_SYSTEMS)
+        .map(|number| json!({"variant": format!("V{number}"), "share": 1.0 / 12.0}));
+    settings["publish_interval"] = json!("1s");
+    settings["experiments"] = json!([{
+        "id": "versions",
+        "control": "V4",
+        "assignment": "session",
+        "arms": arms.collect::<Vec<_>>(),
+    }]);
+    let text = fs::read_to_string(profile).expect("the profile can be read");
+    let sidecar = Sidecar::start(&format!("{}{text}", yaml(&settings)), &[]);
+    for version in [None, Some("1.0"), Some("2.0")] {
+        if let Some(version) = version {
+            ctl_text(&sidecar, &["deploy", "V5", version]);
+            wait_until(SOON, "the period begins", || deployed(&sidecar, version));
+        }
+        let records = stream.take(3_000).into_iter().map(in_one_of_many_systems);
+        let records: Vec<_> = records.collect();
+        stream.send(broker(), &records);
+        scrape_when_received(&sidecar, stream.produced());
+    }
+    wait_until(SOON, "the period of the last deployment is sampled", || {
+        let found = deployed(&sidecar, "2.0")?;
+        let scores = found["period"]["scores"].as_array()?;
+        (!scores.is_empty()).then_some(())
+    });
+    sidecar
+}
+
+/// The record, if it is a search in the system of a hash of its key.
+fn in_one_of_many_systems(mut record: Record) -> Record {
+    if record.kind == Kind::Search {
+        let mut search: Value = serde_json::from_slice(&record.payload).expect("JSON");
+        let mut hasher = DefaultHasher::new();
+        record.key.hash(&mut hasher);
+        let variant = format!("V{}", hasher.finish() % MANY_SYSTEMS + 1);
+        search["experiment"] = json!({"id": "versions", "variant": variant});
+        record.payload = search.to_string().into_bytes();
+    }
+    record
+}
+
+#[test]
+fn the_first_view_of_many_systems_is_small_and_short() {
+    let mut stream = Stream::of_queries(broker(), 1_000, 50.0, Millis(240_000), None);
+    let sidecar = with_many_systems(&mut stream);
+    let systems = get(&sidecar, "/api/v1/systems");
+    let systems = systems["systems"].as_array().expect("a list");
+    assert_eq!(systems.len() as u64, MANY_SYSTEMS);
+    let overflow = &get(&sidecar, "/api/v1/pipeline")["overflow"];
+    assert_eq!(overflow, &json!({}), "no series is beyond its limit");
+    let screens = [
+        "/",
+        "/queries",
+        "/systems",
+        "/systems/V5",
+        "/experiments",
+        "/gold",
+    ];
+    for path in screens {
+        let headers = "Host: localhost\r\nAccept-Encoding: gzip\r\n";
+        let sent = |path: &str| {
+            let answer = ask_as_written(sidecar.admin_address(), "GET", path, headers);
+            assert_eq!(answer.status, 200, "{path}");
+            answer.body.len()
+        };
+        let page = String::from_utf8_lossy(&view(&sidecar, path).body).into_owned();
+        let assets = page.split('"').filter(|it| it.starts_with("/assets/"));
+        let bytes = sent(path) + assets.map(sent).sum::<usize>();
+        // The shortest of a few times is that of the page, without the noise of the machine.
+        let times = (0..VIEWS).map(|_| {
+            let start = Instant::now();
+            sent(path);
+            start.elapsed()
+        });
+        let time = times.min().expect("some times");
+        eprintln!("{path}: {bytes} bytes with assets as sent, {time:?}");
+        assert!(bytes < MAX_FIRST_VIEW_BYTES, "{path}: {bytes} bytes");
+        assert!(time < MAX_FIRST_VIEW, "{path}: {time:?}");
+    }
+    let pictures = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
+    fs::create_dir_all(&pictures).expect("the folder can be made");
+    let address = format!("http://{}", sidecar.admin_address());
+    let most = MAX_PHONE_HEIGHT.to_string();
+    let mut arguments: Vec<&dyn AsRef<OsStr>> = vec![&address, &pictures, &most];
+    arguments.extend(screens.iter().map(|it| it as &dyn AsRef<OsStr>));
+    look("heights.mjs", &arguments);
 }
 
 fn view(sidecar: &Sidecar, path: &str) -> Answer {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::chart::Mark;
-use super::format::{ago, encoded, moment, text, variant_name};
+use super::format::{ABSENT, ago, encoded, moment, text, variant_name};
 use super::screen::ask;
 use crate::api::deployments::{Entry, entry};
 use crate::api::status;
@@ -82,10 +82,10 @@ pub(super) fn list<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Mar
                 tbody { @for it in &entries { tr data-version=(it.deployment.version) {
                     th scope="row" { a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) } }
                     td.words data-label="Version" { (text(&it.deployment.version)) }
-                    td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { span.name { "–" } } }
+                    td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { (ABSENT) } }
                     td.words data-label="Result lists" { @match &it.deployment.lists {
                         Some(lists) => { (lists.text) " " span.name { "(" (count_of(lists.queries, "query", "queries")) ")" } }
-                        None => span.name { "–" }
+                        None => (ABSENT)
                     } }
                     td data-label="Deployed" { span { (moment(&it.time)) @let age = age(&it.deployment); @if age >= 0.0 { " " span.name { "(" (ago(age)) ")" } } } }
                 } } }

@@ -56,7 +56,7 @@ fn section(experiment: &ExperimentStatus, primary: Option<&str>) -> Markup {
             @if experiment.measures.is_empty() {
                 (empty("Too few searches for a comparison", &html! { "An arm is compared with the control from about 100 " (experiment.assignment) "s in both." }))
             } @else { (differences(experiment, primary)) }
-            div.scroll tabindex="0" role="group" aria-label="Arms" { table {
+            div.scroll tabindex="0" role="group" aria-label="Arms" { table.narrow {
                 thead { tr { th scope="col" { "Arm" } th scope="col" { "Searches" } th scope="col" { (units) } th scope="col" { "Share" } th scope="col" { "Configured" } } }
                 tbody { @for arm in &experiment.arms { tr {
                     th scope="row" { a href={ "/systems/" (encoded(&arm.variant)) } data-row { (text(&arm.variant)) } @if arm.is_control { " " span.name { "control" } } }

@@ -1,7 +1,7 @@
 //! Numbers and times as the page shows them: three significant digits, with the full precision in
 //! the element's value and title.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use crate::per_cent::per_cent;
 use rankgauge_core::number::real;
@@ -176,6 +176,9 @@ pub(super) fn address<'a>(
     }
     address
 }
+
+/// Value that does not exist. On a phone, its cell is left out.
+pub(super) const ABSENT: PreEscaped<&str> = PreEscaped("<span class=\"name absent\">–</span>");
 
 /// Name of a variant; searches without one have none.
 pub(super) fn variant_name(variant: &str) -> Markup {

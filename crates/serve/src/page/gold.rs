@@ -59,7 +59,7 @@ fn slices(found: &GoldCoverage) -> Markup {
             @if found.slices.is_empty() {
                 (empty("No slices", &html! { "Declare labels of the gold set under " code { "slices" } "." }))
             } @else {
-                div.scroll tabindex="0" role="group" aria-labelledby="coverage" { table {
+                div.scroll tabindex="0" role="group" aria-labelledby="coverage" { table.coverage {
                     thead { tr { th scope="col" { "Slice" } th.words scope="col" { "Value" } th scope="col" { "Queries" } th scope="col" { "Judgements" } th scope="col" { "With traffic" } } }
                     tbody { @for it in &found.slices { tr {
                         th scope="row" { (it.slice) }
@@ -82,7 +82,7 @@ fn clicked(found: &GoldCoverage) -> Markup {
                 p.calm { span.good { "✓" } " No click on an unjudged document of the last rankings." }
             } @else {
                 p.name { "Candidates for judgement. Clicks on the last rankings of each query and system are counted." }
-                div.scroll tabindex="0" role="group" aria-labelledby="clicked" { table {
+                div.scroll tabindex="0" role="group" aria-labelledby="clicked" { table.clicked {
                     thead { tr { th scope="col" { "Document" } th.words scope="col" { "Query" } th scope="col" { "Clicks" } } }
                     tbody { @for it in found.clicked_unjudged.iter().take(20) { tr {
                         th scope="row" { (text(&it.document)) }

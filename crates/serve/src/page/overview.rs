@@ -254,11 +254,31 @@ fn slices(
     let labels = queries::labels(admin);
     let control = systems.control.as_deref();
     let control = control.filter(|_| against == Against::Control);
-    let variants: Vec<&str> = systems
-        .systems
-        .iter()
-        .map(|it| it.variant.as_str())
-        .collect();
+    let (first, rest) = by_interest(systems);
+    let heat_map = |of: &[&System], caption: Option<&Markup>| {
+        html! {
+            table.heat {
+                @if let Some(caption) = caption { (caption) }
+                thead { tr { th scope="col" { (slice) }
+                    @for it in of { th scope="col" { (variant_name(&it.variant)) } }
+                } }
+                tbody { @for value in &values { tr {
+                    th scope="row" { (text(value)) }
+                    @for it in of {
+                        @let variant = it.variant.as_str();
+                        @let of_control = control.and_then(|control| mean(value, control));
+                        @let address = queries::of_slice(&labels, &measure, variant, (&slice, value));
+                        (heat(&measure, variant, (mean(value, variant), of_control), address.as_deref()))
+                    }
+                } } }
+            }
+        }
+    };
+    let caption = html! {
+        caption #slices-caption { "Means of the last " (systems.window)
+            @if let Some(control) = control { "; ▲ ▼ a difference from " (text(control)) " beyond noise. A cell opens its queries" } "."
+        }
+    };
     Ok(html! {
         section aria-labelledby="slices" {
             div.heading {
@@ -270,22 +290,11 @@ fn slices(
             @if values.is_empty() {
                 (empty("No searches in this window", &html! { "Choose a longer window." }))
             } @else {
-                div.scroll tabindex="0" role="group" aria-labelledby="slices-caption" {
-                    table.heat {
-                        caption #slices-caption { "Means of the last " (systems.window)
-                            @if let Some(control) = control { "; ▲ ▼ a difference from " (text(control)) " beyond noise. A cell opens its queries" } "."
-                        }
-                        thead { tr { th scope="col" { (slice) }
-                            @for variant in &variants { th scope="col" { (variant_name(variant)) } }
-                        } }
-                        tbody { @for value in &values { tr {
-                            th scope="row" { (text(value)) }
-                            @for variant in &variants {
-                                @let of_control = control.and_then(|control| mean(value, control));
-                                @let address = queries::of_slice(&labels, &measure, variant, (&slice, value));
-                                (heat(&measure, variant, (mean(value, variant), of_control), address.as_deref()))
-                            }
-                        } } }
+                div.scroll tabindex="0" role="group" aria-labelledby="slices-caption" { (heat_map(&first, Some(&caption))) }
+                @if !rest.is_empty() {
+                    details {
+                        summary { (rest.len()) " more systems" }
+                        div.scroll tabindex="0" role="group" aria-label={ "More systems by " (slice) } { (heat_map(&rest, None)) }
                     }
                 }
             }

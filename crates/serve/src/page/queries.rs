@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::format;
-use super::format::{address, count, encoded, score, signed, size, text, variant_name};
+use super::format::{ABSENT, address, count, encoded, score, signed, size, text, variant_name};
 use super::screen::{Screen, empty};
 use crate::api::AdminApi;
 use crate::api::incidents::IncidentEntry;
@@ -21,7 +21,7 @@ use rankgauge_core::measure::direction::Direction;
 /// Number of queries on the overview.
 const SUMMARY: &str = "10";
 /// Number of queries of a page.
-const PAGE: &str = "50";
+const PAGE: &str = "30";
 /// Maximum number of values of a slice in the filter.
 const MAX_VALUES: usize = 200;
 
@@ -318,7 +318,7 @@ fn sample(mean: Option<f64>, number: u64, variance: Option<f64>) -> Markup {
                 (score(mean))
                 div.sub title="number of searches, standard deviation" { "n " (count(number)) @if let Some(it) = variance { ", sd " (score(it.sqrt())) } }
             },
-            None => span.name { "–" },
+            None => (ABSENT),
         }
     }
 }
@@ -328,7 +328,7 @@ fn change(query: &QueryScore, worse_down: bool) -> Markup {
     let (Some(effect), Some(lower), Some(upper)) =
         (query.effect, query.effect_lower, query.effect_upper)
     else {
-        return html! { span.name title={ "compared from " (MIN_COMPARED) " searches before and now on" } { "–" } };
+        return html! { span.name.absent title={ "compared from " (MIN_COMPARED) " searches before and now on" } { "–" } };
     };
     let is_loss = query.verdict == Some(REGRESSED);
     let is_evident = query.verdict.is_some_and(|it| it != WITHIN_NOISE);

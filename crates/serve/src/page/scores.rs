@@ -232,6 +232,21 @@ impl SliceMean {
     }
 }
 
+/// Difference of a slice from that of the control if it exceeds noise, and true if it is an improvement.
+pub(super) fn shown_difference(
+    measure: &str,
+    of: SliceMean,
+    control: Option<SliceMean>,
+) -> Option<(f64, bool)> {
+    let control = control.filter(|control| of.differs_from(*control))?;
+    let change = of.mean - control.mean;
+    match Direction::of(measure) {
+        Direction::Up => Some((change, change > 0.0)),
+        Direction::Down => Some((change, change < 0.0)),
+        Direction::Neither => None,
+    }
+}
+
 /// Cell of a heat map, coloured by its difference from the control where that exceeds noise. It opens its
 /// queries at `address`.
 pub(super) fn heat(
@@ -244,34 +259,18 @@ pub(super) fn heat(
         return html! { td data-label=(label) { span.name { "–" } } };
     };
     let difference = control.map(|control| of.mean - control.mean);
-    let sign = match Direction::of(measure) {
-        Direction::Up => 1.0,
-        Direction::Down => -1.0,
-        Direction::Neither => 0.0,
+    let shown = shown_difference(measure, of, control);
+    let level = match shown {
+        None => "",
+        Some((change, true)) if change.abs() < 0.15 => "better1",
+        Some((_, true)) => "better2",
+        Some((change, false)) if change.abs() < 0.15 => "worse1",
+        Some((_, false)) => "worse2",
     };
-    let is_shown = sign != 0.0 && control.is_some_and(|control| of.differs_from(control));
-    let change = difference.filter(|_| is_shown).unwrap_or(0.0);
-    let level = match (change * sign, change.abs()) {
-        (0.0, _) => "",
-        (better, size) if better > 0.0 => {
-            if size < 0.15 {
-                "better1"
-            } else {
-                "better2"
-            }
-        }
-        (_, size) => {
-            if size < 0.15 {
-                "worse1"
-            } else {
-                "worse2"
-            }
-        }
-    };
-    let arrow = match level {
-        "" => "",
-        _ if change > 0.0 => " ▲",
-        _ => " ▼",
+    let arrow = match shown {
+        None => "",
+        Some((change, _)) if change > 0.0 => " ▲",
+        Some(_) => " ▼",
     };
     let title = difference.map(|it| {
         format!(

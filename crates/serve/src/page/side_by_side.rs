@@ -7,12 +7,14 @@ use super::experiments::verdict;
 use super::format::{
     address, count, duration, moment, quantity, score, signed, signed_share, text,
 };
+use super::scores::columns;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::queries::REGRESSED;
 use crate::api::status;
-use crate::api::systems::{Difference, MeasureInfo};
+use crate::api::systems::{Difference, MeasureInfo, Systems};
 use crate::live::deployments::{Deployment, Period, PeriodScore};
+use rankgauge_core::text::count_of;
 use rankgauge_core::time::EventTime;
 
 /// Versions of the two deployments that are compared.
@@ -29,7 +31,7 @@ type Pair<'a> = [(&'a Deployment, Option<&'a Period>); 2];
 /// `deployments` are those of the system, newest first. Nothing with fewer than two.
 pub(super) fn section(
     deployments: &[&Deployment],
-    measures: &[MeasureInfo],
+    systems: &Systems,
     params: &Parameters,
 ) -> Result<Markup, ApiError> {
     let Some([from, to]) = chosen(deployments, params)? else {
@@ -40,24 +42,37 @@ pub(super) fn section(
         let mut periods = pair.iter().filter_map(|(_, period)| *period);
         periods.any(|it| score_of(it, &info.measure).is_some())
     };
+    let is_first = |info: &&MeasureInfo| {
+        let is_shown =
+            change(pair, &info.measure).is_some_and(|it| it.lower > 0.0 || it.upper < 0.0);
+        is_shown || columns(systems).iter().any(|it| it.measure == info.measure)
+    };
+    let measures = systems.measures.iter().filter(has_scores);
+    let (first, rest): (Vec<_>, Vec<_>) = measures.partition(is_first);
+    let measures = |of: &[&MeasureInfo]| {
+        html! { @for info in of {
+            (row(&info.measure, pair, &|it| score_of(it, &info.measure).map(mean_of), change(pair, &info.measure).map(|it| change_of(info.direction, it))))
+        } }
+    };
     let currencies = pair.iter().filter_map(|(_, period)| *period);
     let mut currencies: Vec<&String> = currencies.flat_map(|it| it.costs.keys()).collect();
     currencies.sort_unstable();
     currencies.dedup();
     let time = |it: i64| moment(&status::time(EventTime(it)));
+    let head = html! {
+        thead { tr { th scope="col" { "Period" } @for (it, _) in &pair { th scope="col" { (version_name(it)) " " span.name { (time(it.ts)) } } } th scope="col" { "Change" } } }
+    };
     Ok(html! {
         section aria-labelledby="compare" {
             h2 #compare { "Two deployments side by side" }
-            (choice("First", deployments, [from, to], 0)) (choice("Second", deployments, [from, to], 1))
-            div.scroll tabindex="0" role="group" aria-labelledby="compare" { table.pair {
+            div.heading { (choice("First", deployments, [from, to], 0)) (choice("Second", deployments, [from, to], 1)) }
+            div.scroll tabindex="0" role="group" aria-labelledby="compare" { table.narrow.pair {
                 caption { "Means of all searches of each period on this replica, with confidence bounds since the deployment. A change is coloured where the bounds of both do not overlap. Queries of the periods can differ: an " a href="/experiments" { "experiment" } " compares at the same time." }
-                thead { tr { th scope="col" { "Period" } @for (it, _) in &pair { th scope="col" { (version_name(it)) " " span.name { (time(it.ts)) } } } th scope="col" { "Change" } } }
+                (head)
                 tbody {
                     (row("Counted", pair, &|it| Some(html! { span { (time(it.from)) } " to " span { (time(it.until)) } }), None))
                     (row("Searches", pair, &|it| Some(count(it.searches)), None))
-                    @for info in measures.iter().filter(has_scores) {
-                        (row(&info.measure, pair, &|it| score_of(it, &info.measure).map(mean_of), change(pair, info)))
-                    }
+                    (measures(&first))
                     (row("p95", pair, &|it| Some(html! { (duration(it.p95_seconds?)) (basis(it, it.latency_searches)) }), relative(pair, &|it| it.p95_seconds)))
                     @for currency in &currencies {
                         @let cost = |it: &Period| it.costs.get(*currency).copied();
@@ -65,6 +80,14 @@ pub(super) fn section(
                     }
                 }
             } }
+            @if !rest.is_empty() {
+                details {
+                    summary { (count_of(rest.len() as u64, "more measure", "more measures")) ", no change shown" }
+                    div.scroll tabindex="0" role="group" aria-label="More measures of both deployments" {
+                        table.narrow.pair { (head) tbody { (measures(&rest)) } }
+                    }
+                }
+            }
             @if deployments.first().is_some_and(|last| last.version == to.version) {
                 p { a href=(address("/queries", [("order", REGRESSED), ("variant", &to.variant)])) { "Queries that lost since the deployment of " (version_name(to)) } }
             } @else {
@@ -165,17 +188,20 @@ fn mean_of(it: &PeriodScore) -> Markup {
 }
 
 /// Change of a mean with its interval, from bound to bound. `None` without bounds of both.
-fn change(pair: Pair<'_>, info: &MeasureInfo) -> Option<Markup> {
-    let [from, to] = pair.map(|(_, period)| score_of(period?, &info.measure));
+fn change(pair: Pair<'_>, measure: &str) -> Option<Difference> {
+    let [from, to] = pair.map(|(_, period)| score_of(period?, measure));
     let (from, to) = (from?, to?);
-    let it = Difference {
+    Some(Difference {
         estimate: to.mean - from.mean,
         lower: to.lower? - from.upper?,
         upper: to.upper? - from.lower?,
-    };
-    Some(html! {
-        (verdict(info.direction, it)) " " span.name { (signed(it.lower)) " to " (signed(it.upper)) }
     })
+}
+
+fn change_of(direction: &str, it: Difference) -> Markup {
+    html! {
+        (verdict(direction, it)) " " span.name { (signed(it.lower)) " to " (signed(it.upper)) }
+    }
 }
 
 /// Change as a share. It has no evidence and no colour.
@@ -191,4 +217,53 @@ fn basis(it: &Period, searches: u64) -> Markup {
         @if let Some(window) = &it.window { "last " (window) ", " }
         "n " (count(searches))
     } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deployment(mean: f64, bounds: Option<[f64; 2]>) -> Deployment {
+        let score = PeriodScore {
+            measure: "nDCG@10".to_owned(),
+            searches: 1_234,
+            mean,
+            lower: bounds.map(|[lower, _]| lower),
+            upper: bounds.map(|[_, upper]| upper),
+        };
+        Deployment {
+            variant: "V5".to_owned(),
+            version: "1.0".to_owned(),
+            ts: 0,
+            note: None,
+            lists: None,
+            by: None,
+            period: Some(Box::new(Period {
+                scores: vec![score],
+                ..Period::default()
+            })),
+        }
+    }
+
+    /// Change between two deployments as the page shows it.
+    fn shown(from: &Deployment, to: &Deployment) -> Option<String> {
+        let pair = [from, to].map(|it| (it, it.period.as_deref()));
+        change(pair, "nDCG@10").map(|it| change_of("up", it).into_string())
+    }
+
+    #[test]
+    fn a_change_has_an_interval_and_a_colour_only_where_the_bounds_do_not_overlap() {
+        let from = deployment(0.8, Some([0.7, 0.9]));
+        let overlapping = shown(&from, &deployment(0.7, Some([0.6, 0.8]))).expect("a change");
+        for text in ["−0.100", "−0.300", "+0.100"] {
+            assert!(overlapping.contains(text), "no {text} in {overlapping}");
+        }
+        assert!(!overlapping.contains("bad"), "{overlapping}");
+        let worse = shown(&from, &deployment(0.5, Some([0.4, 0.6]))).expect("a change");
+        assert!(worse.contains("class=\"bad\""), "{worse}");
+        // Without bounds of both, nothing shows that a difference is a change.
+        assert_eq!(shown(&from, &deployment(0.5, None)), None);
+        let mean = mean_of(&from.period.as_ref().expect("a period").scores[0]).into_string();
+        assert!(mean.contains("1,234"), "{mean}");
+    }
 }

@@ -9,11 +9,11 @@ use maud::{Markup, html};
 use super::chart::Mark;
 use super::choices::{AGAINST, Against};
 use super::format::{
-    count, duration, encoded, moment, quantity, score, share, signed, text, variant_name,
+    ABSENT, count, duration, encoded, moment, quantity, score, share, signed, text, variant_name,
 };
 use super::scores::{
     SliceMean, WINDOW, change, choices, columns, heat, mean, reference_name, selected, share_of,
-    slice_names, tier,
+    shown_difference, slice_names, tier,
 };
 use super::screen::{Screen, command, empty};
 use super::{chart, deployments, list_changes, quality, side_by_side};
@@ -110,7 +110,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         (quality::section(&admin.exposition, &system.variant))
         (list_changes::section(&admin.exposition, &system.variant))
         (deployments::list(of_system.iter().copied()))
-        (side_by_side::section(&of_system, &systems.measures, params)?)
+        (side_by_side::section(&of_system, &systems, params)?)
         div #report { (deployments::form(&[system.variant.as_str()])) }
     };
     Ok(Screen {
@@ -125,34 +125,46 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     })
 }
 
-/// Measures by family. A family is open if something changed in it, or if it has the primary measure.
+/// Number of measures up to which no family is folded.
+const MAX_OPEN_MEASURES: usize = 12;
+
+/// Measures that changed and those of the first screen, then the others by family.
 fn families(systems: &Systems, against: Against, system: &System, marks: &[Mark]) -> Markup {
     let info = |name: &str| systems.measures.iter().find(|info| info.measure == name);
-    let mut families: Vec<(&'static str, Vec<(&MeasureInfo, &SystemScore)>)> = Vec::new();
-    for of in &system.scores {
-        let Some(info) = info(&of.measure) else {
-            continue;
-        };
-        let family = family_of(info);
-        match families.iter_mut().find(|(name, _)| *name == family) {
-            Some((_, rows)) => rows.push((info, of)),
-            None => families.push((family, vec![(info, of)])),
-        }
-    }
     let is_changed = |of: &SystemScore| {
         let is_different = of
             .difference
             .is_some_and(|it| it.lower > 0.0 || it.upper < 0.0);
         !of.alarms.is_empty() || is_different
     };
+    let columns = columns(systems);
+    let mut first: Vec<(&MeasureInfo, &SystemScore)> = Vec::new();
+    let mut families: Vec<(&'static str, Vec<(&MeasureInfo, &SystemScore)>)> = Vec::new();
+    for of in &system.scores {
+        let Some(info) = info(&of.measure) else {
+            continue;
+        };
+        if is_changed(of) || columns.iter().any(|it| it.measure == info.measure) {
+            first.push((info, of));
+            continue;
+        }
+        let family = family_of(info);
+        match families.iter_mut().find(|(name, _)| *name == family) {
+            Some((_, rows)) => rows.push((info, of)),
+            None => families.push((family, vec![(info, of)])),
+        }
+    }
+    // The sort is stable: others keep the order of the configuration.
+    first.sort_by_key(|(_, of)| !is_changed(of));
+    let is_open = system.scores.len() <= MAX_OPEN_MEASURES;
     html! {
         p.name { "Mean of the last " (systems.window) ". Change against " (reference_name(systems, against))
-            ", coloured where evidence supports it. Bounds since the last deployment and differences from the control since the start are anytime-valid. " (LEGEND) "." }
+            ", coloured where evidence supports it. Bounds since the last deployment and differences from the control since the start are anytime-valid. " (LEGEND)
+            ". Measures with an alarm or a difference come first." }
+        @if !first.is_empty() { (measures_table(systems, against, (system, &first), ("first", marks))) }
         @for (family, rows) in &families {
-            @let changed = rows.iter().filter(|(_, of)| is_changed(of)).count();
-            @let is_first = rows.iter().any(|(info, _)| info.is_primary);
-            details.family open[changed > 0 || is_first] {
-                summary { (family) " " span.name { (count_of(rows.len() as u64, "measure", "measures")) @if changed > 0 { ", " (changed) " changed" } } }
+            details.family open[is_open] {
+                summary { (family) " " span.name { (count_of(rows.len() as u64, "measure", "measures")) ", no change shown" } }
                 (measures_table(systems, against, (system, rows), (family, marks)))
             }
         }
@@ -223,15 +235,15 @@ fn measure_row(
                 @match (of.baseline, of.baseline_searches) {
                     (Some(baseline), _) => (score(baseline)),
                     (None, Some(searches)) => span.name { "learning: " (count(searches)) },
-                    (None, None) => span.name { "–" },
+                    (None, None) => (ABSENT),
                 }
                 (tested_drops(info, of))
             }
-            td data-label="Bounds" { @if let Some(bounds) = of.bounds { (score(bounds.lower)) "–" (score(bounds.upper)) } @else { span.name { "–" } } }
+            td data-label="Bounds" { @if let Some(bounds) = of.bounds { span { (score(bounds.lower)) "–" (score(bounds.upper)) } } @else { (ABSENT) } }
             td data-label="Unjudged results" { (range(of)) }
             td data-label="Against control" { @match of.difference {
                 Some(it) => { (super::experiments::verdict(info.direction, it)) span.name { " " (signed(it.lower)) " … " (signed(it.upper)) } },
-                None => span.name { "–" },
+                None => (ABSENT),
             } }
         }
     }
@@ -257,8 +269,8 @@ const EMPTY_SCALE: [f64; 2] = [f64::INFINITY, f64::NEG_INFINITY];
 fn range(of: &SystemScore) -> Markup {
     let open = of.range.filter(|it| it.upper - it.lower > SMALLEST_RANGE);
     html! { @match open {
-        Some(range) => { (score(range.lower)) "–" (score(range.upper)) },
-        None => span.name { "–" },
+        Some(range) => { span { (score(range.lower)) "–" (score(range.upper)) } },
+        None => (ABSENT),
     } }
 }
 
@@ -306,11 +318,31 @@ fn slices(
         values.dedup();
         values
     };
+    let cell = |slice: &str, value: &str, measure: &str| {
+        let of = |variant: &str| means.get(&(slice, value, measure, variant)).copied();
+        (of(&system.variant), control.and_then(of))
+    };
+    let by_slice: Vec<(&str, Vec<&str>)> = names
+        .iter()
+        .map(|it| (it.as_str(), values(it)))
+        .filter(|(_, values)| !values.is_empty())
+        .collect();
+    let number: usize = by_slice.iter().map(|(_, values)| values.len()).sum();
+    let is_changed = |slice: &str, values: &[&str]| {
+        let cells = values
+            .iter()
+            .flat_map(|value| columns.iter().map(move |info| (*value, &info.measure)));
+        let mut shown = cells.filter_map(|(value, measure)| {
+            let (of, control) = cell(slice, value, measure);
+            shown_difference(measure, of?, control)
+        });
+        shown.next().is_some()
+    };
     Ok(html! {
         h2 { "Slices" }
-        div.columns.slices { @for slice in &names {
-            @let values = values(slice);
-            @if !values.is_empty() {
+        div.columns.slices { @for (slice, values) in &by_slice {
+            details.family open[number <= MAX_OPEN_VALUES || is_changed(slice, values)] {
+                summary { (slice) " " span.name { (count_of(values.len() as u64, "value", "values")) } }
                 div.scroll tabindex="0" role="group" aria-label={ "Scores by " (slice) } {
                     table.heat {
                         thead { tr { th scope="col" { (slice) } @for info in &columns { th scope="col" { (info.measure) } } } }
@@ -318,10 +350,8 @@ fn slices(
                             th scope="row" { (text(value)) }
                             @for info in &columns {
                                 @let measure = info.measure.as_str();
-                                @let mean = means.get(&(slice.as_str(), value, measure, system.variant.as_str()));
-                                @let control = control.and_then(|control| means.get(&(slice.as_str(), value, measure, control)));
                                 @let address = super::queries::of_slice(&labels, measure, &system.variant, (slice, value));
-                                (heat(measure, measure, (mean.copied(), control.copied()), address.as_deref()))
+                                (heat(measure, measure, cell(slice, value, measure), address.as_deref()))
                             }
                         } } }
                     }
@@ -330,6 +360,9 @@ fn slices(
         } }
     })
 }
+
+/// Number of values of slices up to which all slices are open. Beyond it, those with a difference are.
+const MAX_OPEN_VALUES: usize = 12;
 
 fn latency(system: &System, window: &str) -> Markup {
     let quantiles = ["0.5", "0.9", "0.95", "0.99"];
@@ -340,7 +373,7 @@ fn latency(system: &System, window: &str) -> Markup {
                 (empty("No latencies in this window", &html! { "Search events state them as " code { "latency_ms" } " and in their stages." }))
             } @else {
                 div.scroll tabindex="0" role="group" aria-label={ "Latency quantiles of the last " (window) } {
-                    table {
+                    table.narrow {
                         thead { tr { th scope="col" { "Stage" } @for quantile in quantiles { th scope="col" { "p" (quantile.trim_start_matches("0.")) @if quantile == "0.5" { "0" } @if quantile == "0.9" { "0" } } } } }
                         tbody { @for (stage, of_stage) in &system.latency_seconds { tr {
                             th scope="row" { @if stage == "all" { "whole search" } @else { (text(stage)) } }
@@ -360,7 +393,7 @@ fn users(system: &System) -> Markup {
             @if system.feedback.is_empty() {
                 (empty("No feedback joined yet", &html! { "Feedback is counted when it is joined with its search." }))
             } @else {
-                table {
+                table.narrow {
                     thead { tr { th scope="col" { "Action" } th scope="col" { "Since the start" } } }
                     tbody { @for (action, number) in &system.feedback { tr { th scope="row" { (action) } td data-label="Since the start" { (count(*number)) } } } }
                 }
