@@ -14,8 +14,8 @@ use super::rows::Rows;
 use super::table::{self, for_each_row};
 use crate::columns::{Columns, Role, missing, position};
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
+use crate::gold::problem::{Place, Problem};
 
 /// Maximum number of columns by which a header is recognised.
 const MAX_COLUMNS: usize = 50;
@@ -78,6 +78,30 @@ fn positions_of_texts(names: &[&str]) -> Option<(usize, usize)> {
     Some((query, text))
 }
 
+/// Problem of a header without the needed columns.
+fn unknown_columns(file: &SourceFile, names: &[&str], stated: Option<&Columns>) -> Problem {
+    Problem::Row {
+        place: file.place(Some(1)),
+        reason: match stated {
+            Some(stated) => missing(names, stated),
+            None => format!(
+                "the header does not name the columns `{}`",
+                HEADER.replace(',', "`, `")
+            ),
+        },
+    }
+}
+
+/// Problem of a query with a text other than the first one.
+fn another_text(place: Place, key: &str, [text, first]: [&str; 2]) -> Problem {
+    Problem::Row {
+        place,
+        reason: format!(
+            "query `{key}` has the text `{text}`, but `{first}` in an earlier row; keep one"
+        ),
+    }
+}
+
 /// Parses judgements. The queries are in the order of their first rows.
 pub(super) fn read(
     file: &SourceFile,
@@ -93,16 +117,7 @@ pub(super) fn read(
     };
     let names: Vec<&str> = header.iter().collect();
     let Some(positions) = Positions::of(&names, stated) else {
-        problems.push(Problem::Row {
-            place: file.place(Some(1)),
-            reason: match stated {
-                Some(stated) => missing(&names, stated),
-                None => format!(
-                    "the header does not name the columns `{}`",
-                    HEADER.replace(',', "`, `")
-                ),
-            },
-        });
+        problems.push(unknown_columns(file, &names, stated));
         return rows.into_draft(file);
     };
     let grade_of = |text: &str| text.trim().parse().ok().and_then(Grade::new);
@@ -172,16 +187,10 @@ pub(super) fn read(
             }
             let text = positions.text.and_then(|at| record.get(at));
             if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
-                let first = texts
-                    .entry(key.to_owned())
-                    .or_insert_with(|| text.to_owned());
+                let first = texts.entry(key.to_owned());
+                let first = first.or_insert_with(|| text.to_owned());
                 if first.as_str() != text {
-                    problems.push(Problem::Row {
-                        place: place(),
-                        reason: format!(
-                            "query `{key}` has the text `{text}`, but `{first}` in an earlier row; keep one"
-                        ),
-                    });
+                    problems.push(another_text(place(), key, [text, first]));
                 }
             }
         },
