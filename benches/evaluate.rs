@@ -360,22 +360,22 @@ impl Fixture {
     }
 
     fn rankgauge(&self) -> anyhow::Result<Round> {
-        self.evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), self.files())
+        Self::evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), self.files())
     }
 
     fn rankgauge_of_gzip(&self) -> anyhow::Result<Round> {
         let files = NAMES.map(|name| self.folder.path().join(format!("{name}.gz")));
-        self.evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), files)
+        Self::evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), files)
     }
 
     /// `evaluate` with one core, as the other tools use it.
     fn rankgauge_on_one_core(&self) -> anyhow::Result<Round> {
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", "0", env!("CARGO_BIN_EXE_rankgauge")]);
-        self.evaluate(command, self.files())
+        Self::evaluate(command, self.files())
     }
 
-    fn evaluate(&self, mut command: Command, [qrels, run]: [PathBuf; 2]) -> anyhow::Result<Round> {
+    fn evaluate(mut command: Command, [qrels, run]: [PathBuf; 2]) -> anyhow::Result<Round> {
         command.arg("evaluate").arg("--gold").arg(qrels);
         command.arg("--run").arg(run);
         command.args(["--measures", MEASURES, "--worst", "0", "--format", "json"]);
