@@ -24,7 +24,7 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
 /// Panels that alerts link to. Panel ids are assigned in the order of the rows: a new panel between others needs an id of
 /// its own (`numbered` in grafana/src/dashboards.ts), or the links must be updated.
-const PANELS: [(&str, &[&str]); 38] = [
+const PANELS: [(&str, &[&str]); 39] = [
     ("RankgaugeCountersFell", &["Age of the published snapshot"]),
     ("RankgaugeAllDown", &["Assigned partitions"]),
     ("RankgaugeTopicUndecodable", &["Invalid events"]),
@@ -58,6 +58,10 @@ const PANELS: [(&str, &[&str]); 38] = [
         &["Time since the last reload"],
     ),
     ("RankgaugeKafkaDisconnected", &["Kafka connection"]),
+    (
+        "RankgaugeLabelledQualityDropped",
+        &["Evidence of a drop of the quality of all traffic"],
+    ),
     ("RankgaugeLagHigh", &["Consumer lag"]),
     (
         "RankgaugeMeanAboveTarget",
@@ -406,7 +410,7 @@ fn quality_alerts_name_their_series_fire_at_once_and_keep_firing() {
         .into_iter()
         .filter(|alert| alert.concern == "quality")
         .collect();
-    assert_eq!(alerts.len(), 7);
+    assert_eq!(alerts.len(), 8);
     for alert in alerts {
         let name = &alert.name;
         assert_eq!(alert.waits_for, None, "{name}: evidence is a decision");

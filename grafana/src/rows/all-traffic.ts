@@ -1,8 +1,8 @@
 // All traffic, also queries outside of the gold set.
 
 import * as units from '@grafana/grafana-foundation-sdk/units';
-import { chart, PER_REPLICA, type Row } from '../panels';
-import { family, VARIANTS } from '../promql';
+import { chart, PER_REPLICA, RECORDED, referenceLines, type Row } from '../panels';
+import { family, max, recorded, VARIANTS } from '../promql';
 
 /** The row "All traffic". */
 export function allTraffic(): Row {
@@ -31,6 +31,24 @@ export function allTraffic(): Row {
           { expr: family('quality_labels', VARIANTS), legend: '{{variant}} {{state}} ({{instance}})' },
         ],
       }),
+      referenceLines(
+        chart({
+          title: 'Evidence of a drop of the quality of all traffic',
+          description:
+            'Regression evidence (natural log e-value) that the estimate from labels is lower than in the windows before. An ' +
+            `alert fires at the threshold. ${RECORDED}`,
+          unit: units.Short,
+          width: 24,
+          queries: [
+            {
+              expr: max('measure, variant', recorded('quality_drop_log_evidence:logmeanexp', VARIANTS)),
+              legend: '{{measure}} {{variant}}',
+            },
+            { expr: `max(${recorded('evidence_threshold:max', 'test="target"')})`, legend: 'threshold' },
+          ],
+        }),
+        'threshold',
+      ).id(1002),
       chart({
         title: 'Head queries whose list changed since the version before',
         description:
