@@ -91,6 +91,34 @@ fn low_and_high_are_beside_each_score() {
 }
 
 #[test]
+fn the_headline_states_the_part_of_the_queries_that_is_in_the_gold_set() {
+    let search = |query: &str| {
+        format!(
+            "{{\"query_id\": \"{query}\", \"ts\": 1763337600000, \"query\": \"{query}\", \"results\": [{{\"id\": \"a\"}}]}}\n"
+        )
+    };
+    let gold =
+        r#"{"queries": [{"query_id": "q1", "query_text": "known", "ground_truth": {"a": 1}}]}"#;
+    let folder = folder(&[
+        ("gold.json", gold.to_owned()),
+        (
+            "search.jsonl",
+            ["known", "rare", "other", "last"].map(search).concat(),
+        ),
+    ]);
+    let command = "evaluate --gold gold.json --run search.jsonl --measures P@1";
+    for format in ["text", "markdown", "html"] {
+        let text = printed(folder.path(), &format!("{command} --format {format}"));
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("(of 25 % of the queries)"), "{text}");
+        assert!(
+            format != "html" || text.contains("in the gold set"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn the_threshold_with_the_best_f1_is_found() {
     // q1: relevant a and b; q2: relevant c. With all results, F1 is 2·2/(4+2) and 2·1/(2+1).
     let folder = folder(&[

@@ -1,10 +1,10 @@
 //! First part of a report: the verdict in sentences, and one card for each run.
 
-use super::Options;
 use super::document::{Card, CardFigure, Tone, interval, number, optional, percentage, signed};
 use super::headline::headline_of;
 use super::names::name;
 use super::recommendation::preferred;
+use super::{Options, coverage};
 use crate::compare::{MeasureComparison, Verdict};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 use crate::gate::{Outcome, count};
@@ -26,13 +26,18 @@ pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Str
             let tier =
                 badge(evaluation, run).map_or_else(String::new, |(tier, _)| format!(", {tier}"));
             sentences.extend(score.map(|(measure, mean)| {
-                format!("{}: {measure} {}{tier}.", name(&run.name), number(mean))
+                let share = of_queries(run);
+                format!(
+                    "{}: {measure} {}{tier}{share}.",
+                    name(&run.name),
+                    number(mean)
+                )
             }));
         }
         ([first, ..], Some((_, run))) => {
             let score = measure.and_then(|(at, measure)| Some((measure, mean(run, at)?)));
             let score = score.map_or_else(String::new, |(measure, mean)| {
-                format!(": {measure} {}", number(mean))
+                format!(": {measure} {}{}", number(mean), of_queries(run))
             });
             sentences.push(format!("{} is preferred{score}.", name(&run.name)));
             let change = measure.and_then(|(_, measure)| change(options, run, measure));
@@ -167,6 +172,17 @@ fn tone(verdict: Verdict) -> Tone {
     }
 }
 
+/// Part of the answered queries that the means are about; `None` if they are about all of them.
+fn covered(run: &RunEvaluation) -> Option<String> {
+    let share = coverage(run).filter(|_| !run.unknown.is_empty())?;
+    Some(format!("{:.0} % of the queries", 100.0 * share))
+}
+
+/// The same, after a mean.
+fn of_queries(run: &RunEvaluation) -> String {
+    covered(run).map_or_else(String::new, |share| format!(" (of {share})"))
+}
+
 /// Sizes, latency, cost and feedback of a run.
 fn facts(
     evaluation: &Evaluation,
@@ -181,6 +197,7 @@ fn facts(
             format!("{}, {} missing", run.queries.len(), run.missing.len())
         },
     )];
+    facts.extend(covered(run).map(|share| ("in the gold set".to_owned(), share)));
     let operations = options.operations.iter().find(|it| it.run == run.name);
     if let Some(of) = operations {
         if let Some(latency) = &of.all.latency_ms {
