@@ -123,7 +123,7 @@ fn a_healthy_system_passes_and_nothing_is_committed() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    let (json, code) = check(&settings, &["--format", "json", "--timeout", "20s"]);
+    let (json, code) = check(&settings, &["--format", "json"]);
     assert_eq!(code, 0, "{json}");
     let report: Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(report["errors"], 0);
