@@ -1,6 +1,6 @@
 //! Mappings in `examples/mappings`, with records as the tools document them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rankgauge::config;
@@ -308,17 +308,78 @@ fn read(
     more: &str,
     rest: Option<(&str, &dyn Fn())>,
 ) -> Vec<f64> {
-    let broker = broker();
-    let [search, feedback] = topics;
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let gold = folder.path().join("gold.json");
+    let join = rest.map_or("partition", |(join, _)| join);
+    let group = unique_name("group");
+    let start = || started(folder.path(), formats, topics, more, (&group, join));
+    let mut sidecar = start();
+    if let Some((_, rest)) = rest {
+        wait_until(LIMIT, "records are read", || {
+            let read = sidecar.metrics().sum("rankgauge_records_total", &[]);
+            (read > 0.5).then_some(())
+        });
+        // `kill -9`
+        drop(sidecar);
+        rest();
+        sidecar = start();
+    }
+    let total = records.iter().map(Vec::len).sum::<usize>();
+    let total = f64::from(u32::try_from(total).expect("few"));
+    let metrics = wait_until(LIMIT, "all records are read", || {
+        let metrics = sidecar.metrics();
+        let read = metrics.sum("rankgauge_records_total", &[]);
+        ((read - total).abs() < 0.5).then_some(metrics)
+    });
+    let of = |name: &str, labels: &[(&str, &str)]| metrics.sum(name, labels);
+    let found = of("rankgauge_records_total", &[("outcome", "ignored")]);
+    assert!((found - ignored).abs() < 0.5, "{found} records are ignored");
+    vec![
+        of("rankgauge_events_total", &[("outcome", "invalid")]),
+        of("rankgauge_score_sum_total", &[("measure", "nDCG@10")]),
+        of("rankgauge_score_sum_total", &[("measure", "P@1")]),
+        of("rankgauge_records_total", &[("outcome", "used")]),
+        of("rankgauge_events_total", &[("outcome", "joined")]),
+    ]
+}
+
+/// The first `number` requests for labels of a sidecar that reads records, by their ids.
+pub(crate) fn label_requests(formats: &str, records: &Records, number: usize) -> Vec<Value> {
+    let (search, feedback) = broker().unique_topics("labelled", 2);
+    let topics = [search, feedback];
+    let requests = unique_name("label-requests");
+    broker().create_topic(&requests, 1);
+    produce(&topics, [&records[0], &records[1]]);
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let more = format!("labelling: {{topic: {requests}, per_day: 4000000, measures: [P@1]}}\n");
+    let group = (&*unique_name("group"), "partition");
+    let _sidecar = started(folder.path(), formats, &topics, &more, group);
+    let mut found = wait_until(LIMIT, "labels are requested", || {
+        let records = broker().consume(&requests);
+        (records.len() >= number).then_some(records)
+    });
+    found.truncate(number);
+    let found = found.iter().map(|it| serde_json::from_slice(&it.payload));
+    let mut found: Vec<Value> = found.map(|it| it.expect("JSON")).collect();
+    found.sort_by_key(|it| it["request_id"].as_str().map(str::to_owned));
+    found
+}
+
+/// Sidecar that reads the topics, with a gold set in the folder.
+fn started(
+    folder: &Path,
+    formats: &str,
+    [search, feedback]: &[String; 2],
+    more: &str,
+    (group, join): (&str, &str),
+) -> Sidecar {
+    let gold = folder.join("gold.json");
     let set = json!({"version": "1", "queries": [
         {"query_id": "Q1", "query_text": "zoning", "ground_truth": {"a": 2, "b": 1}}]});
     std::fs::write(&gold, set.to_string()).expect("the folder can be written");
     let kafka = json!({
-        "brokers": broker.bootstrap(), "group_id": unique_name("group"), "start": "earliest",
+        "brokers": broker().bootstrap(), "group_id": group, "start": "earliest",
         "search_topic": search, "feedback_topic": feedback,
-        "join": rest.map_or("partition", |(join, _)| join),
+        "join": join,
         "properties__session_timeout_ms": "10000",
     });
     let configuration = format!(
@@ -338,34 +399,7 @@ fn read(
         .iter()
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
-    let mut sidecar = Sidecar::start(&configuration, &overrides);
-    if let Some((_, rest)) = rest {
-        wait_until(LIMIT, "records are read", || {
-            let read = sidecar.metrics().sum("rankgauge_records_total", &[]);
-            (read > 0.5).then_some(())
-        });
-        // `kill -9`
-        drop(sidecar);
-        rest();
-        sidecar = Sidecar::start(&configuration, &overrides);
-    }
-    let total = records.iter().map(Vec::len).sum::<usize>();
-    let total = f64::from(u32::try_from(total).expect("few"));
-    let metrics = wait_until(LIMIT, "all records are read", || {
-        let metrics = sidecar.metrics();
-        let read = metrics.sum("rankgauge_records_total", &[]);
-        ((read - total).abs() < 0.5).then_some(metrics)
-    });
-    let of = |name: &str, labels: &[(&str, &str)]| metrics.sum(name, labels);
-    let found = of("rankgauge_records_total", &[("outcome", "ignored")]);
-    assert!((found - ignored).abs() < 0.5, "{found} records are ignored");
-    vec![
-        of("rankgauge_events_total", &[("outcome", "invalid")]),
-        of("rankgauge_score_sum_total", &[("measure", "nDCG@10")]),
-        of("rankgauge_score_sum_total", &[("measure", "P@1")]),
-        of("rankgauge_records_total", &[("outcome", "used")]),
-        of("rankgauge_events_total", &[("outcome", "joined")]),
-    ]
+    Sidecar::start(&configuration, &overrides)
 }
 
 #[test]

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
-use crate::mappings::{Records, counted, counted_apart};
+use crate::mappings::{Records, counted, counted_apart, label_requests};
 use crate::probe::server::{Reply, Server};
 use crate::probe::tls;
 
@@ -195,6 +195,39 @@ fn records_of_a_registry_are_counted_live_as_native_events_are() {
         [1; 3],
         "{requests:?}"
     );
+}
+
+#[test]
+fn labels_of_records_of_a_registry_are_requested_as_those_of_native_events() {
+    let server = Server::start(|request, _| answer(&request.line));
+    let (native, records) = twins();
+    let registry = format!("{FORMATS}registry: {{url: 'http://{}/'}}\n", server.address);
+    // P@1 needs the first result: `x` of every second search has no grade.
+    let [expected, found] = [("", &native), (&*registry, &records)].map(|(formats, records)| {
+        let mut requests = label_requests(formats, records, 10);
+        for request in &mut requests {
+            // The prediction depends on the order of partitions, and the signature on the prediction.
+            assert!(request["request"].is_string(), "{request}");
+            assert!(
+                request["sampling"]["measures"]["P@1"]["f"].is_number(),
+                "{request}"
+            );
+            request["request"] = Value::Null;
+            request["sampling"]["measures"] = Value::Null;
+        }
+        requests
+    });
+    assert_eq!(found, expected);
+    for request in &found {
+        assert_eq!(request["object_id"], "x", "{request}");
+        assert_eq!(request["query"], "zoning", "{request}");
+        assert_eq!(request["sampling"]["variant"], "control", "{request}");
+        assert_eq!(request["sampling"]["stratum"], "head", "{request}");
+        assert!(
+            request.get("text").is_none(),
+            "no text is mapped: {request}"
+        );
+    }
 }
 
 #[test]
