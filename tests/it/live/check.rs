@@ -14,15 +14,21 @@ use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};
 
-/// Output of `check --live` and its exit code.
+/// Output of `check --live` and its exit code. Without `--timeout`, it has two minutes, for a busy machine.
 pub(crate) fn check(settings: &Value, arguments: &[&str]) -> (String, i32) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("rankgauge.yaml");
     std::fs::write(&path, yaml(settings)).expect("the folder can be written");
+    let patient: &[&str] = if arguments.contains(&"--timeout") {
+        &[]
+    } else {
+        &["--timeout", "2m"]
+    };
     let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["check", "--live", "--timeout", "2m", "--config"])
+        .args(["check", "--live", "--config"])
         .arg(&path)
         .args(arguments)
+        .args(patient)
         .output()
         .expect("the binary runs");
     let text = [output.stdout, output.stderr].concat();
