@@ -198,6 +198,13 @@ pub(crate) struct Difference {
     pub(crate) upper: f64,
 }
 
+impl Difference {
+    /// Returns true if the interval shows a difference: it excludes 0.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.lower > 0.0 || self.upper < 0.0
+    }
+}
+
 impl From<MeasuredDifference> for Difference {
     fn from(found: MeasuredDifference) -> Self {
         let [lower, upper] = found.interval;

@@ -276,10 +276,9 @@ fn table(experiment: &ExperimentStatus, measures: &[&ExperimentMeasure], id: &st
 pub(super) fn verdict(direction: &str, it: Difference) -> Markup {
     let value = html! { data value=(it.estimate) title={ (it.estimate) ", from " (it.lower) " to " (it.upper) } { (signed_text(it.estimate)) } };
     let is_higher = it.lower > 0.0;
-    let is_lower = it.upper < 0.0;
     let arrow = if is_higher { "▲ " } else { "▼ " };
     html! {
-        @if !(is_higher || is_lower) { span.name { (value) } }
+        @if !it.is_shown() { span.name { (value) } }
         @else if direction == "neither" { span { (arrow) (value) } }
         @else if is_higher == (direction == "up") { span.good { (arrow) (value) span.unseen { " better" } } }
         @else { span.bad { (arrow) (value) span.unseen { " worse" } } }

@@ -43,8 +43,7 @@ pub(super) fn section(
         periods.any(|it| score_of(it, &info.measure).is_some())
     };
     let is_first = |info: &&MeasureInfo| {
-        let is_shown =
-            change(pair, &info.measure).is_some_and(|it| it.lower > 0.0 || it.upper < 0.0);
+        let is_shown = change(pair, &info.measure).is_some_and(|it| it.is_shown());
         is_shown || columns(systems).iter().any(|it| it.measure == info.measure)
     };
     let measures = systems.measures.iter().filter(has_scores);

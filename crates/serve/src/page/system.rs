@@ -132,9 +132,7 @@ const MAX_OPEN_MEASURES: usize = 12;
 fn families(systems: &Systems, against: Against, system: &System, marks: &[Mark]) -> Markup {
     let info = |name: &str| systems.measures.iter().find(|info| info.measure == name);
     let is_changed = |of: &SystemScore| {
-        let is_different = of
-            .difference
-            .is_some_and(|it| it.lower > 0.0 || it.upper < 0.0);
+        let is_different = of.difference.is_some_and(|it| it.is_shown());
         !of.alarms.is_empty() || is_different
     };
     let columns = columns(systems);
