@@ -388,7 +388,9 @@ impl Settings {
         client.set("enable.partition.eof", "true");
         // A read begins once the fetches of the read before it have returned. At the end of a partition, they
         // wait this long for records.
-        client.set("fetch.wait.max.ms", "20");
+        if client.get("fetch.wait.max.ms").is_none() {
+            client.set("fetch.wait.max.ms", "20");
+        }
         client
     }
 
