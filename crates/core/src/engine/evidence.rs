@@ -254,19 +254,26 @@ impl Evidence {
         let fleet: Vec<&SharedIncident> = fleet.iter().filter(|it| self.concerns(it)).collect();
         let shares = fleet.iter().map(|it| &it.incident);
         let all: Vec<&Incident> = others.iter().chain(shares).collect();
-        let missing = incidents.adopt(&all);
-        for theirs in &missing {
-            let found = fleet
-                .iter()
-                .find(|it| it.incident.id == theirs.id && !it.references.is_empty());
-            self.follow(&mut incidents, (theirs, found.copied()), settings, registry);
-        }
-        incidents.keep_awaited(missing);
-        incidents.advance(&all, now, |variant, column, series, baselines| {
-            for judged in self.all_judged() {
-                judged.recover((variant, column), series, &baselines);
+        // An incident that ends no longer contains the measures of another worker's incident, which this
+        // one opens then.
+        for _ in 0..=incidents::MAX_OPEN {
+            let missing = incidents.adopt(&all);
+            for theirs in &missing {
+                let found = fleet
+                    .iter()
+                    .find(|it| it.incident.id == theirs.id && !it.references.is_empty());
+                self.follow(&mut incidents, (theirs, found.copied()), settings, registry);
             }
-        });
+            incidents.keep_awaited(missing);
+            let has_ended = incidents.advance(&all, now, |variant, column, series, baselines| {
+                for judged in self.all_judged() {
+                    judged.recover((variant, column), series, &baselines);
+                }
+            });
+            if !has_ended {
+                break;
+            }
+        }
         self.incidents = incidents;
     }
 

@@ -40,7 +40,7 @@ const SAME_INCIDENT: Millis = Millis(15 * 60_000);
 const EXPIRED_AFTER: Millis = Millis(24 * 3_600_000);
 
 /// Maximum number of open incidents of a worker. Further alarms open none.
-const MAX_OPEN: usize = 32;
+pub(super) const MAX_OPEN: usize = 32;
 
 /// Maximum number of measures and slices of an incident. Further alarms are not added.
 const MAX_MEASURES: usize = 32;
@@ -325,8 +325,9 @@ impl Incidents {
         }
     }
 
-    /// Ends the open incidents that `is_ended` selects.
-    fn end(&mut self, mut is_ended: impl FnMut(&Tracked) -> Option<Ending>) {
+    /// Ends the open incidents that `is_ended` selects. Returns true if it selects any.
+    fn end(&mut self, mut is_ended: impl FnMut(&Tracked) -> Option<Ending>) -> bool {
+        let open = self.open.len();
         let mut place = 0;
         while let Some(tracked) = self.open.get(place) {
             let Some(ending) = is_ended(tracked) else {
@@ -346,6 +347,7 @@ impl Incidents {
             self.news.push(incident.clone());
             self.keep(incident);
         }
+        self.open.len() < open
     }
 
     fn keep(&mut self, incident: Incident) {
@@ -380,13 +382,14 @@ impl Incidents {
 
     /// Ends the incidents that have recovered, and those without a compared search for a day.
     /// `others` are the shares of other workers, `now` is the progress of event time. Calls `recovered`
-    /// with each variant, measure column, series and references of a recovered incident.
+    /// with each variant, measure column, series and references of a recovered incident. Returns true if
+    /// an incident has ended.
     pub(super) fn advance(
         &mut self,
         others: &[&Incident],
         now: Option<EventTime>,
         mut recovered: impl FnMut(Label, usize, &[Series], Vec<(Box<str>, Baseline)>),
-    ) {
+    ) -> bool {
         self.end(|tracked| {
             let shares = others.iter().filter(|it| it.id == tracked.incident.id);
             let mut all = tracked.incident.clone();
@@ -409,7 +412,7 @@ impl Incidents {
                 }
             }
             Some(ending)
-        });
+        })
     }
 
     /// Open incidents of other workers that this one has no share in, and the identity of those that
