@@ -31,4 +31,6 @@ pub mod live_check;
 pub mod log;
 pub mod reach;
 pub mod registry;
+#[cfg(feature = "columnar")]
+pub mod table_process;
 pub mod tail;

@@ -14,6 +14,17 @@ use mimalloc as _;
 use rankgauge::cli::{Arguments, Failure};
 
 fn main() -> ExitCode {
+    #[cfg(feature = "columnar")]
+    if let Some(table) = rankgauge::table_process::isolate() {
+        return match table.and_then(|csv| std::io::stdout().write_all(&csv)) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => {
+                // The process that waits for the table reads the text.
+                drop(write!(std::io::stderr(), "{error}"));
+                ExitCode::FAILURE
+            }
+        };
+    }
     match rankgauge::cli::run(Arguments::from_process()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

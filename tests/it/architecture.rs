@@ -391,8 +391,13 @@ const RULES: &[(&str, &[&str], &str)] = &[
         "a command parses arguments and calls a module",
     ),
     (
+        "sidecar::table_process",
+        &[],
+        "a table is a function of a file",
+    ),
+    (
         "sidecar::main",
-        &["sidecar::cli"],
+        &["sidecar::cli", "sidecar::table_process"],
         "the binary converts arguments to an exit code",
     ),
 ];

@@ -184,4 +184,33 @@ mod with_the_feature {
             assert!(read.is_err(), "{length} of {} bytes", whole.len());
         }
     }
+
+    /// Files whose readers panic, and allocate more than any machine has.
+    #[test]
+    fn a_damaged_table_is_an_error_of_the_command() {
+        for (name, changes) in [
+            ("pandas.parquet", &[(314, 4), (369, 141)][..]),
+            ("pandas.feather", &[(1_670, 127)]),
+        ] {
+            let mut file = fs::read(data(name)).expect("a file");
+            for (place, byte) in changes {
+                file[*place] = *byte;
+            }
+            let folder = tempfile::tempdir().expect("a folder");
+            let path = folder.path().join(name);
+            fs::write(&path, &file).expect("it is written");
+            let path = path.to_str().expect("UTF-8");
+            let evaluate = ["evaluate", "--gold", "gold.csv", "--run", path];
+            for arguments in [&evaluate[..], &["gold", "stats", path]] {
+                let output = rankgauge(arguments);
+                let said = said(&output);
+                assert_eq!(output.status.code(), Some(2), "{said}");
+                let expected = format!(
+                    "{name}: cannot be read: the table is damaged: the process that read it ended with "
+                );
+                assert!(said.contains(&expected), "{said}");
+                assert!(!said.contains("panicked"), "{said}");
+            }
+        }
+    }
 }

@@ -8,6 +8,8 @@ mod columnar;
 mod layout;
 
 use std::io::{self, Cursor, ErrorKind, Read};
+#[cfg(feature = "columnar")]
+use std::sync::OnceLock;
 
 use flate2::read::MultiGzDecoder;
 use lz4_flex::frame::FrameDecoder;
@@ -112,7 +114,26 @@ fn table(layout: Layout, source: impl Read) -> io::Result<Box<dyn Read + Send>> 
         );
         return Err(io::Error::new(ErrorKind::InvalidData, text));
     }
-    Ok(Box::new(Cursor::new(columnar::as_csv(layout, file)?)))
+    let csv = match TABLE_READER.get().and_then(|read| read(&file)) {
+        Some(csv) => csv,
+        None => columnar::as_csv(layout, file),
+    };
+    Ok(Box::new(Cursor::new(csv?)))
+}
+
+/// Returns a binary table as CSV. `None` leaves it to the caller.
+#[cfg(feature = "columnar")]
+type TableReader = fn(&[u8]) -> Option<io::Result<Vec<u8>>>;
+
+#[cfg(feature = "columnar")]
+static TABLE_READER: OnceLock<TableReader> = OnceLock::new();
+
+/// Lets `reader` read the binary tables of this process from now on. The libraries of both formats panic for some
+/// damaged files, and allocate as much as a damaged length says, so it can use a process of its own. It returns
+/// what [`decompressed`] reads without it, or `None` if it cannot read any table. The first reader stays.
+#[cfg(feature = "columnar")]
+pub fn read_tables_by(reader: fn(&[u8]) -> Option<io::Result<Vec<u8>>>) {
+    TABLE_READER.get_or_init(|| reader);
 }
 
 /// Maximum size of a binary table in bytes.

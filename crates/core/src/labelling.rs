@@ -7,6 +7,7 @@ mod request;
 mod uniform;
 
 pub use measure::{LabelMeasure, UnknownLabelMeasure};
-pub use outcome::{LabelOutcome, STRATA};
+pub use outcome::LabelOutcome;
+pub(crate) use outcome::STRATA;
 pub use request::{InvalidToken, Part, Sampling, SigningKey};
 pub use uniform::uniform;

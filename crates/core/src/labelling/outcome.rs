@@ -21,4 +21,4 @@ impl LabelOutcome {
 }
 
 /// Strata of requests: the query is in the gold set, or not.
-pub const STRATA: [&str; 2] = ["head", "tail"];
+pub(crate) const STRATA: [&str; 2] = ["head", "tail"];
