@@ -98,16 +98,33 @@ impl Gains {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct OfVariant {
-    pace: Pace,
+    /// By stratum, in the order of [`STRATA`].
+    paces: [Pace; STRATA.len()],
     windows: BTreeMap<i64, Window>,
 }
 
-/// Probability of requests. It is set before a period, from the unknown results of the period before.
+impl OfVariant {
+    /// Number of labels a day of a stratum: an equal part of the variant's for each stratum with searches, and
+    /// what a stratum with fewer unknown results leaves.
+    fn per_day(&self, stratum: usize, of_variant: f64) -> f64 {
+        let paces = self.paces.iter().enumerate();
+        let others = paces.filter(|(place, it)| *place != stratum && it.started.is_some());
+        let others: Vec<&Pace> = others.map(|(_, it)| it).collect();
+        let part = of_variant / real_length(others.len() + 1);
+        let used = others.iter().map(|it| it.a_day.min(part)).sum::<f64>();
+        of_variant - used
+    }
+}
+
+/// Probability of the requests of a stratum. It is set before a period, from the unknown results of the period
+/// before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Pace {
     started: Option<i64>,
     length: i64,
     unknown: u64,
+    /// Unknown results a day in the period before.
+    a_day: f64,
     pi: i64,
 }
 
@@ -117,6 +134,7 @@ impl Default for Pace {
             started: None,
             length: FIRST_PERIOD,
             unknown: 0,
+            a_day: EXPECTED_RESULTS * DAY / 1_000.0,
             pi: 0,
         }
     }
@@ -128,14 +146,14 @@ impl Pace {
         let pi = |a_day: f64| Nano::from_f64(per_day / a_day).get().clamp(MIN_PI, ONE);
         let Some(started) = self.started else {
             self.started = Some(at);
-            self.pi = pi(EXPECTED_RESULTS * DAY / 1_000.0);
+            self.pi = pi(self.a_day);
             return self.pi;
         };
         let elapsed = at.saturating_sub(started);
         if elapsed >= self.length {
-            let a_day = real(self.unknown.max(1)) * (DAY / real(elapsed.unsigned_abs()));
+            self.a_day = real(self.unknown.max(1)) * (DAY / real(elapsed.unsigned_abs()));
             let highest = Nano::from_f64(MAX_INCREASE * units_to_f64(self.pi.into(), 9)).get();
-            self.pi = pi(a_day).min(highest);
+            self.pi = pi(self.a_day).min(highest);
             self.started = Some(at);
             self.length = (2 * self.length).min(MAX_PERIOD);
             self.unknown = 0;
@@ -318,7 +336,9 @@ impl Quality {
         let (search, at) = (drawn.search, drawn.search.ts.0);
         let variants = self.variants.len().max(1);
         let of = self.variants.entry(drawn.variant).or_default();
-        let pi = of.pace.pi(at, labelling.per_day / real_length(variants));
+        let per_day = of.per_day(drawn.stratum, labelling.per_day / real_length(variants));
+        let pace = &mut of.paces[drawn.stratum];
+        let pi = pace.pi(at, per_day);
         let start = at.div_euclid(labelling.window.0) * labelling.window.0;
         let window = window_of(&mut of.windows, start, labelling);
         window.searches += 1;
@@ -361,7 +381,7 @@ impl Quality {
                 window.known += 1;
                 continue;
             }
-            of.pace.unknown += 1;
+            pace.unknown += 1;
             if uniform(labelling.seed, query_id, document) * real_of(ONE) >= real_of(pi) {
                 continue;
             }
@@ -482,8 +502,10 @@ impl Quality {
         }
         for (variant, theirs) in &other.variants {
             let mine = self.variants.entry(*variant).or_default();
-            if mine.pace.started.is_none() {
-                mine.pace = theirs.pace;
+            for (mine, theirs) in mine.paces.iter_mut().zip(theirs.paces) {
+                if mine.started.is_none() {
+                    *mine = theirs;
+                }
             }
             for (start, window) in &theirs.windows {
                 mine.windows.entry(*start).or_default().merge(window);

@@ -193,6 +193,51 @@ fn the_estimate_is_that_of_the_reference() {
     }
 }
 
+/// Probabilities of the last requests of head and tail, from a search a second. Every second one is of the gold set,
+/// which lacks one of its ten results.
+fn probabilities(per_day: f64) -> [f64; 2] {
+    let mut traffic = Traffic::new(per_day);
+    let grades = (0..9).map(|rank| (format!("head-{rank}"), json!(1)));
+    let grades: serde_json::Map<String, Value> = grades.collect();
+    let text =
+        json!({ "queries": [{ "query_id": "k", "query_text": "head", "ground_truth": grades }] });
+    let gold = gold::parse(
+        "gold.json",
+        text.to_string().as_bytes(),
+        &Options::default(),
+    );
+    traffic.gold(gold.unwrap());
+    let mut last = [0.0; 2];
+    for number in 0..600 {
+        let query = if number % 2 == 0 { "head" } else { "tail" };
+        traffic.search(number, query);
+        for request in traffic.engine.take_label_requests() {
+            assert_eq!(request.sampling.stratum, query);
+            last[usize::from(query == "tail")] = request.sampling.pi;
+        }
+    }
+    last
+}
+
+#[test]
+fn head_and_tail_have_equal_parts_of_the_budget() {
+    // A day has 43,200 unknown results of the head, and 432,000 of the tail.
+    for (per_day, expected) in [
+        (43_200.0, [0.5, 0.05]),
+        // The head needs 43,200 labels at most, and leaves the others to the tail.
+        (259_200.0, [1.0, 0.5]),
+    ] {
+        for (found, expected) in probabilities(per_day).into_iter().zip(expected) {
+            // The last period is a part of the traffic.
+            let ratio = found / expected;
+            assert!(
+                (0.95..1.05).contains(&ratio),
+                "{per_day}: {found}, expected {expected}"
+            );
+        }
+    }
+}
+
 #[test]
 fn missing_labels_count_as_both_ends_and_known_grades_exactly() {
     let mut traffic = Traffic::new(1e9);
