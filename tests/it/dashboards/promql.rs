@@ -4,10 +4,12 @@
 //! into one series; neither is an error. Here, both are errors, in panels, rules and alert texts.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 use promql_parser::label::Labels as GroupingLabels;
 use promql_parser::parser::token::{T_BOTTOMK, T_COUNT_VALUES, T_TOPK};
 use promql_parser::parser::{self, Call, Expr, LabelModifier, VectorSelector};
+use promql_parser::util::{ExprVisitor, walk_expr};
 use rankgauge_core::engine::family::{self, Type};
 
 /// Label names.
@@ -186,6 +188,83 @@ fn chosen(grouping: &GroupingLabels, carried: &Labels) -> Result<Labels, String>
 
 fn labels<'a>(names: impl IntoIterator<Item = &'a str>) -> Labels {
     names.into_iter().map(str::to_owned).collect()
+}
+
+/// Metrics that an expression selects.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    metrics: BTreeSet<String>,
+    /// True if a function has a result without samples of these metrics.
+    has_result_of_nothing: bool,
+}
+
+impl Selection {
+    /// Names of the metrics.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &str> {
+        self.metrics.iter().map(String::as_str)
+    }
+
+    fn add(&mut self, selector: &VectorSelector) {
+        match &selector.name {
+            Some(name) => {
+                self.metrics.insert(name.clone());
+            }
+            // Selects metrics by labels.
+            None => self.has_result_of_nothing = true,
+        }
+    }
+
+    /// True if the expression can have a result while only these metrics have samples.
+    pub(crate) fn can_have_result(&self, with_samples: &BTreeSet<&str>) -> bool {
+        let mut metrics = self.metrics.iter();
+        self.has_result_of_nothing || metrics.any(|name| with_samples.contains(name.as_str()))
+    }
+}
+
+impl ExprVisitor for Selection {
+    type Error = Infallible;
+
+    fn pre_visit(&mut self, expr: &Expr) -> Result<bool, Infallible> {
+        match expr {
+            Expr::VectorSelector(selector) => self.add(selector),
+            Expr::MatrixSelector(matrix) => self.add(&matrix.vs),
+            Expr::Call(call) => {
+                let of_nothing = ["absent", "absent_over_time", "scalar", "time", "vector"];
+                self.has_result_of_nothing |= of_nothing.contains(&call.func.name);
+            }
+            _ => {}
+        }
+        Ok(true)
+    }
+}
+
+/// Metrics that an expression selects.
+///
+/// # Errors
+/// A syntax error.
+pub(crate) fn selection(expr: &str) -> Result<Selection, String> {
+    let parsed = parser::parse(expr)?;
+    let mut selection = Selection::default();
+    match walk_expr(&mut selection, &parsed) {
+        Ok(_) => Ok(selection),
+    }
+}
+
+#[test]
+fn an_expression_can_have_a_result_with_samples_of_one_of_its_metrics() {
+    let with_samples = BTreeSet::from(["a", "b:rate5m"]);
+    for (expr, expected) in [
+        ("sum(rate(a{l=\"x\"}[5m])) / sum(c)", true),
+        ("max_over_time(b:rate5m[1h:5m]) > 0", true),
+        ("c unless d", false),
+        ("absent(c)", true),
+        ("time() - c", true),
+        ("1 - c", false),
+        ("{l=\"x\"}", true),
+    ] {
+        let selection = selection(expr).expect(expr);
+        assert_eq!(selection.can_have_result(&with_samples), expected, "{expr}");
+    }
 }
 
 #[test]

@@ -8,7 +8,8 @@ use std::thread;
 
 use marked_yaml::types::MarkedMappingNode;
 
-use super::super::{alerts, mappings, promtool, read, rule_files, test_files};
+use super::super::promtool_tests::{self, Kept};
+use super::super::{alerts, mappings, read, rule_files, test_files};
 use super::scrapes::{MAX_MINUTES, SLACK};
 use super::{ABSENT, Cause, minutes};
 use crate::dashboards::folder;
@@ -65,13 +66,9 @@ fn failure(rules: &Path, label: &str, others: &str) -> Option<String> {
         .iter()
         .flat_map(|file| mappings(file.as_mapping().expect("a mapping"), "tests"));
     let tests: Vec<&MarkedMappingNode> = tests.collect();
-    let paths = rule_files();
-    let paths = paths
-        .iter()
-        .map(|path| rules.join(path).display().to_string());
     let mut text = format!(
         "rule_files: {:?}\nevaluation_interval: 1m\ntests:\n",
-        paths.collect::<Vec<_>>()
+        rule_files()
     );
     for alert in alerts().iter().filter(|alert| alert.name != ABSENT) {
         let waits_for = alert.waits_for.as_deref().map_or(0.0, minutes);
@@ -80,10 +77,7 @@ fn failure(rules: &Path, label: &str, others: &str) -> Option<String> {
             text.push_str(&test(&cause, waits_for, label, others));
         }
     }
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-    let path = directory.path().join("clusters.yaml");
-    fs::write(&path, text).expect("a file");
-    promtool(&["test", "rules", &path.display().to_string()]).err()
+    promtool_tests::failure(&text, rules, Kept::OfTheAlert)
 }
 
 #[test]

@@ -3,12 +3,12 @@
 //! A scrape that fails makes all series of the target stale, and `up` is 0.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::thread;
 
 use marked_yaml::types::MarkedMappingNode;
 
-use super::super::{alerts, mappings, promtool, read, rule_files, test_files};
+use super::super::promtool_tests::{self, Kept};
+use super::super::{alerts, mappings, read, rule_files, test_files};
 use super::{Cause, SampleSeries, minutes};
 use crate::dashboards::folder;
 
@@ -84,11 +84,7 @@ fn every_alert_fires_at_any_scrape_interval_with_lost_scrapes() {
             (Cause::of(alert, &tests), waits_for)
         })
         .collect();
-    let rules: Vec<String> = rule_files()
-        .iter()
-        .map(|file| folder("deploy/prometheus").join(file).display().to_string())
-        .collect();
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+    let rules = rule_files();
     let is_short = |cause: &Cause| cause.start <= MAX_MINUTES;
     let failures: Vec<String> = thread::scope(|scope| {
         let short = INTERVALS.map(|seconds| (seconds, "1m", true));
@@ -100,12 +96,9 @@ fn every_alert_fires_at_any_scrape_interval_with_lost_scrapes() {
             for (cause, waits_for) in causes.iter().filter(|(cause, _)| is_short(cause) == short) {
                 text.push_str(&test(cause, *waits_for, seconds));
             }
-            let path = directory
-                .path()
-                .join(format!("every-{seconds}-{evaluation}.yaml"));
-            fs::write(&path, text).expect("a file");
-            let path = path.display().to_string();
-            scope.spawn(move || promtool(&["test", "rules", &path]).err())
+            scope.spawn(move || {
+                promtool_tests::failure(&text, &folder("deploy/prometheus"), Kept::OfTheAlert)
+            })
         });
         let runs: Vec<_> = runs.collect();
         runs.into_iter()
