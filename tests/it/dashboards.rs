@@ -11,6 +11,7 @@ use serde_json::Value;
 
 pub(crate) mod promql;
 
+use crate::harness::prometheus::GOGC;
 use crate::rules::exposed_and_recorded;
 
 /// Query of a panel, with every variable replaced, ready for Prometheus.
@@ -74,6 +75,7 @@ pub(crate) fn run(
     let output = Command::new(tool)
         .args(args)
         .current_dir(folder)
+        .env("GOGC", GOGC)
         .output()
         .map_err(|error| format!("{tool} cannot be run ({error}); install it with `{install}`"))?;
     let said = format!(
