@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,6 +32,10 @@ const SPEED: u32 = 120;
 const MINUTE: Duration = Duration::from_millis(500);
 /// A window of two minutes contains at least three scrapes.
 const SCRAPE_INTERVAL: Duration = Duration::from_millis(250);
+/// Time that the blocks of the past and the start of Prometheus take on an idle machine.
+const PREPARATION: Duration = Duration::from_secs(10);
+/// Time after the end of the past within which Prometheus must run: two minutes of a test.
+const MAX_DELAY: Duration = MINUTE.saturating_mul(2);
 /// Time limit of all alerts on a busy machine. The longest `for` takes 7.5 seconds.
 const NOTIFIED: Duration = Duration::from_mins(2);
 
@@ -237,7 +241,8 @@ fn past(causes: &[Cause], now: f64) -> String {
 fn present(causes: &[Cause], now: f64) -> String {
     let mut text = String::new();
     let elapsed = (seconds() - now) / MINUTE.as_secs_f64();
-    for cause in causes {
+    // The blocks have the samples of the past.
+    for cause in causes.iter().filter(|_| elapsed >= 0.0) {
         for series in &cause.series {
             if let Some(value) = cause.value(series, cause.start + elapsed, now) {
                 writeln!(text, "{} {value}", series.name).expect("invariant: a string");
@@ -328,15 +333,10 @@ fn notified(causes: Vec<Cause>) -> Vec<(String, Notified)> {
     in_seconds_of_the_test(&files);
     let recorded = scratch.path().join("recorded.rules.yaml");
     let alertmanager = Alertmanager::start(&folder("deploy/alertmanager/alertmanager.yaml"));
-    let now = seconds();
-    let past = past(&causes, now);
-    let exporter = Exporter::start(move || present(&causes, now));
     let files: Vec<_> = files.iter().map(PathBuf::as_path).collect();
-    let _prometheus = Prometheus::start_after(
-        &past,
+    let _running = running(
+        &Arc::new(causes),
         (recorded.as_path(), files.as_slice()),
-        SCRAPE_INTERVAL,
-        exporter.address,
         alertmanager.address(),
     );
     let sent = || -> Vec<(String, Notified)> {
@@ -359,6 +359,36 @@ fn notified(causes: Vec<Cause>) -> Vec<(String, Notified)> {
         });
     }
     sent()
+}
+
+/// Prometheus with the causes, and the exporter of their present samples.
+///
+/// The past ends at a time that is chosen before its blocks are written. A cause may last for a few seconds
+/// only, so Prometheus must run at that time. On a busy machine, it is chosen again, later.
+fn running(
+    causes: &Arc<Vec<Cause>>,
+    rules: (&Path, &[&Path]),
+    alertmanager: SocketAddr,
+) -> (Prometheus, Exporter) {
+    let mut preparation = PREPARATION;
+    loop {
+        let now = seconds() + preparation.as_secs_f64();
+        let planted = Arc::clone(causes);
+        let exporter = Exporter::start(move || present(&planted, now));
+        let past = past(causes, now);
+        let prometheus = Prometheus::start_after(
+            &past,
+            rules,
+            SCRAPE_INTERVAL,
+            exporter.address,
+            alertmanager,
+        );
+        if seconds() < now + MAX_DELAY.as_secs_f64() {
+            return (prometheus, exporter);
+        }
+        assert!(preparation < NOTIFIED, "Prometheus does not start");
+        preparation *= 2;
+    }
 }
 
 /// Converts the times in the expressions that are numbers of seconds.
