@@ -35,6 +35,9 @@ use tempfile::TempDir;
 
 /// Polls `condition` until it returns a value. Tests sleep only here.
 ///
+/// A condition that takes long, as a scrape of thousands of series, is polled less often, so that the wait leaves
+/// processor time to the programs that it waits for.
+///
 /// # Panics
 /// After `limit`, with `what` as the condition that did not hold.
 pub(crate) fn wait_until<T>(
@@ -42,13 +45,16 @@ pub(crate) fn wait_until<T>(
     what: &str,
     mut condition: impl FnMut() -> Option<T>,
 ) -> T {
+    const SHORTEST: Duration = Duration::from_millis(20);
+    const LONGEST: Duration = Duration::from_secs(1);
     let start = Instant::now();
     loop {
+        let polled = Instant::now();
         if let Some(value) = condition() {
             return value;
         }
         assert!(start.elapsed() < limit, "timed out after {limit:?}: {what}");
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep((polled.elapsed() * 2).clamp(SHORTEST, LONGEST));
     }
 }
 
