@@ -30,15 +30,20 @@ fn get(address: SocketAddr, path: &str) -> (u16, String) {
     (answer.status, body)
 }
 
-/// Checks that the probes of both listeners answer as fast as the shipped deployment requires.
+/// Checks that the probes of both listeners answer as fast as the shipped deployment requires. On a busy machine,
+/// an answer may be late; a container is restarted after six late answers in a row.
 fn assert_probes_answer(sidecar: &Sidecar) {
+    const ATTEMPTS: usize = 6;
     for address in [sidecar.address(), sidecar.admin_address()] {
         for path in ["/healthz", "/-/healthy", "/readyz", "/-/ready"] {
-            let started = Instant::now();
-            let (status, body) = get(address, path);
-            let expected = if path.contains("health") { 200 } else { 503 };
-            assert_eq!(status, expected, "{path}: {body}");
-            assert!(started.elapsed() < PROBE_TIMEOUT, "{path}");
+            let is_prompt = (0..ATTEMPTS).any(|_| {
+                let started = Instant::now();
+                let (status, body) = get(address, path);
+                let expected = if path.contains("health") { 200 } else { 503 };
+                assert_eq!(status, expected, "{path}: {body}");
+                started.elapsed() < PROBE_TIMEOUT
+            });
+            assert!(is_prompt, "{path}");
         }
     }
 }
