@@ -24,7 +24,7 @@ process.exit(0);
 async function open(options) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const opened = await context.newPage();
-  opened.setDefaultTimeout(15_000);
+  opened.setDefaultTimeout(60_000);
   watch(opened, problems);
   opened.on("request", (request) =>
     expect(request.url().startsWith(base), `a request for ${request.url()}`));
@@ -44,7 +44,7 @@ async function numbers() {
 async function header() {
   const context = await browser.newContext({ viewport: { width: 390, height: 800 } });
   const tab = await context.newPage();
-  tab.setDefaultTimeout(15_000);
+  tab.setDefaultTimeout(60_000);
   await tab.goto(`${base}/`);
   const { open_incidents: incidents } = await json("/api/v1/status");
   const line = tab.locator("header .status");
@@ -73,7 +73,7 @@ async function readInFive() {
   for (const [width, height] of [[1280, 800], [390, 844]]) {
     const context = await browser.newContext({ viewport: { width, height } });
     const tab = await context.newPage();
-    tab.setDefaultTimeout(15_000);
+    tab.setDefaultTimeout(60_000);
     const start = Date.now();
     await tab.goto(`${base}/`);
     const card = tab.locator(`[data-incident="${open.id}"]`);

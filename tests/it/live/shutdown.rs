@@ -48,7 +48,7 @@ fn sigterm_under_load_commits_counted_records_and_leaves_the_group_in_time() {
     let mut stream = Stream::on_new_topics(broker(), PARTITIONS, 200.0, Millis(3_000_000));
     stream.produce(broker(), 10_000);
     let mut settings = settings(broker(), &stream);
-    settings["shutdown_timeout"] = json!("10s");
+    settings["shutdown_timeout"] = json!("30s");
     let group = settings["kafka"]["group_id"].as_str().expect("a name");
     let mut first = start(&settings);
     // However fast the process is, records arrive until it has ended, and once more afterwards.
@@ -59,7 +59,7 @@ fn sigterm_under_load_commits_counted_records_and_leaves_the_group_in_time() {
                 let received = received(&first.metrics());
                 received.iter().all(|count| *count > 500).then_some(())
             });
-            first.terminate(Duration::from_secs(15))
+            first.terminate(Duration::from_secs(40))
         });
         loop {
             let ended = ending.is_finished();
