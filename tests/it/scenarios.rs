@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use rankgauge::config;
@@ -139,6 +139,9 @@ fn play(library: Library, scenario: Scenario, minutes: u64) -> Played {
     }
 }
 
+/// Wrong citations in the shop, whose ranking is healthy. Two tests compare with it.
+static SHOP_ANSWERS: LazyLock<Played> = LazyLock::new(|| play(Library::Shop, Scenario::Answers, 4));
+
 #[test]
 fn drop_of_the_shop_is_one_incident_that_ends_with_its_repair_within_ten_minutes() {
     let played = play(Library::Shop, Scenario::Drop, 8);
@@ -186,21 +189,20 @@ fn new_products_are_a_warning_about_judgements() {
 
 #[test]
 fn bot_moves_a_mean_and_raises_no_alarm() {
-    for library in [Library::Shop, Library::Law] {
-        let played = play(library, Scenario::Bots, 4);
+    let [shop, law] = [Library::Shop, Library::Law].map(|it| play(it, Scenario::Bots, 4));
+    for played in [&shop, &law] {
         played.assert_alarms(&[]);
         assert_eq!(played.incidents().len(), 0);
     }
-    let mean = |scenario| play(Library::Shop, scenario, 4).means("nDCG@10")["rerank"];
-    let (bots, healthy) = (mean(Scenario::Bots), mean(Scenario::Answers));
+    let [bots, healthy] = [&shop, &*SHOP_ANSWERS].map(|it| it.means("nDCG@10")["rerank"]);
     assert!(bots + 0.03 < healthy, "{bots} with bots, {healthy} without");
 }
 
 #[test]
 fn wrong_citations_are_an_incident_of_answers_while_the_ranking_is_healthy() {
-    for library in [Library::Shop, Library::Law] {
+    let law = play(Library::Law, Scenario::Answers, 4);
+    for (library, played) in [(Library::Shop, &*SHOP_ANSWERS), (Library::Law, &law)] {
         let system = library.changing();
-        let played = play(library, Scenario::Answers, 4);
         played.assert_alarms(&[(system, "CitationF1")]);
         let incident = played.only_incident();
         assert_eq!(&*incident.variant, system);
