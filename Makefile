@@ -12,6 +12,9 @@ DENY_OFFLINE := bans licenses sources
 # `prometheus` and `promtool` of Prometheus 3 (tests/prometheus3).
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
+# Most tests wait for Kafka, Prometheus and time-outs: three for each processor use it fully.
+TEST_THREADS := $(shell echo $$((3 * $$(nproc))))
+
 .DEFAULT_GOAL := help
 .PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
@@ -24,7 +27,7 @@ demo: ## Run everything in one process: embedded broker, traffic, sidecar, metri
 
 test: ## Run the tests of all crates, with a real Kafka and a real Prometheus, and a short run of the fuzzer
 	@tests/setup.sh
-	cargo test --workspace --features columnar
+	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --features columnar
 	fuzz/run.sh 20000
 
 python: ## Build the wheel of the Python package into target/wheels, and run its tests (docs/python.md)
