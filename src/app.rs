@@ -167,10 +167,11 @@ impl App {
             runtime.spawn(watch.run(loaded, reload_requests));
         }
         let reload = (!config.gold.paths.is_empty()).then_some(reload);
+        let history = start_history(&runtime, &config, &exposition);
         let admin = config.admin_listen.map(|address| {
             let api = AdminApi {
                 exposition: Arc::clone(&exposition),
-                history: Arc::default(),
+                history: Arc::clone(&history),
                 targets: config.targets.clone(),
                 reload: reload.clone(),
                 started,
@@ -199,8 +200,8 @@ impl App {
             return Err(problem);
         }
         let fleet = config.state.clone().zip(links);
-        let fleet = fleet.map(|(state, links)| fleet::start(&config, state, links, &exposition));
-        let fleet = fleet.transpose()?;
+        let start = |(state, links)| fleet::start(&config, state, links, &exposition, history);
+        let fleet = fleet.map(start).transpose()?;
         let (report, ended) = mpsc::unbounded_channel();
         let mut threads = Vec::new();
         let process = RandomState::new().build_hasher().finish();
@@ -348,9 +349,7 @@ fn serve_admin(
              listen on 127.0.0.1, or accept it with admin.allow_unauthenticated"
         );
     }
-    let (exposition, history) = (Arc::clone(&api.exposition), Arc::clone(&api.history));
-    runtime.spawn(sample_history(Arc::clone(&exposition), history));
-    let metrics = exposition.process.base().listener("admin");
+    let metrics = api.exposition.process.base().listener("admin");
     let handler = AdminListener {
         api,
         address,
@@ -365,6 +364,15 @@ fn serve_admin(
         stopping,
     ));
     Ok(address)
+}
+
+/// Score history of the process. It is sampled if the page or other replicas show it.
+fn start_history(runtime: &Runtime, config: &Config, exposition: &Arc<Exposition>) -> Arc<History> {
+    let history: Arc<History> = Arc::default();
+    if config.admin_listen.is_some() || config.state.is_some() {
+        runtime.spawn(sample_history(Arc::clone(exposition), Arc::clone(&history)));
+    }
+    history
 }
 
 /// Samples the score history for as long as the process runs.

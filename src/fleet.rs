@@ -2,8 +2,8 @@
 //! and passes what the other workers published to them.
 //!
 //! Baselines are sums of disjoint searches. Each worker writes its own under an id of its own, and every
-//! replica adds those of all others, so no record has two writers. The evidence of a process has the id of
-//! its first worker. Commands have a record each.
+//! replica adds those of all others, so no record has two writers. The evidence and the score history of a
+//! process have the id of its first worker. Commands have a record each.
 #![allow(
     clippy::disallowed_methods,
     reason = "the shell: a thread with a clock"
@@ -22,13 +22,14 @@ use std::time::{Duration, Instant};
 use tracing::{error, info, warn};
 
 use crate::config::{Config, State};
-use held::{Held, MAX_COMMANDS};
+use held::{Changes, Held, MAX_COMMANDS};
 use rankgauge_core::engine::fleet::{FleetBaselines, FleetEvidence, Share, SharedEvidence};
 use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Error;
 use rankgauge_kafka::state_topic::StateTopic;
 use rankgauge_kafka::throttle::Throttle;
 use rankgauge_serve::clock::wall_now;
+use rankgauge_serve::history::{History, ScoreHistory};
 use rankgauge_serve::http::Exposition;
 use rankgauge_serve::live::{Control, FleetView, ReportedCommand, StateOutcome};
 use record::{Key, MAX_LEARNED, MAX_LEARNED_PARTS, Value, parts};
@@ -111,6 +112,7 @@ pub fn start(
     state: State,
     links: Arc<Links>,
     exposition: &Arc<Exposition>,
+    history: Arc<History>,
 ) -> std::io::Result<JoinHandle<()>> {
     let view = exposition.published.fleet.clone().unwrap_or_default();
     view.set_interval(state.interval.into());
@@ -128,6 +130,7 @@ pub fn start(
                 held: Held::default(),
                 own: BTreeMap::new(),
                 evidence: None,
+                history,
                 ids: BTreeMap::new(),
                 received: BTreeSet::new(),
                 unsent: Vec::new(),
@@ -150,15 +153,17 @@ struct Fleet {
     own: BTreeMap<Key, Value>,
     /// Evidence of this process as it was shared last: id, time and parts.
     evidence: Option<(u64, WallTime, Vec<SharedEvidence>)>,
+    /// Score history of this process, with those of the others.
+    history: Arc<History>,
     /// Ids of the workers of this process, by number.
     ids: BTreeMap<usize, Vec<u64>>,
     /// Commands that this process executed.
     received: BTreeSet<Key>,
     /// Commands of this process that are not written yet, oldest first.
     unsent: Vec<ReportedCommand>,
-    /// Changes and ids at the last time at which baselines were passed to the workers, and changes at the
-    /// last time at which evidence was.
-    passed: Option<([u64; 2], usize)>,
+    /// Changes, and number of ids of this process, at the last time at which the state of the others was
+    /// passed on.
+    passed: Option<(Changes, usize)>,
     rejections: Throttle,
 }
 
@@ -271,7 +276,8 @@ impl Fleet {
         }
     }
 
-    /// Passes the baselines, incidents and evidence of the other workers to each worker, if they changed.
+    /// Passes the baselines, incidents and evidence of the other workers to each worker, and their history to
+    /// the readers, if they changed.
     fn pass_shares(&mut self) {
         let own = self.ids.values().map(Vec::len).sum();
         let state = (self.held.changes(), own);
@@ -280,7 +286,13 @@ impl Fleet {
             return;
         }
         self.pass_evidence();
-        if passed.is_some_and(|it| (it.0[0], it.1) == (state.0[0], state.1)) {
+        let is_known = |of: fn(&Changes) -> u64| {
+            passed.is_some_and(|(changes, ids)| (of(&changes), ids) == (of(&state.0), own))
+        };
+        if !is_known(|it| it.history) {
+            self.history.set_others(self.history_of_others());
+        }
+        if is_known(|it| it.shares) {
             return;
         }
         for (number, link) in self.links.links.iter().enumerate() {
@@ -316,11 +328,78 @@ impl Fleet {
         self.view.set_evidence(fleet.combined(replicas), others);
     }
 
+    /// Score history of the other processes.
+    fn history_of_others(&self) -> ScoreHistory {
+        let own = self.own_ids();
+        self.held.history(|id| !own.contains(&id), wall_now())
+    }
+
+    /// Notes the ids of a worker. A process that continues saved state continues the score history that was
+    /// shared under its ids.
+    fn identify(&mut self, number: usize, ids: &[u64]) {
+        let own = self.own_ids();
+        let is_new = |id: &u64| !own.contains(id);
+        self.ids.insert(number, ids.to_vec());
+        if ids.iter().any(is_new) {
+            let former = |id| ids.contains(&id) && is_new(&id);
+            let former = self.held.history(former, wall_now());
+            self.history.inherit(&former, self.history_of_others());
+        }
+    }
+
+    /// Records with the score history of this process that differ from the written ones.
+    fn share_history(&self) -> Vec<(Key, Option<Value>)> {
+        let Some(id) = self.process_id() else {
+            return Vec::new();
+        };
+        let now = wall_now();
+        let parts = (0..).zip(self.history.own().parts());
+        let current = parts.map(|(part, shared)| {
+            let key = Key::History { id, part };
+            (key, Value::History(now, shared))
+        });
+        self.changes_of_process(current.collect(), |key| matches!(key, Key::History { .. }))
+    }
+
+    /// Id of this process: that of its first worker.
+    fn process_id(&self) -> Option<u64> {
+        self.ids.get(&0).and_then(|ids| ids.first().copied())
+    }
+
+    /// Records of this process that differ from the written ones, and the removal of those of the same kind
+    /// that are not among them.
+    fn changes_of_process(
+        &self,
+        current: BTreeMap<Key, Value>,
+        is_of_kind: fn(&Key) -> bool,
+    ) -> Vec<(Key, Option<Value>)> {
+        let own = self.own_ids();
+        let held = own.iter().flat_map(|id| self.held.keys_of(*id));
+        let known: BTreeSet<Key> = held.chain(self.own.keys().cloned()).collect();
+        let ended = known
+            .into_iter()
+            .filter(|it| is_of_kind(it) && !current.contains_key(it));
+        let ended: Vec<Key> = ended.collect();
+        let changed = current
+            .into_iter()
+            .filter(|(key, value)| !self.is_written(key, value));
+        let changed = changed.map(|(key, value)| (key, Some(value)));
+        changed
+            .chain(ended.into_iter().map(|key| (key, None)))
+            .collect()
+    }
+
+    /// Returns true if the record was written with this value.
+    fn is_written(&self, key: &Key, value: &Value) -> bool {
+        self.own
+            .get(key)
+            .is_some_and(|known| known.is_current(value))
+    }
+
     /// Records with the evidence of this process that differ from the written ones. It is removed when a
     /// process without checkpoints ends: its successor begins without evidence, under another id.
     fn share_evidence(&mut self, is_over: bool) -> Vec<(Key, Option<Value>)> {
-        // The first worker has the id of the process.
-        let Some(id) = self.ids.get(&0).and_then(|ids| ids.first().copied()) else {
+        let Some(id) = self.process_id() else {
             return Vec::new();
         };
         let own = self.own_ids();
@@ -337,23 +416,12 @@ impl Fleet {
         } else {
             SharedEvidence::parts(&tests, &fleet)
         };
-        let mut records = Vec::new();
-        let mut current = BTreeSet::new();
-        for (part, shared) in (0..).zip(&parts) {
+        let current = (0..).zip(&parts).map(|(part, shared)| {
             let key = Key::Evidence { id, part };
-            let value = Value::Evidence(now, shared.clone());
-            current.insert(key.clone());
-            let known = self.own.get(&key);
-            if !known.is_some_and(|known| known.is_current(&value)) {
-                records.push((key, Some(value)));
-            }
-        }
-        let held = own.iter().flat_map(|id| self.held.keys_of(*id));
-        let known: BTreeSet<Key> = held.chain(self.own.keys().cloned()).collect();
-        let ended = known
-            .into_iter()
-            .filter(|it| matches!(it, Key::Evidence { .. }) && !current.contains(it));
-        records.extend(ended.map(|key| (key, None)));
+            (key, Value::Evidence(now, shared.clone()))
+        });
+        let is_evidence = |key: &Key| matches!(key, Key::Evidence { .. });
+        let records = self.changes_of_process(current.collect(), is_evidence);
         self.evidence = (!parts.is_empty()).then_some((id, now, parts));
         records
     }
@@ -367,11 +435,12 @@ impl Fleet {
         let has_shares = !shares.is_empty();
         records.extend(self.commands(has_shares || is_over));
         for (number, share) in shares {
-            self.ids.insert(number, share.ids.clone());
+            self.identify(number, &share.ids);
             records.extend(self.changes_of(&share));
         }
         if has_shares || is_over {
             records.extend(self.share_evidence(is_over));
+            records.extend(self.share_history());
             self.pass_evidence();
         }
         if has_shares {
@@ -432,11 +501,7 @@ impl Fleet {
                 let key = Key::of_baselines(*id, &shared, part);
                 current.insert(key.clone());
                 let value = Value::Baselines(wall_now(), shared);
-                if !self
-                    .own
-                    .get(&key)
-                    .is_some_and(|known| known.is_current(&value))
-                {
+                if !self.is_written(&key, &value) {
                     records.push((key, Some(value)));
                 }
             }
@@ -448,11 +513,7 @@ impl Fleet {
             };
             current.insert(key.clone());
             let value = Value::Incident(wall_now(), shared.clone());
-            if !self
-                .own
-                .get(&key)
-                .is_some_and(|known| known.is_current(&value))
-            {
+            if !self.is_written(&key, &value) {
                 records.push((key, Some(value)));
             }
         }
@@ -461,19 +522,14 @@ impl Fleet {
             let key = Key::Learned { id: *id, part };
             current.insert(key.clone());
             let value = Value::Learned(wall_now(), learned.to_vec());
-            if !self
-                .own
-                .get(&key)
-                .is_some_and(|known| known.is_current(&value))
-            {
+            if !self.is_written(&key, &value) {
                 records.push((key, Some(value)));
             }
         }
         // Saved state of several workers is continued under one id.
         let ended = former.iter().flat_map(|id| self.held.keys_of(*id));
         let removed = self.held.keys_of(*id).into_iter();
-        let removed =
-            removed.filter(|key| !matches!(key, Key::Evidence { .. }) && !current.contains(key));
+        let removed = removed.filter(|key| !key.is_of_process() && !current.contains(key));
         records.extend(removed.chain(ended).map(|key| (key, None)));
         records
     }

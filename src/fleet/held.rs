@@ -7,10 +7,14 @@ use rankgauge_core::engine::fleet::{
     FleetBaselines, FleetEvidence, SharedBaselines, SharedIncident,
 };
 use rankgauge_core::time::{Millis, WallTime};
+use rankgauge_serve::history::{ScoreHistory, SharedHistory};
 use rankgauge_serve::live::ReportedCommand;
 
 /// Maximum size of all records, decompressed. Further keys are refused.
 const MAX_BYTES: usize = 128 << 20;
+
+/// Maximum size of the score histories, decompressed. Of more, those written longest ago are dropped.
+const MAX_HISTORY_BYTES: usize = 32 << 20;
 
 /// Maximum number of records.
 const MAX_RECORDS: usize = 50_000;
@@ -46,8 +50,20 @@ fn newest_first<'a>(parts: &Parts<'a>) -> Vec<&'a SharedBaselines> {
 pub(super) struct Held {
     records: BTreeMap<Key, (Value, usize)>,
     bytes: usize,
-    /// Number of changes of what workers learned and of their incidents, and of their evidence.
-    changes: [u64; 2],
+    /// Size of the score histories.
+    history_bytes: usize,
+    changes: Changes,
+}
+
+/// Number of changes so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Changes {
+    /// Of what workers learned, and of their incidents.
+    pub(super) shares: u64,
+    /// Of the evidence.
+    pub(super) evidence: u64,
+    /// Of the score histories.
+    pub(super) history: u64,
 }
 
 impl Held {
@@ -60,9 +76,21 @@ impl Held {
         if is_full {
             return false;
         }
-        self.bytes = self.bytes - before + bytes;
+        self.remove(&key);
+        self.bytes += bytes;
+        if matches!(key, Key::History { .. }) {
+            self.history_bytes += bytes;
+        }
         self.note_change(&key);
         self.records.insert(key, (value, bytes));
+        while self.history_bytes > MAX_HISTORY_BYTES {
+            let histories = self.histories();
+            let Some((oldest, ..)) = histories.min_by_key(|(_, _, written, _)| *written) else {
+                break;
+            };
+            let oldest = oldest.clone();
+            self.remove(&oldest);
+        }
         true
     }
 
@@ -70,6 +98,9 @@ impl Held {
     pub(super) fn remove(&mut self, key: &Key) {
         if let Some((_, bytes)) = self.records.remove(key) {
             self.bytes -= bytes;
+            if matches!(key, Key::History { .. }) {
+                self.history_bytes -= bytes;
+            }
             self.note_change(key);
         }
     }
@@ -77,9 +108,10 @@ impl Held {
     fn note_change(&mut self, key: &Key) {
         match key {
             Key::Baselines { .. } | Key::Incident { .. } | Key::Learned { .. } => {
-                self.changes[0] += 1;
+                self.changes.shares += 1;
             }
-            Key::Evidence { .. } => self.changes[1] += 1,
+            Key::Evidence { .. } => self.changes.evidence += 1,
+            Key::History { .. } => self.changes.history += 1,
             Key::Command { .. } => {}
         }
     }
@@ -89,15 +121,15 @@ impl Held {
         self.bytes
     }
 
-    /// Number of changes of what workers learned and of their incidents so far, and of their evidence.
-    pub(super) fn changes(&self) -> [u64; 2] {
+    /// Number of changes so far.
+    pub(super) fn changes(&self) -> Changes {
         self.changes
     }
 
     /// Workers with baselines or incidents.
     pub(super) fn workers(&self) -> BTreeSet<u64> {
         let keys = self.records.keys();
-        let shares = keys.filter(|key| !matches!(key, Key::Evidence { .. }));
+        let shares = keys.filter(|key| !key.is_of_process());
         shares.filter_map(Key::worker).collect()
     }
 
@@ -112,6 +144,31 @@ impl Held {
             }
         }
         fleet
+    }
+
+    /// Score histories: key, id of the process, time of writing, and part.
+    fn histories(&self) -> impl Iterator<Item = (&Key, u64, WallTime, &SharedHistory)> {
+        self.records.iter().filter_map(|(key, (value, _))| {
+            let Value::History(written, shared) = value else {
+                return None;
+            };
+            Some((key, key.worker()?, *written, shared))
+        })
+    }
+
+    /// Score history of the processes whose ids `is_meant` selects.
+    pub(super) fn history(&self, is_meant: impl Fn(u64) -> bool, now: WallTime) -> ScoreHistory {
+        let mut parts: BTreeMap<u64, Vec<(WallTime, &SharedHistory)>> = BTreeMap::new();
+        for (_, id, written, shared) in self.histories().filter(|it| is_meant(it.1)) {
+            parts.entry(id).or_default().push((written, shared));
+        }
+        let mut all = ScoreHistory::default();
+        for mut of_process in parts.into_values() {
+            of_process.sort_by_key(|(written, _)| std::cmp::Reverse(*written));
+            let newest_first = of_process.into_iter().map(|(_, shared)| shared);
+            all.merge(&ScoreHistory::of_parts(newest_first, now));
+        }
+        all
     }
 
     /// Keys of the records of a worker.
@@ -132,6 +189,7 @@ impl Held {
                 | Value::Baselines(..)
                 | Value::Learned(..)
                 | Value::Evidence(..)
+                | Value::History(..)
                 | Value::Command(_) => None,
             });
         let mut shares: Vec<SharedIncident> = shares.cloned().collect();
@@ -142,9 +200,11 @@ impl Held {
         }
         let baselines = self.records.values().filter_map(|(value, _)| match value {
             Value::Baselines(_, of) => Some(of.newest.saturating_mul(60_000)),
-            Value::Incident(..) | Value::Learned(..) | Value::Evidence(..) | Value::Command(_) => {
-                None
-            }
+            Value::Incident(..)
+            | Value::Learned(..)
+            | Value::Evidence(..)
+            | Value::History(..)
+            | Value::Command(_) => None,
         });
         let last_of_all = newest.values().copied().chain(baselines).max();
         let last_of_all = last_of_all.unwrap_or_default();
@@ -211,7 +271,8 @@ impl Held {
                 Value::Baselines(..)
                 | Value::Incident(..)
                 | Value::Learned(..)
-                | Value::Evidence(..) => None,
+                | Value::Evidence(..)
+                | Value::History(..) => None,
             })
             .collect();
         commands.sort_by_key(|(_, command)| command.reported);
@@ -285,6 +346,8 @@ impl Held {
 mod tests {
     use super::*;
     use rankgauge_core::detection::QuerySums;
+    use rankgauge_core::engine::scores::Cell;
+    use rankgauge_serve::history::{HistorySpan, ScoreName};
 
     const DAY: i64 = 24 * 3_600_000;
 
@@ -369,5 +432,77 @@ mod tests {
         assert_eq!(held.bytes(), MAX_BYTES);
         held.remove(&key);
         assert_eq!(held.bytes(), 100);
+    }
+
+    fn put_history(held: &mut Held, (id, part): (u64, u32), written: i64, searches: u64) {
+        let name = ScoreName {
+            measure: "RR".into(),
+            variant: "V5".into(),
+        };
+        let mut history = ScoreHistory::default();
+        let sums = Cell {
+            count: searches,
+            sum: 1,
+        };
+        history.add(&name, WallTime(written), sums);
+        let shared = history.parts().remove(0);
+        let value = Value::History(WallTime(written), shared);
+        assert!(held.put(Key::History { id, part }, value, 1 << 20));
+    }
+
+    fn searches(held: &Held, now: i64) -> u64 {
+        let history = held.history(|_| true, WallTime(now));
+        let slots = history
+            .series(HistorySpan::Week)
+            .flat_map(|(_, slots)| slots);
+        slots.map(|(_, sums)| sums.count).sum()
+    }
+
+    #[test]
+    fn a_history_that_is_received_twice_counts_once() {
+        let mut held = Held::default();
+        for searches in [1, 2, 2] {
+            put_history(&mut held, (3, 0), DAY, searches);
+        }
+        put_history(&mut held, (5, 0), DAY, 10);
+        // A part that is not removed yet.
+        put_history(&mut held, (5, 1), DAY - 1, 20);
+        assert_eq!(searches(&held, DAY), 12);
+        assert_eq!(held.workers(), BTreeSet::new());
+        let of_one = held.history(|id| id == 3, WallTime(DAY));
+        assert_eq!(of_one.series(HistorySpan::Hour).count(), 1);
+        held.remove(&Key::History { id: 5, part: 0 });
+        assert_eq!(searches(&held, DAY), 22);
+        assert_eq!(searches(&held, 9 * DAY), 0);
+    }
+
+    #[test]
+    fn the_oldest_histories_make_room_for_new_ones() {
+        let mut held = Held::default();
+        put(&mut held, 1, 0, 1.0);
+        for id in 2..42 {
+            put_history(
+                &mut held,
+                (id, 0),
+                DAY + i64::try_from(id).expect("a number"),
+                1,
+            );
+        }
+        assert_eq!(held.bytes(), MAX_HISTORY_BYTES + 100);
+        assert_eq!(searches(&held, DAY), 32);
+        assert_eq!(
+            held.history(|id| id < 10, WallTime(DAY)),
+            ScoreHistory::default()
+        );
+        assert_eq!(held.workers(), BTreeSet::from([1]));
+    }
+
+    #[test]
+    fn the_history_of_a_silent_process_is_removed_with_its_baselines() {
+        let mut held = Held::default();
+        put_history(&mut held, (3, 0), 0, 1);
+        put(&mut held, 5, 9 * DAY, 1.0);
+        let (_, removed) = held.fold(&[5], WallTime(10 * DAY));
+        assert_eq!(removed, [Key::History { id: 3, part: 0 }]);
     }
 }

@@ -1,8 +1,9 @@
 //! Records of the state topic: keys, and values as compressed JSON with a version.
 //!
 //! A key is `worker/ID/baselines/GROUP/PART`, `worker/ID/incident/ID`, `worker/ID/evidence/PART`,
-//! `worker/ID/learned/PART` or `command/TIME/HASH`, so that a worker replaces only its own records. Values hold keys of queries, never their texts. A writer of the topic can write
-//! anything: a record is bounded and checked before it is used.
+//! `worker/ID/history/PART`, `worker/ID/learned/PART` or `command/TIME/HASH`, so that a worker replaces only
+//! its own records. Values hold keys of queries, never their texts. A writer of the topic can write anything:
+//! a record is bounded and checked before it is used.
 
 use std::io::Read as _;
 
@@ -16,6 +17,7 @@ use rankgauge_core::engine::fleet::{
 use rankgauge_core::engine::incidents::Note;
 use rankgauge_core::time::{Millis, WallTime};
 use rankgauge_kafka::state_topic::MAX_VALUE_BYTES;
+use rankgauge_serve::history::{MAX_SKEW, SharedHistory};
 use rankgauge_serve::live::{Order, ReportedCommand};
 
 /// First bytes of every value: name and version of the format.
@@ -39,9 +41,6 @@ const MAX_QUERY_BYTES: usize = 1 << 10;
 
 /// Maximum number of queries of a record. A query takes about 120 bytes before the compression.
 const MAX_QUERIES: usize = 8_192;
-
-/// Time by which the clock of another replica can be ahead.
-const MAX_SKEW: Millis = Millis(10 * 60_000);
 
 /// Time after which an unchanged record is written again: the worker lives.
 const RENEWAL: Millis = Millis(24 * 3_600_000);
@@ -90,6 +89,13 @@ pub(super) enum Key {
         /// Number of the part.
         part: u32,
     },
+    /// Part of the score history of a process, under the id of its first worker.
+    History {
+        /// Worker.
+        id: u64,
+        /// Number of the part.
+        part: u32,
+    },
     /// Command of an operator.
     Command {
         /// Time of the command.
@@ -110,6 +116,8 @@ pub(super) enum Value {
     Learned(WallTime, Vec<SharedLearned>),
     /// Part of the evidence of a process, with the time at which it was written.
     Evidence(WallTime, SharedEvidence),
+    /// Part of the score history of a process, with the time at which it was written.
+    History(WallTime, SharedHistory),
     /// Command of an operator.
     Command(ReportedCommand),
 }
@@ -153,6 +161,7 @@ impl Key {
             }
             Self::Learned { id, part } => format!("worker/{id:016x}/learned/{part}"),
             Self::Evidence { id, part } => format!("worker/{id:016x}/evidence/{part}"),
+            Self::History { id, part } => format!("worker/{id:016x}/history/{part}"),
             Self::Command { reported, hash } => format!("command/{reported}/{hash:016x}"),
         }
     }
@@ -179,6 +188,9 @@ impl Key {
             ["worker", id, "evidence", part] => number(id)
                 .zip(part.parse().ok())
                 .map(|(id, part)| Self::Evidence { id, part }),
+            ["worker", id, "history", part] => number(id)
+                .zip(part.parse().ok())
+                .map(|(id, part)| Self::History { id, part }),
             ["command", reported, hash] => reported
                 .parse()
                 .ok()
@@ -203,9 +215,15 @@ impl Key {
             Self::Baselines { id, .. }
             | Self::Incident { id, .. }
             | Self::Learned { id, .. }
-            | Self::Evidence { id, .. } => Some(*id),
+            | Self::Evidence { id, .. }
+            | Self::History { id, .. } => Some(*id),
             Self::Command { .. } => None,
         }
+    }
+
+    /// Returns true if the record is that of a process, not of a worker.
+    pub(super) fn is_of_process(&self) -> bool {
+        matches!(self, Self::Evidence { .. } | Self::History { .. })
     }
 
     /// Key of a command.
@@ -266,7 +284,8 @@ impl Value {
             Self::Baselines(written, _)
             | Self::Incident(written, _)
             | Self::Learned(written, _)
-            | Self::Evidence(written, _) => Some(*written),
+            | Self::Evidence(written, _)
+            | Self::History(written, _) => Some(*written),
             Self::Command(_) => None,
         }
     }
@@ -277,7 +296,9 @@ impl Value {
             Self::Evidence(..) => EVIDENCE_RENEWAL,
             // Seasons change with each search, and a lost hour of them is little.
             Self::Learned(..) => LEARNED_INTERVAL,
-            Self::Baselines(..) | Self::Incident(..) | Self::Command(_) => RENEWAL,
+            Self::Baselines(..) | Self::Incident(..) | Self::History(..) | Self::Command(_) => {
+                RENEWAL
+            }
         };
         let written = self.written().zip(other.written());
         let is_old = written.is_some_and(|(mine, theirs)| theirs.since(mine) >= renewal);
@@ -295,12 +316,14 @@ impl Value {
                     && pairs.all(|(one, other)| one.has_equal_variation(other))
             }
             (Self::Evidence(_, mine), Self::Evidence(_, theirs)) => mine == theirs,
+            (Self::History(_, mine), Self::History(_, theirs)) => mine == theirs,
             (Self::Command(mine), Self::Command(theirs)) => mine == theirs,
             (
                 Self::Baselines(..)
                 | Self::Incident(..)
                 | Self::Learned(..)
                 | Self::Evidence(..)
+                | Self::History(..)
                 | Self::Command(_),
                 _,
             ) => false,
@@ -316,13 +339,15 @@ impl Value {
                 shared.incident.id == *incident
             }
             (Self::Learned(..), Key::Learned { .. })
-            | (Self::Evidence(..), Key::Evidence { .. }) => true,
+            | (Self::Evidence(..), Key::Evidence { .. })
+            | (Self::History(..), Key::History { .. }) => true,
             (Self::Command(command), Key::Command { .. }) => Key::of_command(command) == *key,
             (
                 Self::Baselines(..)
                 | Self::Incident(..)
                 | Self::Learned(..)
                 | Self::Evidence(..)
+                | Self::History(..)
                 | Self::Command(_),
                 _,
             ) => false,
@@ -369,6 +394,9 @@ impl Value {
             }
             Self::Evidence(written, shared) => {
                 is_past(*written) && is_past(shared.latest()) && shared.is_possible(MAX_NAME_BYTES)
+            }
+            Self::History(written, shared) => {
+                is_past(*written) && shared.is_possible(MAX_NAME_BYTES, now)
             }
             Self::Command(ReportedCommand {
                 reported,

@@ -1,10 +1,13 @@
 //! Score history for charts, and the time of the last search.
 //!
 //! For the last minutes, the means of the shortest window are sampled at a fixed interval. For the last
-//! hour, day and week, a point is the mean of the searches that were counted since the point before. The
-//! memory is bounded: [`MAX_SERIES`] pairs of measure and variant with the points of the last minutes, 2 MiB,
-//! as many of latencies and of costs, and [`MAX_LONG_SERIES`] with those of the other spans, 3 MiB. A restart
-//! begins with none.
+//! hour, day and week, a point is the mean of the searches that were counted in a slot of wall-clock time: of
+//! this process and, with a state topic, of the others. The memory is bounded: [`MAX_SERIES`] pairs of measure
+//! and variant with the points of the last minutes, 2 MiB, as many of latencies and of costs, and
+//! [`ScoreHistory::MAX_SERIES`] with the sums of the other spans, 7 MiB for this process and 7 MiB for the
+//! others. The last minutes of a process begin empty, as do its other spans without a state topic.
+
+mod slots;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,14 +21,16 @@ use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{Millis, WallTime};
 
+pub use slots::{HistorySpan, MAX_SKEW, ScoreHistory, ScoreName, SharedHistory};
+
 /// Interval between two points of the last minutes.
 pub const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
 
+/// Maximum number of points of a series of the last minutes.
+const MAX_POINTS: usize = 120;
+
 /// Maximum number of series of the last minutes. Further ones have no history.
 pub const MAX_SERIES: usize = 2_000;
-
-/// Maximum number of series of the longer spans.
-pub const MAX_LONG_SERIES: usize = 400;
 
 /// Length of a history.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,28 +66,18 @@ impl Span {
 
     /// Interval between two points.
     pub fn interval(self) -> Duration {
-        match self {
-            Self::Minutes => SAMPLE_INTERVAL,
-            Self::Hour => Duration::from_mins(1),
-            Self::Day => Duration::from_mins(15),
-            Self::Week => Duration::from_hours(1),
-        }
+        self.slots().map_or(SAMPLE_INTERVAL, |it| {
+            Duration::from_millis(it.slot_length().0.unsigned_abs())
+        })
     }
 
-    /// Maximum number of points of a series.
-    pub fn points(self) -> usize {
+    /// Slots of the span; `None` for the last minutes.
+    fn slots(self) -> Option<HistorySpan> {
         match self {
-            Self::Minutes => 120,
-            Self::Hour => 60,
-            Self::Day => 96,
-            Self::Week => 168,
-        }
-    }
-
-    fn series(self) -> usize {
-        match self {
-            Self::Minutes => MAX_SERIES,
-            Self::Hour | Self::Day | Self::Week => MAX_LONG_SERIES,
+            Self::Minutes => None,
+            Self::Hour => Some(HistorySpan::Hour),
+            Self::Day => Some(HistorySpan::Day),
+            Self::Week => Some(HistorySpan::Week),
         }
     }
 }
@@ -132,9 +127,26 @@ pub struct History(Mutex<Spans>);
 struct Spans {
     /// Searches received, and the time at which they were seen to change.
     searches: Option<(u64, WallTime)>,
-    scores: [Points; Span::ALL.len()],
+    /// Last minutes of the scores.
+    minutes: Points,
     /// Last minutes of the other quantities, in the order of [`Operation::ALL`].
     operations: [Points; Operation::ALL.len()],
+    sums: Sums,
+}
+
+/// Longer spans of the scores.
+#[derive(Debug, Default)]
+struct Sums {
+    /// Number of searches from which a mean is shown, by watched measure.
+    least: BTreeMap<Box<str>, u64>,
+    /// Sums since the start, as they were added last.
+    known: Option<BTreeMap<ScoreName, Cell>>,
+    /// Time at which they were added.
+    at: WallTime,
+    /// Searches of this process.
+    own: ScoreHistory,
+    /// Searches of other processes.
+    others: ScoreHistory,
 }
 
 /// Measure and variant.
@@ -146,8 +158,6 @@ struct Points {
     times: VecDeque<WallTime>,
     /// Means by measure and variant, as many as there are times; `None` without a search.
     series: BTreeMap<Key, VecDeque<Option<f64>>>,
-    /// Interval of the last point of a longer span, by its number, and the sums since the start then.
-    known: Option<(i64, BTreeMap<Key, Cell>)>,
 }
 
 /// Means of one measure and variant.
@@ -168,45 +178,68 @@ impl History {
         self.since_last_search(&model, now);
         let mut spans = self.spans();
         let Spans {
-            scores: [minutes, ..],
+            minutes,
             operations,
+            sums,
             ..
         } = &mut *spans;
         if !names.settings.windows.is_empty() {
             let means = by_key(&model, |index, series| model.mean(index, series, 0));
-            minutes.add(Span::Minutes, now, &means);
+            minutes.add(now, &means);
             for (of, points) in Operation::ALL.into_iter().zip(operations) {
-                points.add(Span::Minutes, now, &of.values(&model));
+                points.add(now, &of.values(&model));
             }
         }
         let watched = &names.settings.detection.measures;
         let is_headline =
             |index: usize| watched.is_empty() || watched.iter().any(|it| it.index == index);
-        let longer = Span::ALL.into_iter().zip(&mut spans.scores).skip(1);
-        for (span, points) in longer {
-            let length = i64::try_from(span.interval().as_millis()).unwrap_or(i64::MAX);
-            let number = now.as_event_time().0.div_euclid(length);
-            let is_new = points.known.as_ref().is_none_or(|(at, _)| *at < number);
-            if is_new {
-                let least = |measure: usize| {
-                    let is_of_users = names.settings.measures[measure].is_user_measure();
-                    if is_of_users {
-                        names.settings.min_samples
-                    } else {
-                        1
-                    }
+        let measures = names.settings.measures.iter().zip(model.measures());
+        let headline = measures
+            .enumerate()
+            .filter(|(index, _)| is_headline(*index));
+        sums.least = headline
+            .map(|(_, (measure, name))| {
+                let is_of_users = measure.is_user_measure();
+                let least = if is_of_users {
+                    names.settings.min_samples
+                } else {
+                    1
                 };
-                let sums = by_key(&model, |index, series| {
-                    let tally = model.tally(index, series).filter(|_| is_headline(index))?;
-                    let sum = Cell {
-                        count: tally.count,
-                        sum: tally.sum,
-                    };
-                    Some((sum, least(index)))
-                });
-                points.close(span, now, (number, sums));
-            }
-        }
+                (name.as_str().into(), least)
+            })
+            .collect();
+        let since_start = by_key(&model, |index, series| {
+            let tally = model.tally(index, series).filter(|_| is_headline(index))?;
+            Some(Cell {
+                count: tally.count,
+                sum: tally.sum,
+            })
+        });
+        let since_start = since_start.into_iter().map(|((measure, variant), sums)| {
+            let name = ScoreName {
+                measure: measure.into(),
+                variant: variant.into(),
+            };
+            (name, sums)
+        });
+        sums.add(since_start.collect(), now);
+    }
+
+    /// Score history of the searches of this process.
+    pub fn own(&self) -> ScoreHistory {
+        self.spans().sums.own.clone()
+    }
+
+    /// Adds the history of an earlier process that this one continues, and replaces that of the others.
+    pub fn inherit(&self, former: &ScoreHistory, others: ScoreHistory) {
+        let sums = &mut self.spans().sums;
+        sums.own.merge(former);
+        sums.others = others;
+    }
+
+    /// Replaces the history of the other processes.
+    pub fn set_others(&self, others: ScoreHistory) {
+        self.spans().sums.others = others;
     }
 
     /// Time since a search was last received, as far as the calls of this function tell; `None` before
@@ -232,7 +265,11 @@ impl History {
         span: Span,
         is_selected: impl Fn(&str, &str) -> bool,
     ) -> (Vec<WallTime>, Vec<Series>) {
-        self.spans().scores[span as usize].selected(is_selected)
+        let spans = self.spans();
+        match span.slots() {
+            None => spans.minutes.selected(is_selected),
+            Some(span) => spans.sums.selected(span, is_selected),
+        }
     }
 
     /// Times of the points of the last minutes, and the series of a quantity for a variant, by stage or
@@ -244,7 +281,7 @@ impl History {
     /// Adds values of a quantity, by stage or currency and variant.
     #[cfg(test)]
     pub(crate) fn add_operations(&self, of: Operation, at: WallTime, values: &BTreeMap<Key, f64>) {
-        self.spans().operations[of as usize].add(Span::Minutes, at, values);
+        self.spans().operations[of as usize].add(at, values);
     }
 
     fn spans(&self) -> MutexGuard<'_, Spans> {
@@ -281,43 +318,14 @@ impl Points {
         (self.times.iter().copied().collect(), series.collect())
     }
 
-    /// Adds the means of the searches since the point before, if there is one.
-    /// `sums` are those since the start, with the number of searches from which a mean is shown.
-    fn close(
-        &mut self,
-        span: Span,
-        now: WallTime,
-        (number, sums): (i64, BTreeMap<Key, (Cell, u64)>),
-    ) {
-        if let Some((_, before)) = &self.known {
-            let means = sums.iter().filter_map(|(key, (sum, least))| {
-                let before = before.get(key).copied().unwrap_or_default();
-                // The sums of a variant that was retired begin again.
-                let since = match sum.count.checked_sub(before.count) {
-                    Some(count) => Cell {
-                        count,
-                        sum: sum.sum - before.sum,
-                    },
-                    None => *sum,
-                };
-                let mean = since.mean().filter(|_| since.count >= *least);
-                Some((key.clone(), mean?))
-            });
-            let means = means.collect();
-            self.add(span, now, &means);
-        }
-        let kept = sums.into_iter().take(span.series());
-        self.known = Some((number, kept.map(|(key, (sum, _))| (key, sum)).collect()));
-    }
-
-    fn add(&mut self, span: Span, now: WallTime, means: &BTreeMap<Key, f64>) {
+    fn add(&mut self, now: WallTime, means: &BTreeMap<Key, f64>) {
         self.times.push_back(now);
-        if self.times.len() > span.points() {
+        if self.times.len() > MAX_POINTS {
             self.times.pop_front();
         }
         let points = self.times.len();
         for key in means.keys() {
-            if self.series.len() >= span.series() && !self.series.contains_key(key) {
+            if self.series.len() >= MAX_SERIES && !self.series.contains_key(key) {
                 continue;
             }
             let missing = || std::iter::repeat_n(None, points - 1).collect();
@@ -333,53 +341,168 @@ impl Points {
     }
 }
 
+impl Sums {
+    /// Adds the searches since the last call. `since_start` are the sums of this process. Those of the first
+    /// call are of an earlier process, or none.
+    fn add(&mut self, since_start: BTreeMap<ScoreName, Cell>, now: WallTime) {
+        if let Some(known) = &self.known {
+            for (name, sums) in &since_start {
+                let before = known.get(name).copied().unwrap_or_default();
+                // The sums of a variant that was retired begin again.
+                let since = match sums.count.checked_sub(before.count) {
+                    Some(count) => Cell {
+                        count,
+                        sum: sums.sum - before.sum,
+                    },
+                    None => *sums,
+                };
+                self.own.add(name, now, since);
+            }
+        }
+        self.own.advance_to(now);
+        self.known = Some(since_start);
+        self.at = now;
+    }
+
+    /// Ends of the closed slots since the first one with searches, and the means of the series that
+    /// `is_selected` selects by measure and variant.
+    fn selected(
+        &self,
+        span: HistorySpan,
+        is_selected: impl Fn(&str, &str) -> bool,
+    ) -> (Vec<WallTime>, Vec<Series>) {
+        let mut all = self.own.clone();
+        all.merge(&self.others);
+        let closed = span.closed(self.at);
+        let shown = |measure: &str| self.least.get(measure).copied();
+        let series = all.series(span).filter_map(|(name, slots)| {
+            let least = shown(&name.measure)?;
+            let shown = slots
+                .iter()
+                .filter(|(slot, it)| closed.contains(slot) && it.count >= least);
+            let means = shown.filter_map(|(slot, it)| Some((*slot, it.mean()?)));
+            Some((name, means.collect::<BTreeMap<i64, f64>>()))
+        });
+        let series: Vec<(&ScoreName, BTreeMap<i64, f64>)> = series.collect();
+        let first = series.iter().filter_map(|(_, means)| means.keys().next());
+        let slots = first.min().map_or(0..0, |first| *first..closed.end);
+        let series = series
+            .iter()
+            .filter(|(name, means)| !means.is_empty() && is_selected(&name.measure, &name.variant));
+        let series = series.map(|(name, means)| Series {
+            measure: name.measure.to_string(),
+            variant: name.variant.to_string(),
+            means: slots
+                .clone()
+                .map(|slot| means.get(&slot).copied())
+                .collect(),
+        });
+        let series = series.collect();
+        (slots.map(|slot| span.end_of(slot)).collect(), series)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const NANO: i128 = 1_000_000_000;
+    const MINUTE: i64 = 60_000;
 
-    fn sums(count: u64, sum: i128) -> BTreeMap<Key, (Cell, u64)> {
-        let sum = sum * NANO;
-        let key = ("nDCG@10".to_owned(), "V5".to_owned());
-        BTreeMap::from([(key, (Cell { count, sum }, 2))])
+    fn name() -> ScoreName {
+        ScoreName {
+            measure: "nDCG@10".into(),
+            variant: "V5".into(),
+        }
     }
 
-    fn means(points: &Points) -> Vec<Option<f64>> {
-        points.series.values().flatten().copied().collect()
+    fn cell(count: u64, sum: i128) -> Cell {
+        Cell {
+            count,
+            sum: sum * NANO,
+        }
+    }
+
+    fn sums() -> Sums {
+        Sums {
+            least: BTreeMap::from([("nDCG@10".into(), 2)]),
+            ..Sums::default()
+        }
+    }
+
+    fn add(sums: &mut Sums, minute: i64, count: u64, sum: i128) {
+        let since_start = BTreeMap::from([(name(), cell(count, sum))]);
+        sums.add(since_start, WallTime(minute * MINUTE));
+    }
+
+    fn hour(sums: &Sums) -> (Vec<WallTime>, Vec<Option<f64>>) {
+        let (times, series) = sums.selected(HistorySpan::Hour, |_, _| true);
+        (times, series.into_iter().flat_map(|it| it.means).collect())
     }
 
     #[test]
-    fn a_point_is_the_mean_of_the_searches_since_the_one_before() {
-        let mut points = Points::default();
-        let close = |points: &mut Points, number: i64, count, sum| {
-            let now = WallTime(number * 60_000);
-            points.close(Span::Hour, now, (number, sums(count, sum)));
-        };
-        close(&mut points, 0, 100, 90);
-        assert!(
-            means(&points).is_empty(),
-            "nothing is known of the time before"
+    fn a_point_is_the_mean_of_the_searches_of_a_slot_that_has_ended() {
+        let mut sums = sums();
+        add(&mut sums, 10, 100, 90);
+        assert_eq!(
+            hour(&sums),
+            (Vec::new(), Vec::new()),
+            "of an earlier process"
         );
-        close(&mut points, 1, 104, 91);
-        close(&mut points, 2, 105, 92);
+        add(&mut sums, 11, 104, 91);
+        assert_eq!(
+            hour(&sums),
+            (Vec::new(), Vec::new()),
+            "the minute has not ended"
+        );
+        add(&mut sums, 12, 105, 92);
         // The variant was retired, and has come back.
-        close(&mut points, 3, 4, 3);
-        assert_eq!(means(&points), [Some(0.25), None, Some(0.75)]);
+        add(&mut sums, 13, 4, 3);
+        add(&mut sums, 14, 4, 3);
+        let times = [12, 13, 14].map(|minute| WallTime(minute * MINUTE));
+        let means = vec![Some(0.25), None, Some(0.75)];
+        assert_eq!(hour(&sums), (times.to_vec(), means));
     }
 
     #[test]
-    fn points_and_series_of_each_span_are_limited() {
+    fn points_are_those_of_all_processes_and_a_restart_continues_them() {
+        let history = History::default();
+        let slot = |count, sum| {
+            let mut of = ScoreHistory::default();
+            of.add(&name(), WallTime(11 * MINUTE), cell(count, sum));
+            of
+        };
+        *history.spans() = Spans {
+            sums: sums(),
+            ..Spans::default()
+        };
+        let add_at = |minute, count, sum| add(&mut history.spans().sums, minute, count, sum);
+        let shown = || history.series(Span::Hour, |_, _| true).1;
+        add_at(11, 0, 0);
+        add_at(12, 0, 0);
+        assert!(shown().is_empty());
+        // What an earlier process shared under the id of this one is that of another until the id is known.
+        let mut others = slot(4, 1);
+        others.merge(&slot(4, 3));
+        history.set_others(others);
+        assert_eq!(shown()[0].means, [Some(0.5)]);
+        history.inherit(&slot(4, 1), slot(4, 3));
+        assert_eq!(shown()[0].means, [Some(0.5)]);
+        assert_eq!(history.own(), slot(4, 1));
+    }
+
+    #[test]
+    fn points_and_series_of_the_last_minutes_are_limited() {
+        let mut points = Points::default();
+        let names = (0..MAX_SERIES + 10).map(|number| number.to_string());
+        let all: BTreeMap<Key, f64> = names.map(|name| ((name, String::new()), 0.5)).collect();
+        for number in 0..i64::try_from(MAX_POINTS).expect("a small number") + 3 {
+            points.add(WallTime(number), &all);
+        }
+        assert_eq!(points.series.len(), MAX_SERIES);
+        assert_eq!(points.times.len(), MAX_POINTS);
+        assert!(points.series.values().all(|it| it.len() == MAX_POINTS));
         for span in Span::ALL {
-            let mut points = Points::default();
-            let names = (0..span.series() + 10).map(|number| number.to_string());
-            let all: BTreeMap<Key, f64> = names.map(|name| ((name, String::new()), 0.5)).collect();
-            for number in 0..i64::try_from(span.points()).expect("a small number") + 3 {
-                points.add(span, WallTime(number), &all);
-            }
-            assert_eq!(points.series.len(), span.series());
-            assert_eq!(points.times.len(), span.points());
-            assert!(points.series.values().all(|it| it.len() == span.points()));
             assert_eq!(Span::named(span.name()), span);
         }
     }

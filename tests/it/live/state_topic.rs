@@ -1,6 +1,6 @@
 //! State topic: replicas without disks share baselines and commands through a compacted topic.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rankgauge_core::time::Millis;
 use rankgauge_serve::clock::wall_now;
@@ -125,6 +125,47 @@ fn replicas_without_disks_continue_with_the_baselines_of_those_before_them() {
             (baselines(&replica.metrics()).len() == 5).then_some(())
         });
     }
+
+    // The history of all has the same points on each, and outlives them.
+    let [first, second] = successors;
+    let mut replicas = [first, second, later];
+    let shown = wait_until(CONSUMED, "all replicas have the same points", || {
+        let [one, two, three] = replicas.each_ref().map(points);
+        let variants: BTreeSet<&String> = one.values().flat_map(BTreeMap::keys).collect();
+        (one == two && two == three && variants.len() == 5).then_some(one)
+    });
+    replicas.iter_mut().for_each(Sidecar::kill);
+    drop(replicas);
+    let without_searches = [start(&settings), start(&settings)];
+    for replica in &without_searches {
+        wait_until(SOON, "a replica without a disk has the points", || {
+            let found = points(replica);
+            shown
+                .iter()
+                .all(|(at, means)| found.get(at) == Some(means))
+                .then_some(())
+        });
+    }
+}
+
+/// Points of the last hour: means by time and variant.
+fn points(replica: &Sidecar) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let found = get(replica, "/api/v1/systems?history=1h");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let list = |value: &Value| value.as_array().expect("a list").clone();
+    let times: Vec<String> = list(&found["history"]["times"]).iter().map(text).collect();
+    let mut points: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+    for system in list(&found["systems"]) {
+        for score in list(&system["scores"]) {
+            for (at, mean) in times.iter().zip(list(&score["history"])) {
+                if let Some(mean) = mean.as_f64() {
+                    let of_time = points.entry(at.clone()).or_default();
+                    of_time.insert(text(&system["variant"]), mean);
+                }
+            }
+        }
+    }
+    points
 }
 
 #[test]
@@ -143,6 +184,13 @@ fn records_of_others_on_the_state_topic_are_refused_and_counted() {
     let magic: &[u8] = b"rankgauge state 1\n";
     let key = "worker/00000000000000ab/baselines/00000000000000cd/0";
     let json = zstd::encode_all(&br#"{"Command":{"reported":-1}}"#[..], 1).expect("it compresses");
+    let history = "worker/00000000000000ab/history/0";
+    let with_history = |spans: &str| {
+        let series = format!(r#"{{"name":{{"measure":"RR","variant":"V5"}},"spans":{spans}}}"#);
+        let json = format!(r#"{{"History":[0,[{series}]]}}"#);
+        let value = zstd::encode_all(json.as_bytes(), 1).expect("it compresses");
+        [magic, &value].concat()
+    };
     let hostile: Vec<(&str, Vec<u8>)> = vec![
         ("", Vec::new()),
         ("\u{7}\u{1b}[31mkey", b"x".to_vec()),
@@ -153,6 +201,13 @@ fn records_of_others_on_the_state_topic_are_refused_and_counted() {
         (key, [magic, &bomb].concat()),
         (key, [magic, &json].concat()),
         ("command/-1/00000000000000ab", [magic, &json].concat()),
+        (history, with_history("[[[9000000000000,1,1]],[],[]]")),
+        (
+            history,
+            with_history("[[[1,1,99999999999999999999]],[],[]]"),
+        ),
+        (history, with_history("[[[1,1,1],[1,1,1]],[],[]]")),
+        (history, with_history("[[[1,1e300,1]],[],[]]")),
     ];
     let number = u64::try_from(hostile.len()).expect("a number");
     let records = hostile

@@ -39,7 +39,7 @@ pub struct AdminApi {
     pub reload: Option<mpsc::Sender<ReloadRequest>>,
     /// Start time of the process.
     pub started: WallTime,
-    /// Score history of the last minutes.
+    /// Score history.
     pub history: Arc<History>,
     /// Targets of the configuration.
     pub targets: Vec<Target>,

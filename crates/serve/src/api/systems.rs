@@ -1,6 +1,6 @@
 //! Systems side by side: every variant with its scores against targets, baseline and control.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -115,7 +115,7 @@ pub(crate) struct HistoryTimes {
 }
 
 /// One variant.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct System {
     pub(crate) variant: String,
     pub(crate) is_control: bool,
@@ -137,7 +137,7 @@ pub(crate) struct System {
 }
 
 /// Scores of one variant and measure over all searches.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct SystemScore {
     pub(crate) measure: String,
     /// Mean in the window; null for an empty window.
@@ -257,6 +257,7 @@ pub(crate) fn of(
     let variants = model.variants();
     let variants = variants.filter(|it| params.matches("variant", it.variant));
     let mut systems: Vec<System> = variants.map(|it| view.system(&it)).collect();
+    systems.extend(view.systems_of_others());
     systems.sort_by(|a, b| a.variant.cmp(&b.variant));
     let mut missed_targets = missed_targets::all(exposition, &model);
     missed_targets.retain(|it| is_wanted(&it.measure) && params.matches("variant", &it.variant));
@@ -363,6 +364,32 @@ impl View<'_> {
         }
     }
 
+    /// Variants of which this process has counted no search, with the history of the other replicas.
+    fn systems_of_others(&self) -> Vec<System> {
+        let counted: BTreeSet<&str> = self.model.variants().map(|it| it.variant).collect();
+        let variants: BTreeSet<&str> = self.series.iter().map(|it| &*it.variant).collect();
+        let others = variants.difference(&counted).map(|variant| System {
+            variant: (*variant).to_owned(),
+            is_control: self.experiment.is_some_and(|it| it.control == **variant),
+            scores: (self.measures.iter())
+                .filter_map(|it| self.history(variant, it))
+                .collect(),
+            ..System::default()
+        });
+        others.collect()
+    }
+
+    /// Score without a search of this process, with the history of the other replicas; `None` without one.
+    fn history(&self, variant: &str, info: &MeasureInfo) -> Option<SystemScore> {
+        let mut series = self.series.iter();
+        let found = series.find(|it| it.measure == info.measure && it.variant == variant)?;
+        Some(SystemScore {
+            measure: info.measure.clone(),
+            history: found.means.clone(),
+            ..SystemScore::default()
+        })
+    }
+
     /// Drop of a measure over all searches, if an open incident has it.
     fn drop_of(&self, variant: &str, measure: &str) -> Option<SystemDrop> {
         let mut incidents = self.model.snapshot().totals.evidence.incidents();
@@ -378,10 +405,13 @@ impl View<'_> {
         })
     }
 
-    /// Scores of a variant; `None` without any score since the start.
+    /// Scores of a variant; `None` without any score since the start, and without a history.
     fn score(&self, of: &ScoreSeries<'_>, info: &MeasureInfo) -> Option<SystemScore> {
         let (model, measure) = (self.model, info.index);
-        model.tally(measure, of.series)?;
+        let history = self.history(of.variant, info);
+        if model.tally(measure, of.series).is_none() {
+            return history;
+        }
         let mean = model.mean(measure, of.series, self.window);
         let direction = Direction::of(&info.measure);
         let reached =
@@ -396,8 +426,6 @@ impl View<'_> {
         // A drop is tested from the first search that was compared with its baseline.
         let evidence = watched.as_ref().map(|it| it.log_evidence);
         let is_learned = evidence.is_some_and(|it| it[Test::Drop as usize].is_some());
-        let mut series = self.series.iter();
-        let series = series.find(|it| it.measure == info.measure && it.variant == of.variant);
         Some(SystemScore {
             measure: info.measure.clone(),
             mean,
@@ -421,7 +449,7 @@ impl View<'_> {
                 .and_then(|it| it.bounds)
                 .map(Interval::from),
             difference: difference.map(Difference::from),
-            history: series.map(|it| it.means.clone()).unwrap_or_default(),
+            history: history.map(|it| it.history).unwrap_or_default(),
         })
     }
 }

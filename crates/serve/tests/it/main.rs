@@ -3,3 +3,4 @@
 
 mod description;
 mod list_changes;
+mod score_history;
