@@ -55,7 +55,8 @@ impl Stream {
     }
 
     /// Stream for two new topics of `broker` with a corpus of `queries` gold queries. Variant V5
-    /// regresses `regress_after` the first search, if it is given.
+    /// regresses `regress_after` the first search, if it is given. The topics have one partition:
+    /// baselines have the first searches that are read, and partitions are read in any order.
     pub(super) fn of_queries(
         broker: &Broker,
         queries: usize,
@@ -63,12 +64,12 @@ impl Stream {
         ago: Millis,
         regress_after: Option<Millis>,
     ) -> Self {
-        let topics = broker.unique_topics("live", 2).into();
+        let topics = broker.unique_topics("live", 1).into();
         let settings = TrafficSettings {
             regress_after,
             ..settings(rate, ago)
         };
-        Self::of(topics, 2, queries, settings)
+        Self::of(topics, 1, queries, settings)
     }
 
     /// Stream for topics that exist or will be created.
