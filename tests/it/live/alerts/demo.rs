@@ -9,7 +9,7 @@ use serde_json::json;
 use super::super::stream::Stream;
 use super::super::{SOON, scrape_when_received, settings, yaml};
 use super::{alertmanager, label, prometheus};
-use crate::harness::alertmanager::Alertmanager;
+use crate::harness::alertmanager::{Alertmanager, Notification, Notified};
 use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
@@ -71,19 +71,42 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
         stream.produce(broker(), 10);
         prometheus.wait_for_scrapes(1);
         let told = alertmanager.notifications();
-        let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-        (by("on-call") >= 1 && by("search-team") >= 4).then_some(told)
+        (notified(&told, "on-call").len() + notified(&told, "search-team").len() >= 5)
+            .then_some(told)
     });
+    let of_teams = ["on-call", "search-team"].map(|receiver| notified(&told, receiver));
+    let expected = [
+        vec![["RankgaugeQualityDropped", "V5"]],
+        vec![
+            ["RankgaugeExperimentArmWorse", "V1"],
+            ["RankgaugeExperimentArmWorse", "V2"],
+            ["RankgaugeExperimentArmWorse", "V3"],
+            ["RankgaugeRankingPreferred", ""],
+        ],
+    ];
+    assert_eq!(of_teams.map(Vec::from_iter), expected);
     // One notification for each worse arm and for the preferred ranking, and for the drop of V5 one, and one more if its measures
-    // drop at different times.
-    let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-    assert_eq!(by("search-team"), 4, "{told:?}");
-    assert!((1..=2).contains(&by("on-call")), "{told:?}");
+    // drop at different times. On a busy machine, a scrape may time out: alerts then end and fire again.
+    if !prometheus.query("min_over_time(up[1d]) == 1").is_empty() {
+        let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
+        assert_eq!(by("search-team"), 4, "{told:?}");
+        assert!((1..=2).contains(&by("on-call")), "{told:?}");
+    }
     let dropped = told.iter().flat_map(|notification| &notification.alerts);
     let mut dropped = dropped.filter(|it| it.labels["alertname"] == "RankgaugeQualityDropped");
     let description = &dropped.next().expect("a drop").annotations["description"];
     assert!(description.contains("The loss is now 0."), "{description}");
     assert!(description.contains(", since about 20"), "{description}");
+}
+
+/// Alerts that a receiver was notified of: name and variant.
+fn notified<'a>(told: &'a [Notification], receiver: &str) -> BTreeSet<[&'a str; 2]> {
+    let to_receiver = told.iter().filter(|it| it.receiver == receiver);
+    let alerts = to_receiver.flat_map(|notification| &notification.alerts);
+    let label = |alert: &'a Notified, name| alert.labels.get(name).map_or("", String::as_str);
+    alerts
+        .map(|alert| ["alertname", "variant"].map(|name| label(alert, name)))
+        .collect()
 }
 
 /// Alerts on an hour of the demo without its regression. V1, V2 and V3 are worse than the control by
