@@ -354,8 +354,11 @@ fn pages_equal_the_list(address: &str, name: &str, read: &impl Fn(&str) -> Value
 fn a_healthy_system_lists_no_query_as_regressed() {
     let mut stream = Stream::of_queries(broker(), 40, 10.0, Millis(2_000_000), None);
     stream.produce(broker(), 20_000);
-    let sidecar = start(&settings_of_a_team(&stream));
+    let mut settings = settings_of_a_team(&stream);
+    settings["detection"] = json!({"measures": ["nDCG@10", "SAT"]});
+    let sidecar = start(&settings);
     scrape_when_received(&sidecar, stream.produced());
+    measures_of_users_are_not_compared_with_their_baselines(&sidecar);
     for measure in ["nDCG@10", "P@5", "R@10", "RR"] {
         let path = format!("/api/v1/queries?measure={measure}&order=regressed");
         let lost = get(&sidecar, &path);
@@ -400,6 +403,36 @@ fn a_healthy_system_lists_no_query_as_regressed() {
     // Every cell of the slices opens its queries.
     let cell = format!("variant=V4&amp;{}&amp;", slice.replace('&', "&amp;"));
     assert!(page("/").contains(&cell.replace('_', "%5F")), "{cell}");
+}
+
+/// Baselines of a measure of users have the last search of each session, its mean has all.
+fn measures_of_users_are_not_compared_with_their_baselines(sidecar: &Sidecar) {
+    let found = get(sidecar, "/api/v1/systems");
+    let systems = found["systems"].as_array().expect("a list");
+    let of_v4 = systems.iter().find(|it| it["variant"] == "V4");
+    let scores = of_v4.expect("V4")["scores"].as_array().expect("a list");
+    let page = |path: &str| String::from_utf8_lossy(&view(sidecar, path).body).into_owned();
+    let [overview, system] = [page("/"), page("/systems/V4")];
+    let part = |text: &str, start: &str, end: &str| -> String {
+        let (_, rest) = text.split_once(start).expect("the start of the part");
+        let (part, _) = rest.split_once(end).expect("the end of the part");
+        part.to_owned()
+    };
+    let row = part(&overview, "<tr data-variant=\"V4\">", "</tr>");
+    for (measure, is_compared) in [("nDCG@10", true), ("SAT", false)] {
+        let score = scores.iter().find(|it| it["measure"] == measure);
+        let score = score.expect("a measure of the team");
+        assert!(score["baseline"].is_number(), "{score}");
+        let cell = part(&row, &format!("data-measure=\"{measure}\""), "</td>");
+        assert_eq!(cell.contains("against the baseline"), is_compared, "{cell}");
+        let row = part(
+            &system,
+            &format!("<tr data-measure=\"{measure}\">"),
+            "</tr>",
+        );
+        let is_labelled = row.contains("of last searches of sessions");
+        assert_eq!(is_labelled, !is_compared, "{row}");
+    }
 }
 
 /// Limits of the first view: body and assets as sent, and the CPU time of the page in seconds. On a busy

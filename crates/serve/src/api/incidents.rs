@@ -1,5 +1,6 @@
 //! Incidents: drops with a beginning, one frozen reference and an end.
 
+use std::cell::Cell;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -119,6 +120,9 @@ pub(crate) struct IncidentEntry {
     pub(crate) queries: Vec<QueryEntry>,
     /// Changes that came with the incident, the most likely cause first.
     pub(crate) causes: Vec<Cause>,
+    /// True if other values are known from before the beginning and since.
+    #[serde(skip)]
+    pub(crate) is_compared: bool,
     /// Last deployment before the beginning, and those during the incident.
     pub(crate) deployments: Vec<DeploymentEntry>,
     /// First acknowledgement: an operator works on the incident; null without one.
@@ -434,6 +438,7 @@ impl IncidentEntry {
             },
         });
         let lost = it.largest_losses().into_iter().take(MAX_QUERIES);
+        let (causes, is_compared) = causes(it, history, evaluator);
         Self {
             id: it.name(),
             variant: it.variant.to_string(),
@@ -458,7 +463,8 @@ impl IncidentEntry {
             class: it.class.name(),
             part: it.part.name(),
             queries: lost.map(QueryEntry::of).collect(),
-            causes: causes(it, history, evaluator),
+            causes,
+            is_compared,
             deployments: deployments.collect(),
             acknowledged: it.acknowledged.as_ref().map(AcknowledgedEntry::from),
             notes: it.notes.iter().map(NoteEntry::from).collect(),
@@ -783,7 +789,11 @@ fn number(found: &IncidentEntry) -> Result<u64, ApiError> {
 
 /// Changes that came with an incident: deployments in the day before it, then the measures of the variant
 /// whose means changed most.
-fn causes(it: &Incident, history: &History, evaluator: Option<&EvaluatorPart<'_>>) -> Vec<Cause> {
+fn causes(
+    it: &Incident,
+    history: &History,
+    evaluator: Option<&EvaluatorPart<'_>>,
+) -> (Vec<Cause>, bool) {
     let before = it.deployments.iter().filter(|mark| {
         let passed = it.started.upper.saturating_sub(mark.deployed.at.0);
         !mark.is_during && passed <= DEPLOYED_BEFORE
@@ -805,25 +815,29 @@ fn causes(it: &Incident, history: &History, evaluator: Option<&EvaluatorPart<'_>
     causes.extend(deployments);
     let end = it.ended.as_ref().map_or(i64::MAX, |ended| ended.at.0);
     let is_member = |name: &str| it.measures.iter().any(|member| *member.measure == *name);
-    let mut changed = changes(history, &it.variant, it.started.at..end);
+    let (mut changed, is_compared) = changes(history, &it.variant, it.started.at..end);
     changed.retain(|it| it.kind != "measure" || !is_member(&it.name));
     changed.sort_by(|one, other| other.relative().total_cmp(&one.relative()));
     causes.extend(changed.into_iter().map(Cause::from));
     causes.truncate(MAX_CAUSES);
-    causes
+    (causes, is_compared)
 }
 
-/// Values of a variant whose means before a period differ from those in it.
-fn changes(history: &History, variant: &str, period: Range<i64>) -> Vec<Change> {
+/// Values of a variant whose means before a period differ from those in it, and true if any value is known
+/// both before and in it.
+fn changes(history: &History, variant: &str, period: Range<i64>) -> (Vec<Change>, bool) {
     let mean = |times: &[WallTime], means: &[Option<f64>], of: Range<i64>| {
         let points = times.iter().zip(means).filter(|(at, _)| of.contains(&at.0));
         let known: Vec<f64> = points.filter_map(|(_, mean)| *mean).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / real_length(known.len()))
     };
+    let is_compared = Cell::new(false);
     let drained = period.start.saturating_add(DRAIN)..period.end;
     let both = |times: &[WallTime], means: &[Option<f64>]| {
         let before = mean(times, means, i64::MIN..period.start)?;
-        Some((before, mean(times, means, drained.clone())?))
+        let after = mean(times, means, drained.clone())?;
+        is_compared.set(true);
+        Some((before, after))
     };
     let (times, series) = history.series(Span::Minutes, |_, it| it == variant);
     let measures = series.into_iter().filter_map(|it| {
@@ -849,7 +863,7 @@ fn changes(history: &History, variant: &str, period: Range<i64>) -> Vec<Change> 
         });
         changed.extend(series.filter(|it| it.relative() >= MIN_RELATIVE_CHANGE));
     }
-    changed
+    (changed, is_compared.get())
 }
 
 /// Open incidents.
@@ -928,13 +942,18 @@ mod tests {
             history.add_operations(Operation::Latency, at, &values("vector", latency));
             history.add_operations(Operation::Cost, at, &values("USD", cost));
         }
-        let found = changes(&history, "V5", 240_000..i64::MAX);
+        let (found, is_compared) = changes(&history, "V5", 240_000..i64::MAX);
+        assert!(is_compared);
         let found: Vec<(&str, &str, [f64; 2])> = found
             .iter()
             .map(|it| (it.kind, it.name.as_str(), [it.before, it.after]))
             .collect();
         let expected = ("latency", "p95 latency of vector in seconds", [0.25, 0.5]);
         assert_eq!(found, [expected]);
-        assert!(changes(&history, "V4", 240_000..i64::MAX).is_empty());
+        // Nothing is known of V4, of the time before the history, and of the time after it.
+        for (variant, start) in [("V4", 240_000), ("V5", 0), ("V5", 420_000)] {
+            let (found, is_compared) = changes(&history, variant, start..i64::MAX);
+            assert!(found.is_empty() && !is_compared, "{variant} at {start}");
+        }
     }
 }

@@ -174,7 +174,8 @@ fn why(it: &IncidentEntry) -> Markup {
     html! {
         @if it.subject == "answer" { "no watched measure of its ranking has dropped" " · " }
         @if it.causes.is_empty() {
-            "nothing else changed with it"
+            @if it.is_compared { "nothing else changed with it" }
+            @else { "not known yet: other values are compared a minute after the beginning, if they are known from before it" }
             @if it.part == "some" { "; some of the queries dropped" }
         }
         @for (place, cause) in it.causes.iter().take(MAX_SHOWN).enumerate() {

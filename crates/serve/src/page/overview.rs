@@ -6,8 +6,8 @@ use super::chart::Mark;
 use super::choices::{AGAINST, Against};
 use super::format::{duration, encoded, quantity, text, variant_name};
 use super::scores::{
-    SliceMean, WINDOW, change, choices, columns, heat, mean, reference_name, relative, selected,
-    slice_names, tier,
+    SliceMean, WINDOW, change, choices, columns, heat, mean, reference, reference_name, relative,
+    selected, slice_names, tier,
 };
 use super::screen::{Screen, empty};
 use super::{chart, deployments, evaluators, format, incident_card, missed_targets, queries};
@@ -179,7 +179,7 @@ fn cell(
     html! {
         td data-label=(info.measure) data-measure=(info.measure) {
             div.value {
-                (chart::sparkline(&title, (&of.history, *scale), of.baseline, marks))
+                (chart::sparkline(&title, (&of.history, *scale), reference(info, of), marks))
                 span { (mean(of)) }
                 (tier(info, of))
             }
@@ -192,7 +192,13 @@ fn cell(
 fn scale(systems: &Systems, info: &MeasureInfo) -> [f64; 2] {
     let scores = systems.systems.iter().flat_map(|system| &system.scores);
     let scores = scores.filter(|it| it.measure == info.measure);
-    let means = scores.flat_map(|it| it.history.iter().copied().flatten().chain(it.baseline));
+    let means = scores.flat_map(|it| {
+        it.history
+            .iter()
+            .copied()
+            .flatten()
+            .chain(reference(info, it))
+    });
     means.fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], mean| {
         [low.min(mean), high.max(mean)]
     })

@@ -56,6 +56,17 @@ pub(super) fn reference_name(systems: &Systems, against: Against) -> Markup {
     } }
 }
 
+/// Baseline that the mean of all searches can be compared with. A baseline of a measure of users has the last
+/// search of each session only, which is more often successful than the others.
+pub(super) fn reference(info: &MeasureInfo, of: &SystemScore) -> Option<f64> {
+    of.baseline.filter(|_| !info.is_user_measure)
+}
+
+/// Label of a number of the tests of a measure of users.
+pub(super) fn of_last_searches(info: &MeasureInfo) -> Markup {
+    html! { @if info.is_user_measure { " " span.name { "of last searches of sessions" } } }
+}
+
 /// Change of a mean against the chosen reference. It has a colour only with evidence: an active alarm, or
 /// an interval of the difference from the control that excludes 0 on the same side.
 pub(super) fn change(
@@ -80,7 +91,7 @@ pub(super) fn change(
     };
     match against {
         Against::Before => {
-            let Some(baseline) = of.baseline else {
+            let Some(baseline) = reference(info, of) else {
                 return html! {};
             };
             let evidence = is_worse("drop");

@@ -12,8 +12,8 @@ use super::format::{
     ABSENT, count, duration, encoded, moment, quantity, score, share, signed, text, variant_name,
 };
 use super::scores::{
-    SliceMean, WINDOW, change, choices, columns, heat, mean, reference_name, selected, share_of,
-    shown_difference, slice_names, tier,
+    SliceMean, WINDOW, change, choices, columns, heat, mean, of_last_searches, reference,
+    reference_name, selected, share_of, shown_difference, slice_names, tier,
 };
 use super::screen::{Screen, command, empty};
 use super::{chart, deployments, list_changes, quality, side_by_side};
@@ -225,19 +225,22 @@ fn measure_row(
     html! {
         tr data-measure=(of.measure) {
             th scope="row" { (of.measure) @if has_alarm { " " span.label.bad { "alarm" } } }
-            td data-label="History" { (chart::sparkline(&of.measure, (&of.history, EMPTY_SCALE), of.baseline, marks)) }
+            td data-label="History" { (chart::sparkline(&of.measure, (&of.history, EMPTY_SCALE), reference(info, of), marks)) }
             td data-label="Mean" { (mean(of)) " " (tier(info, of)) }
             td data-label="Change" { (change) }
             td.targets data-label="Targets" { @for target in &info.targets { span.name { (target.tier) " " (score(target.value)) } " " } }
             td data-label="Baseline" {
                 @match (of.baseline, of.baseline_searches) {
-                    (Some(baseline), _) => (score(baseline)),
+                    (Some(baseline), _) => {
+                        (score(baseline))
+                        (of_last_searches(info))
+                    },
                     (None, Some(searches)) => span.name { "learning: " (count(searches)) },
                     (None, None) => (ABSENT),
                 }
                 (tested_drops(info, of))
             }
-            td data-label="Bounds" { @if let Some(bounds) = of.bounds { span { (score(bounds.lower)) "–" (score(bounds.upper)) } } @else { (ABSENT) } }
+            td data-label="Bounds" { @if let Some(bounds) = of.bounds { span { (score(bounds.lower)) "–" (score(bounds.upper)) } (of_last_searches(info)) } @else { (ABSENT) } }
             td data-label="Unjudged results" { (range(of)) }
             td data-label="Against control" { @match of.difference {
                 Some(it) => { (super::experiments::verdict(info.direction, it)) span.name { " " (signed(it.lower)) " … " (signed(it.upper)) } },

@@ -493,7 +493,8 @@ families! {
         "baseline_score",
         &[MEASURE, VARIANT],
         "Mean of the scores in the baselines of all queries. A query has at most 100 scores in \
-         its baseline. Searches are compared with the baseline of their query.",
+         its baseline. Searches are compared with the baseline of their query. Of measures of users, the last \
+         search of each session counts.",
     );
     BASELINE_SEARCHES = gauge(
         "baseline_searches",
