@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use maud::{Markup, html};
 
 use super::format;
-use super::format::{ABSENT, address, count, encoded, score, signed, size, text, variant_name};
+use super::format::{
+    ABSENT, address, count, encoded, interval, score, signed, size, text, variant_name,
+};
 use super::screen::{Screen, empty};
 use crate::api::AdminApi;
 use crate::api::incidents::IncidentEntry;
@@ -303,9 +305,22 @@ fn row(query: &QueryScore, order: &str, worse_down: bool) -> Markup {
             td data-label="Change" { (change(query, worse_down)) }
             td data-label="Mean" {
                 (score(query.mean))
-                @if let (Some(lower), Some(upper)) = (query.lower, query.upper) { div.sub title="99.9 % interval of the true mean" { (score(lower)) " … " (score(upper)) } }
+                (true_mean(query))
             }
             td data-label="Searches" { (format::count(query.count)) }
+        }
+    }
+}
+
+/// Interval of the true mean, which the observed mean of a few searches can lie outside of.
+fn true_mean(query: &QueryScore) -> Markup {
+    let found = query.lower.zip(query.upper);
+    let bounds = found.and_then(|(lower, upper)| interval(lower, upper, " … "));
+    html! {
+        @if let Some(bounds) = bounds {
+            div.sub title="99.9 % interval of the true mean, estimated together with the other queries of the system: the observed mean of a few searches can lie outside of it" {
+                "true mean " (bounds)
+            }
         }
     }
 }
