@@ -19,6 +19,7 @@ use crate::app::{self, AppError};
 use crate::config::{self, Config};
 use rankgauge_core::decode::Format;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::number::percent;
 use rankgauge_kafka::producer::Producer;
 use rankgauge_probe::{Client, ProbedEvent, Round, Tally};
 use rankgauge_serve::probe::{ProbeMetrics, ProbedSearches};
@@ -262,13 +263,13 @@ async fn repeat(
 fn too_many_failures(tallies: &[Tally], max: f64) -> Option<String> {
     let failed = tallies.iter().filter(|tally| tally.failed_share() > max);
     let failed: Vec<String> = failed
-        .map(|tally| format!("{} {:.1} %", tally.variant, tally.failed_share() * 100.0))
+        .map(|tally| format!("{} {}", tally.variant, percent(tally.failed_share(), 1)))
         .collect();
     (!failed.is_empty()).then(|| {
         format!(
-            "too many failed searches: {}; probe.max_failures allows {:.1} %",
+            "too many failed searches: {}; probe.max_failures allows {}",
             failed.join(", "),
-            max * 100.0
+            percent(max, 1)
         )
     })
 }

@@ -2,6 +2,7 @@
 //! the sidecar on models of dependent traffic, or of a test on independent scores of a given
 //! distribution.
 
+use rankgauge_core::number::percent;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -295,7 +296,7 @@ fn text(report: &Report) -> String {
 }
 
 fn format_percent(count: u32, of: u32) -> String {
-    format!("{:.1} %", 100.0 * f64::from(count) / f64::from(of.max(1)))
+    percent(f64::from(count) / f64::from(of.max(1)), 1)
 }
 
 fn delay(scores: Option<u32>) -> String {

@@ -17,6 +17,7 @@ use crate::cli::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::Record;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::number::percent;
 use rankgauge_eval::clicks::{
     Analysis, AnalysisOptions, CleanLog, ClickLog, ClickModel, DEFAULT_MEMORY_LIMIT, analyse,
 };
@@ -190,16 +191,16 @@ fn text(analysis: &Analysis, written: Option<&str>) -> String {
             variant
         };
         page.item(&format!(
-            "judged@10 of {}: {:.0} %",
+            "judged@10 of {}: {}",
             escape_controls(name),
-            share * 100.0
+            percent(*share, 0)
         ));
     }
     if let Some(agreement) = analysis.agreement {
         page.item(&format!(
-            "{} judged by people as well: {:.0} % of their pairs are in the same order{}",
+            "{} judged by people as well: {} of their pairs are in the same order{}",
             count_of(analysis.human_documents, "document is", "documents are"),
-            agreement * 100.0,
+            percent(agreement, 0),
             (analysis.kappa).map_or_else(String::new, |it| format!(", kappa {it:.2}"))
         ));
     }
@@ -233,7 +234,7 @@ fn model_checks(page: &mut Page, analysis: &Analysis) {
         table.row([
             (rank + 1).to_string(),
             format!("{examined:.3}"),
-            format!("{:.0} %", measured * 100.0),
+            percent(*measured, 0),
         ]);
     }
     page.table(&table);

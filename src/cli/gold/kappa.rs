@@ -1,6 +1,7 @@
 //! `gold kappa`: agreement of annotators.
 
 use clap::Args;
+use rankgauge_core::number::percent;
 use serde::Serialize;
 
 use super::input::{Source, failed, number};
@@ -85,8 +86,8 @@ fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
     ));
     page.line(format_args!("  with quadratic weights   {quadratic:>7.4}"));
     page.line(format_args!(
-        "  equal grades             {:>6.1} %",
-        equal * 100.0
+        "  equal grades             {:>8}",
+        percent(equal, 1)
     ));
     if agreement.pairs.len() > 1 {
         let mut pairs = TextTable::new([
@@ -107,7 +108,7 @@ fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
             pairs.row([
                 format!("{kappa:.3}"),
                 format!("{quadratic:.3}"),
-                format!("{:.0} %", agreement * 100.0),
+                percent(agreement, 0),
                 n.to_string(),
                 format!("{} and {}", pair.a, pair.b),
             ]);

@@ -17,6 +17,7 @@ use crate::ingest::history::Record;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
+use rankgauge_core::number::percent;
 use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
 };
@@ -178,10 +179,10 @@ fn text(report: &Report<'_>, min_clicks: u32) -> String {
     match (production.kappa, production.agreement) {
         (Some(kappa), Some(equal)) => page.item(&format!(
             "{} of {} are in the gold set as well; Cohen's kappa of relevant or not is {kappa:.3}, \
-             {:.1} % agree",
+             {} agree",
             production.n,
             count_of(production.judged, "judged document", "judged documents"),
-            equal * 100.0
+            percent(equal, 1)
         )),
         _ if production.judged == 0 => page.item("There are none."),
         _ => page.item(&format!(
@@ -289,9 +290,7 @@ fn query_lines(page: &mut Page, query: &QueryProposal) {
 
 fn cells(document: &DocumentProposal) -> [String; 9] {
     let or_none = |value: Option<String>| value.unwrap_or_else(|| "-".to_owned());
-    let rate = document
-        .click_rate
-        .map(|rate| format!("{:.0} %", rate * 100.0));
+    let rate = document.click_rate.map(|rate| percent(rate, 0));
     let rating = document.rating_mean.map(|mean| format!("{mean:.2}"));
     let position = document.mean_position.map(|mean| format!("{mean:.1}"));
     let grade = document.production_grade.map(|grade| grade.to_string());

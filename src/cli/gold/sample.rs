@@ -1,6 +1,7 @@
 //! `gold sample`: a sample of the judgements for a further annotator, and the error rate that the
 //! answers show.
 
+use rankgauge_core::number::percent;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
@@ -76,9 +77,9 @@ pub(super) fn run(arguments: &Sample) -> Result<(), Failure> {
         return match rate.rate {
             None => Err(failed("no row has a grade; fill in the sheet".to_owned())),
             Some(share) if share > arguments.max_error => Err(failed(format!(
-                "{:.1} % of the answers have another grade, above {:.1} %",
-                100.0 * share,
-                100.0 * arguments.max_error
+                "{} of the answers have another grade, above {}",
+                percent(share, 1),
+                percent(arguments.max_error, 1)
             ))),
             Some(_) => Ok(()),
         };
@@ -162,17 +163,17 @@ fn answered(rate: &ErrorRate, most: f64) -> String {
         rate.open
     ));
     let line = |share: Option<f64>, [low, high]: [f64; 2]| {
-        let share = share.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", 100.0 * share));
+        let share = share.map_or_else(|| "-".to_owned(), |share| percent(share, 1));
         format!(
-            "{share}, 95 % interval {:.1} % to {:.1} %",
-            100.0 * low,
-            100.0 * high
+            "{share}, 95 % interval {} to {}",
+            percent(low, 1),
+            percent(high, 1)
         )
     };
     page.line(format_args!(
         "  another grade            {} ({} allowed)",
         line(rate.rate, rate.interval),
-        format_args!("{:.1} %", 100.0 * most)
+        percent(most, 1)
     ));
     page.line(format_args!(
         "  relevant or not differs  {}",

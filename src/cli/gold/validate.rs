@@ -11,6 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::{self, GoldError, Grade, Problem};
+use rankgauge_core::number::percent;
 use rankgauge_eval::evaluate::GoldFacts;
 use rankgauge_eval::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_eval::gold::review::{Expectations, Finding, Minimum, Review, Share, Size, Target};
@@ -234,11 +235,10 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
             Column::left(2, 0),
         ]);
         for (value, share) in values.iter().take(MAX_VALUES) {
-            let percent = |share: f64| format!("{:.1} %", share * 100.0);
             shares.row([
                 share.count.to_string(),
-                percent(share.share),
-                share.target.map(percent).unwrap_or_default(),
+                percent(share.share, 1),
+                share.target.map(|it| percent(it, 1)).unwrap_or_default(),
                 (*value).clone(),
             ]);
         }
@@ -254,9 +254,9 @@ fn text(report: &Report<'_>, agreement: &Agreement) -> String {
     page.heading("Agreement of annotators");
     match (agreement.kappa, agreement.quadratic, agreement.agreement) {
         (Some(kappa), Some(quadratic), Some(equal)) => page.item(&format!(
-            "Cohen's kappa {kappa:.3} (quadratic {quadratic:.3}), equal grades {:.1} %, over {}; \
+            "Cohen's kappa {kappa:.3} (quadratic {quadratic:.3}), equal grades {}, over {}; \
              at least {} is expected",
-            equal * 100.0,
+            percent(equal, 1),
             count_of(agreement.n, "judgement", "judgements"),
             report.kappa.threshold
         )),

@@ -18,6 +18,7 @@ use crate::cli::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
 use crate::ingest::history::Record;
 use rankgauge_core::labelling::LabelMeasure;
+use rankgauge_core::number::percent;
 use rankgauge_eval::labelling::draw::{Draw, Focus, Target, draw};
 use rankgauge_eval::labelling::frame::{self, Frame, FrameBuilder};
 use rankgauge_eval::labelling::sheet;
@@ -198,15 +199,15 @@ fn text(report: &Report<'_>, drawn: &Draw, arguments: &DrawArguments) -> String 
     ));
     if let Some(shared) = report.shared_traffic {
         page.item(&format!(
-            "{:.0} % of the searches are of queries that both variants answered; the difference is \
+            "{} of the searches are of queries that both variants answered; the difference is \
              about these",
-            shared * 100.0
+            percent(shared, 0)
         ));
     }
     if let Some(changed) = report.changed_queries {
         page.item(&format!(
-            "the lists of {:.0} % of these queries differ in {}; a difference costs labels for them alone",
-            changed * 100.0,
+            "the lists of {} of these queries differ in {}; a difference costs labels for them alone",
+            percent(changed, 0),
             report.measure
         ));
     }

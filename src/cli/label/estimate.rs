@@ -11,6 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::{print, print_data};
 use rankgauge_core::labelling::LabelMeasure;
+use rankgauge_core::number::percent;
 use rankgauge_eval::labelling::draw::Draw;
 use rankgauge_eval::labelling::html;
 use rankgauge_eval::labelling::report::{Judge, Kind, LabelEstimate, LabelReport, report};
@@ -242,9 +243,9 @@ fn text(report: &LabelReport) -> String {
         let kappa = both.kappa;
         let kappa = kappa.map_or_else(|| "undefined".to_owned(), |it| format!("{it:.2}"));
         page.line(format_args!(
-            "two annotators graded {}: {:.0} % equal, kappa {kappa}",
+            "two annotators graded {}: {} equal, kappa {kappa}",
             count_of(both.rows, "row", "rows"),
-            both.equal * 100.0
+            percent(both.equal, 0)
         ));
     }
     page.item("The intervals are about the sampled traffic, not about future traffic or errors of annotators.");

@@ -51,7 +51,7 @@ pub struct SharedBaselines {
 }
 
 /// Series of a measure: gold set (empty if none judges), measure, variant, slice and value.
-pub type SeriesName = [Box<str>; 5];
+pub(crate) type SeriesName = [Box<str>; 5];
 
 /// Variation of the hours of one series, and its season, as one worker learned them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

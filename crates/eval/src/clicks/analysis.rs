@@ -12,7 +12,7 @@ use super::human::{self, Both, HumanAgreement};
 use super::log::{CleanLog, LeftOut, LoggedQuery, position};
 use super::model::{PRIOR_CLICKS, PRIOR_MISSES, Propensities, exposure, fit, propensities};
 use rankgauge_core::gold::{GoldSet, Grade};
-use rankgauge_core::number::{real, real_length};
+use rankgauge_core::number::{percent, real, real_length};
 
 /// Highest grade from clicks.
 const HIGHEST_GRADE: f64 = 3.0;
@@ -338,10 +338,10 @@ fn reasons(
         && agreement < MIN_AGREEMENT
     {
         reasons.push(format!(
-            "clicks order {:.0} % of the pairs of documents as human judgements do, fewer than \
-             {:.0} %",
-            agreement * 100.0,
-            MIN_AGREEMENT * 100.0
+            "clicks order {} of the pairs of documents as human judgements do, fewer than \
+             {}",
+            percent(agreement, 0),
+            percent(MIN_AGREEMENT, 0)
         ));
     }
     reasons
@@ -357,8 +357,8 @@ fn warnings(
     let left_out = real(log.left_out.total()) / real(log.searches_read.max(1));
     if left_out > MAX_LEFT_OUT {
         warnings.push(format!(
-            "{:.0} % of the searches were left out",
-            left_out * 100.0
+            "{} of the searches were left out",
+            percent(left_out, 0)
         ));
     }
     if let Some(likelihood) = held_out.map(|it| it.log_likelihood)

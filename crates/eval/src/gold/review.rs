@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::agreement::Agreement;
 use crate::text_layout::count_of;
 use rankgauge_core::gold::{GoldSet, Grade, Place, Problem, composed};
-use rankgauge_core::number::real_length;
+use rankgauge_core::number::{percent, real_length};
 
 /// Expectations for a gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -437,10 +437,10 @@ fn shares(
                 warnings.push(Finding::new(
                     "distribution",
                     format!(
-                        "{:.1} % of the queries have {label} `{value}`, and the target is {:.1} % \
+                        "{} of the queries have {label} `{value}`, and the target is {} \
                          (± {:.1}); add queries of that kind, or of the others",
-                        found.share * 100.0,
-                        target * 100.0,
+                        percent(found.share, 1),
+                        percent(target, 1),
                         expected.tolerance * 100.0
                     ),
                 ));

@@ -1,6 +1,7 @@
 //! HTML page of estimates, in one file.
 
 use maud::{DOCTYPE, html};
+use rankgauge_core::number::percent;
 
 use super::report::LabelReport;
 
@@ -69,7 +70,7 @@ pub fn page(report: &LabelReport) -> String {
                 @if let Some(both) = &report.annotators {
                     p {
                         "Two annotators graded " (both.rows) " rows: "
-                        (format!("{:.0} %", both.equal * 100.0)) " equal"
+                        (percent(both.equal, 0)) " equal"
                         @if let Some(kappa) = both.kappa { ", kappa " (format!("{kappa:.2}")) }
                     }
                 }

@@ -6,6 +6,7 @@
 mod matrix;
 mod ranking;
 
+use rankgauge_core::number::percent;
 use std::collections::BTreeMap;
 
 use super::chart::{Bars, Changes, Chart, Shades};
@@ -176,15 +177,15 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
             rows = rows
                 .column(format!("{run}: results"), |(at, _)| hops[*at])
                 .column(format!("{run}: share"), |(at, _)| {
-                    format!("{:.1} %", 100.0 * share(hops, *at))
+                    percent(share(hops, *at), 1)
                 });
         }
         let name = shorten(&escape_controls(name), 40);
         Some(Block::Figure(Figure {
             description: format!(
-                "{:.0} % of the results of {name} in {first} were one hop away, {:.0} % two.",
-                100.0 * share(hops, 0),
-                100.0 * share(hops, 1),
+                "{} of the results of {name} in {first} were one hop away, {} two.",
+                percent(share(hops, 0), 0),
+                percent(share(hops, 1), 0),
             ),
             chart: Chart::Bars(Bars {
                 x_label: "hops".to_owned(),

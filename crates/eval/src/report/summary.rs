@@ -11,6 +11,7 @@ use crate::gate::{Outcome, count};
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier;
+use rankgauge_core::number::percent;
 
 /// Number of measures of a card.
 const MAX_FIGURES: usize = 4;
@@ -175,7 +176,7 @@ fn tone(verdict: Verdict) -> Tone {
 /// Part of the answered queries that the means are about; `None` if they are about all of them.
 fn covered(run: &RunEvaluation) -> Option<String> {
     let share = coverage(run).filter(|_| !run.unknown.is_empty())?;
-    Some(format!("{:.0} % of the queries", 100.0 * share))
+    Some(format!("{} of the queries", percent(share, 0)))
 }
 
 /// The same, after a mean.

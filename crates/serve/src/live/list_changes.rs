@@ -19,6 +19,7 @@ use tracing::info;
 
 use super::deployments::{Deployment, Deployments};
 use rankgauge_core::event::Search;
+use rankgauge_core::number::percent;
 use rankgauge_core::statistics::{ListChange, Lists, MIN_QUERIES};
 use rankgauge_core::time::{EventTime, Millis};
 use table::Table;
@@ -144,8 +145,8 @@ impl Summary {
         let is_change = change.is_reported();
         let overlap = change.overlap.mean;
         let text = if is_change {
-            let percent = 100.0 * change.changed.mean;
-            format!("lists of {percent:.0} % of head queries changed, mean overlap {overlap:.2}")
+            let changed = percent(change.changed.mean, 0);
+            format!("lists of {changed} of head queries changed, mean overlap {overlap:.2}")
         } else {
             format!(
                 "lists of head queries changed no more than the index itself, mean overlap {overlap:.2}"

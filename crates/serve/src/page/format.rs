@@ -4,7 +4,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use crate::per_cent::per_cent;
-use rankgauge_core::number::real;
+use rankgauge_core::number::{percent, real};
 
 /// A score with three decimals.
 pub(super) fn score(value: f64) -> Markup {
@@ -23,6 +23,12 @@ pub(super) fn signed_text(value: f64) -> String {
         "+0.000" | "−0.000" => "±0.000".to_owned(),
         _ => text,
     }
+}
+
+/// Ends of an interval with three decimals; `None` if it excludes no score from 0 to 1.
+pub(super) fn interval(lower: f64, upper: f64, between: &str) -> Option<Markup> {
+    let excludes_some = lower.abs() >= 0.0005 || (upper - 1.0).abs() >= 0.0005;
+    excludes_some.then(|| html! { (score(lower)) (between) (score(upper)) })
 }
 
 /// A quantity with three significant digits and separators of thousands.
@@ -52,14 +58,9 @@ pub(super) fn size(value: usize) -> Markup {
 
 /// A share in per cent.
 pub(super) fn share(value: f64) -> Markup {
-    let percent = value * 100.0;
-    let is_nearly_all = (99.5..100.0).contains(&percent);
-    let text = if !is_nearly_all && (percent == 0.0 || percent.abs() >= 10.0) {
-        format!("{percent:.0} %")
-    } else {
-        format!("{percent:.1} %")
-    };
-    exact(value, &text)
+    let is_nearly_all = (0.995..1.0).contains(&value);
+    let needs_decimal = is_nearly_all || value != 0.0 && value.abs() < 0.1;
+    exact(value, &percent(value, usize::from(needs_decimal)))
 }
 
 /// A relative change in per cent, with its sign.

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::format::{count, encoded, moment, quantity, score, share};
+use super::format::{ABSENT, count, encoded, interval, moment, quantity, score, share};
 use crate::api::parameters::Parameters;
 use crate::api::quality;
 use crate::http::Exposition;
@@ -23,7 +23,7 @@ pub(super) fn section(exposition: &Exposition, variant: &str) -> Markup {
             tbody { @for it in &estimates { tr {
                 th.words scope="row" { (it.measure) }
                 td data-label="Mean" { (score(it.mean)) }
-                td data-label="95 % at any time" { (score(it.lower)) " to " (score(it.upper)) }
+                td data-label="95 % at any time" { @match interval(it.lower, it.upper, " to ") { Some(bounds) => (bounds), None => (ABSENT) } }
                 td data-label="Evidence of a drop" { @if let Some(evidence) = it.drop_log_evidence { (quantity(evidence)) } @else { span.name { "–" } } }
             } } }
         } }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::experiments::verdict;
 use super::format::{
-    address, count, duration, moment, quantity, score, signed, signed_share, text,
+    address, count, duration, interval, moment, quantity, score, signed, signed_share, text,
 };
 use super::scores::columns;
 use crate::api::parameters::{Parameter, Parameters};
@@ -180,7 +180,7 @@ fn score_of<'a>(period: &'a Period, measure: &str) -> Option<&'a PeriodScore> {
 fn mean_of(it: &PeriodScore) -> Markup {
     html! {
         (score(it.mean)) " " span.name {
-            @if let (Some(lower), Some(upper)) = (it.lower, it.upper) { (score(lower)) " to " (score(upper)) ", " }
+            @if let Some(bounds) = it.lower.zip(it.upper).and_then(|(lower, upper)| interval(lower, upper, " to ")) { (bounds) ", " }
             "n " (count(it.searches))
         }
     }

@@ -9,7 +9,8 @@ use maud::{Markup, html};
 use super::chart::Mark;
 use super::choices::{AGAINST, Against};
 use super::format::{
-    ABSENT, count, duration, encoded, moment, quantity, score, share, signed, text, variant_name,
+    ABSENT, count, duration, encoded, interval, moment, quantity, score, share, signed, text,
+    variant_name,
 };
 use super::scores::{
     SliceMean, WINDOW, change, choices, columns, heat, mean, of_last_searches, reference,
@@ -240,7 +241,12 @@ fn measure_row(
                 }
                 (tested_drops(info, of))
             }
-            td data-label="Bounds" { @if let Some(bounds) = of.bounds { span { (score(bounds.lower)) "–" (score(bounds.upper)) } (of_last_searches(info)) } @else { (ABSENT) } }
+            td data-label="Bounds" {
+                @match of.bounds.and_then(|it| interval(it.lower, it.upper, "–")) {
+                    Some(bounds) => { span { (bounds) } (of_last_searches(info)) },
+                    None => (ABSENT),
+                }
+            }
             td data-label="Unjudged results" { (range(of)) }
             td data-label="Against control" { @match of.difference {
                 Some(it) => { (super::experiments::verdict(info.direction, it)) span.name { " " (signed(it.lower)) " … " (signed(it.upper)) } },

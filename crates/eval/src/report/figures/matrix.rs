@@ -1,5 +1,6 @@
 //! Matrices of domains: routing and collaboration.
 
+use rankgauge_core::number::percent;
 use std::collections::BTreeMap;
 
 use super::run_name;
@@ -16,16 +17,14 @@ const MAX_MATRIX_SIDE: usize = 12;
 pub(in crate::report) fn routing(evaluation: &Evaluation) -> Vec<Block> {
     let of_run = |run: &RunEvaluation| {
         let [right, all] = diagonal(&run.routing)?;
-        let accuracy = 100.0 * ratio(right, all);
+        let accuracy = percent(ratio(right, all), 1);
         Some(matrix(
             &run.routing,
             format!(
                 "Routing of {}: expected domain by selected domain",
                 run_name(run)
             ),
-            &format!(
-                "{right} of {all} searches ({accuracy:.1} %) were routed to the expected domain."
-            ),
+            &format!("{right} of {all} searches ({accuracy}) were routed to the expected domain."),
             ["expected", "selected"],
         ))
     };
@@ -37,7 +36,7 @@ pub(in crate::report) fn routing(evaluation: &Evaluation) -> Vec<Block> {
 pub(in crate::report) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
     let of_run = |run: &RunEvaluation| {
         let [own, all] = diagonal(&run.collaboration)?;
-        let share = 100.0 * ratio(all - own, all);
+        let share = percent(ratio(all - own, all), 1);
         Some(matrix(
             &run.collaboration,
             format!(
@@ -45,7 +44,7 @@ pub(in crate::report) fn collaboration(evaluation: &Evaluation) -> Vec<Block> {
                 run_name(run)
             ),
             &format!(
-                "Searches in which a domain contributed a relevant result. {share:.1} % of {all} \
+                "Searches in which a domain contributed a relevant result. {share} of {all} \
                  contributions came from another domain than the primary one."
             ),
             ["primary", "contributed"],

@@ -1,5 +1,6 @@
 //! Charts of the ranking: curves, single queries, score distribution.
 
+use rankgauge_core::number::percent;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{counted, of_first, run_name};
@@ -80,9 +81,9 @@ pub(in crate::report) fn planes(evaluation: &Evaluation) -> Vec<Block> {
         let curve = run.curve.iter().flatten();
         Block::Figure(Figure {
             description: format!(
-                "Each query at each of its ranks, up to 100; the larger a disc, the more of them. {:.1} % \
+                "Each query at each of its ranks, up to 100; the larger a disc, the more of them. {} \
                  have precision and recall of at least 0.6. The line is the mean curve.",
-                100.0 * ratio(best, all)
+                percent(ratio(best, all), 1)
             ),
             chart: Chart::Plane(Plane {
                 points: run
