@@ -679,11 +679,6 @@ fn java() -> Command {
         jars.display()
     );
     let mut command = Command::new("java");
-    // A JVM of a test lives for seconds: the second compiler takes more processor time than it saves.
-    // Benchmarks include this file, and measure the broker as it runs elsewhere.
-    if cfg!(test) {
-        command.args(["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]);
-    }
     command.arg("-cp").arg(jars.join("*"));
     command
 }
