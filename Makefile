@@ -12,8 +12,8 @@ DENY_OFFLINE := bans licenses sources
 # `prometheus` and `promtool` of Prometheus 3 (tests/prometheus3).
 PROMETHEUS3 := $(TARGET)/prometheus3/bin
 
-# Most tests wait for Kafka, Prometheus and time-outs: three for each processor use it fully.
-TEST_THREADS := $(shell echo $$((3 * $$(nproc))))
+# Most tests wait for Kafka, Prometheus and time-outs: two for each processor use it well.
+TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
