@@ -101,7 +101,10 @@ fn ctrl_c_leaves_a_clean_terminal_after_the_window_became_smaller() {
     let mut terminal = start(&[], (200, 50), true);
     results(&mut terminal);
     terminal.resize((80, 24));
+    // The frames before the program knew the new size can continue on the next row.
     terminal.next_frame(LIMIT);
+    terminal.next_frame(LIMIT);
+    terminal.forget_wrapped();
     terminal.next_frame(LIMIT);
     let text = results(&mut terminal);
     assert!(text.contains("stop      Ctrl-C"), "{text}");

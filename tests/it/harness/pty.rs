@@ -170,7 +170,12 @@ impl Terminal {
         self.state.lock().unwrap().bytes.clone()
     }
 
-    /// Wrapped lines of all frames so far.
+    /// Forgets the wrapped lines so far.
+    pub(crate) fn forget_wrapped(&self) {
+        self.state.lock().unwrap().wrapped.clear();
+    }
+
+    /// Wrapped lines of all frames so far, since they were forgotten.
     pub(crate) fn wrapped(&self) -> Vec<String> {
         self.state.lock().unwrap().wrapped.clone()
     }
