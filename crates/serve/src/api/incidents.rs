@@ -1,6 +1,5 @@
 //! Incidents: drops with a beginning, one frozen reference and an end.
 
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -54,6 +53,9 @@ const MAX_CAUSES: usize = 10;
 /// Longest time between a deployment and the beginning of an incident that it may have caused, in
 /// milliseconds.
 const DEPLOYED_BEFORE: i64 = 24 * 3_600_000;
+
+/// Kind of a cause that is a measure.
+const MEASURE: &str = "measure";
 
 /// Change of a measure below which it is no cause.
 const MIN_CHANGE: f64 = 0.02;
@@ -284,7 +286,7 @@ pub(crate) struct Cause {
     pub(crate) verdict: Option<&'static str>,
 }
 
-/// Value that changed with an incident.
+/// Value before an incident and in it.
 struct Change {
     kind: &'static str,
     name: String,
@@ -297,6 +299,15 @@ impl Change {
     fn relative(&self) -> f64 {
         let larger = self.before.abs().max(self.after.abs());
         (self.after - self.before).abs() / larger.max(f64::MIN_POSITIVE)
+    }
+
+    /// Returns true if the change is large enough for a cause.
+    fn is_cause(&self) -> bool {
+        if self.kind == MEASURE {
+            (self.after - self.before).abs() >= MIN_CHANGE
+        } else {
+            self.relative() >= MIN_RELATIVE_CHANGE
+        }
     }
 }
 
@@ -788,7 +799,7 @@ fn number(found: &IncidentEntry) -> Result<u64, ApiError> {
 }
 
 /// Changes that came with an incident: deployments in the day before it, then the measures of the variant
-/// whose means changed most.
+/// whose means changed most. The second value is true if other values are known before it and in it.
 fn causes(
     it: &Incident,
     history: &History,
@@ -815,44 +826,41 @@ fn causes(
     causes.extend(deployments);
     let end = it.ended.as_ref().map_or(i64::MAX, |ended| ended.at.0);
     let is_member = |name: &str| it.measures.iter().any(|member| *member.measure == *name);
-    let (mut changed, is_compared) = changes(history, &it.variant, it.started.at..end);
-    changed.retain(|it| it.kind != "measure" || !is_member(&it.name));
+    let mut changed = changes(history, &it.variant, it.started.at..end);
+    let is_compared = !changed.is_empty();
+    changed.retain(|it| it.is_cause() && (it.kind != MEASURE || !is_member(&it.name)));
     changed.sort_by(|one, other| other.relative().total_cmp(&one.relative()));
     causes.extend(changed.into_iter().map(Cause::from));
     causes.truncate(MAX_CAUSES);
     (causes, is_compared)
 }
 
-/// Values of a variant whose means before a period differ from those in it, and true if any value is known
-/// both before and in it.
-fn changes(history: &History, variant: &str, period: Range<i64>) -> (Vec<Change>, bool) {
+/// Values of a variant that are known both before a period and in it.
+fn changes(history: &History, variant: &str, period: Range<i64>) -> Vec<Change> {
     let mean = |times: &[WallTime], means: &[Option<f64>], of: Range<i64>| {
         let points = times.iter().zip(means).filter(|(at, _)| of.contains(&at.0));
         let known: Vec<f64> = points.filter_map(|(_, mean)| *mean).collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / real_length(known.len()))
     };
-    let is_compared = Cell::new(false);
     let drained = period.start.saturating_add(DRAIN)..period.end;
     let both = |times: &[WallTime], means: &[Option<f64>]| {
         let before = mean(times, means, i64::MIN..period.start)?;
-        let after = mean(times, means, drained.clone())?;
-        is_compared.set(true);
-        Some((before, after))
+        Some((before, mean(times, means, drained.clone())?))
     };
     let (times, series) = history.series(Span::Minutes, |_, it| it == variant);
     let measures = series.into_iter().filter_map(|it| {
         let (before, after) = both(&times, &it.means)?;
-        ((after - before).abs() >= MIN_CHANGE).then_some(Change {
-            kind: "measure",
+        Some(Change {
+            kind: MEASURE,
             name: it.measure,
             before,
             after,
         })
     });
-    let mut changed: Vec<Change> = measures.collect();
+    let mut all: Vec<Change> = measures.collect();
     for of in Operation::ALL {
         let (times, series) = history.operations(of, variant);
-        let series = series.into_iter().filter_map(|it| {
+        all.extend(series.into_iter().filter_map(|it| {
             let (before, after) = both(&times, &it.means)?;
             Some(Change {
                 kind: kind_of(of),
@@ -860,10 +868,9 @@ fn changes(history: &History, variant: &str, period: Range<i64>) -> (Vec<Change>
                 before,
                 after,
             })
-        });
-        changed.extend(series.filter(|it| it.relative() >= MIN_RELATIVE_CHANGE));
+        }));
     }
-    (changed, is_compared.get())
+    all
 }
 
 /// Open incidents.
@@ -942,18 +949,19 @@ mod tests {
             history.add_operations(Operation::Latency, at, &values("vector", latency));
             history.add_operations(Operation::Cost, at, &values("USD", cost));
         }
-        let (found, is_compared) = changes(&history, "V5", 240_000..i64::MAX);
-        assert!(is_compared);
-        let found: Vec<(&str, &str, [f64; 2])> = found
+        let known = changes(&history, "V5", 240_000..i64::MAX);
+        assert_eq!(known.len(), 2, "latency and cost are compared");
+        let found: Vec<(&str, &str, [f64; 2])> = known
             .iter()
+            .filter(|it| it.is_cause())
             .map(|it| (it.kind, it.name.as_str(), [it.before, it.after]))
             .collect();
         let expected = ("latency", "p95 latency of vector in seconds", [0.25, 0.5]);
         assert_eq!(found, [expected]);
         // Nothing is known of V4, of the time before the history, and of the time after it.
         for (variant, start) in [("V4", 240_000), ("V5", 0), ("V5", 420_000)] {
-            let (found, is_compared) = changes(&history, variant, start..i64::MAX);
-            assert!(found.is_empty() && !is_compared, "{variant} at {start}");
+            let known = changes(&history, variant, start..i64::MAX);
+            assert!(known.is_empty(), "{variant} at {start}");
         }
     }
 }
