@@ -11,17 +11,9 @@ use std::path::{Path, PathBuf};
 use marked_yaml::parse_yaml;
 use serde_json::{Value, json};
 
-use super::promtool;
+use super::{promtool, read};
 use crate::config::json as json_of;
 use crate::dashboards::promql::{Selection, selection};
-
-/// YAML file as JSON.
-fn read(path: &Path) -> Value {
-    let text =
-        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let node = parse_yaml(0, text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    json_of(&node)
-}
 
 /// Elements of a list, which may be missing.
 fn elements<'a>(value: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
@@ -55,7 +47,9 @@ fn rule_files(document: &Value, folder: &Path) -> Vec<PathBuf> {
 
 /// Groups of rules, and the selection of each rule.
 fn groups(files: &[PathBuf]) -> Vec<(Value, Vec<Selection>)> {
-    let documents = files.iter().map(|path| read(path));
+    let documents = files
+        .iter()
+        .map(|path| json_of(&read(&path.display().to_string())));
     let groups =
         documents.flat_map(|document| elements(&document, "groups").cloned().collect::<Vec<_>>());
     let groups = groups.map(|group| {
