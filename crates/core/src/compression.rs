@@ -132,7 +132,7 @@ static TABLE_READER: OnceLock<TableReader> = OnceLock::new();
 /// damaged files, and allocate as much as a damaged length says, so it can use a process of its own. It returns
 /// what [`decompressed`] reads without it, or `None` if it cannot read any table. The first reader stays.
 #[cfg(feature = "columnar")]
-pub fn read_tables_by(reader: fn(&[u8]) -> Option<io::Result<Vec<u8>>>) {
+pub fn read_tables_by(reader: TableReader) {
     TABLE_READER.get_or_init(|| reader);
 }
 
