@@ -6,6 +6,7 @@
 //! progress of a worker. Commands are queued for the workers or for the task that reloads the gold set.
 
 pub(crate) mod body;
+pub(crate) mod causes;
 pub(crate) mod deployments;
 pub(crate) mod evaluators;
 pub(crate) mod experiments;

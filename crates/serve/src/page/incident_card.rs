@@ -9,7 +9,8 @@ use super::format::{
 };
 use super::screen::ask;
 use crate::api::AdminApi;
-use crate::api::incidents::{AcknowledgedEntry, Cause, IncidentEntry, LevelEntry, MeasureEntry};
+use crate::api::causes::Cause;
+use crate::api::incidents::{AcknowledgedEntry, IncidentEntry, LevelEntry, MeasureEntry};
 use crate::api::queries::REGRESSED;
 use crate::api::systems::Systems;
 use crate::clock::wall_now;
