@@ -1,7 +1,7 @@
 //! Benchmark of the evaluation of a large run, compared with common evaluation tools.
 //!
 //! All tools read the same two files, each in a separate process and in turns with `rankgauge
-//! evaluate`: the trec_eval program if it is installed, pytrec_eval and ranx. Times include reading.
+//! evaluate`: the trec_eval program if it is installed, elinor, pytrec_eval and ranx. Times include reading.
 //! The means of all tools must agree before any time is reported: a fast wrong answer fails.
 //! `docs/performance.md` explains the numbers.
 #![allow(
@@ -130,7 +130,13 @@ fn main() -> anyhow::Result<()> {
     }
     for _ in 0..rounds {
         let ours = fixture.rankgauge()?;
-        let peer = fixture.python(&tools.python, PYTREC_EVAL)?;
+        let peer = fixture.peer("elinor", &mut Command::new(&tools.elinor))?;
+        agree(&ours.means, "elinor", &peer.report.means, TOLERANCE)?;
+        table.add(ours.seconds, &[("elinor", peer.seconds)]);
+    }
+    for _ in 0..rounds {
+        let ours = fixture.rankgauge()?;
+        let peer = fixture.peer(PYTREC_EVAL, &mut script(&tools.python, PYTREC_EVAL))?;
         agree(&ours.means, "pytrec_eval", &peer.report.means, TOLERANCE)?;
         let work = peer.report.work();
         let rows = [
@@ -141,7 +147,7 @@ fn main() -> anyhow::Result<()> {
     }
     for _ in 0..rounds {
         let ours = fixture.rankgauge()?;
-        let peer = fixture.python(&tools.python, RANX)?;
+        let peer = fixture.peer(RANX, &mut script(&tools.python, RANX))?;
         agree(&ours.means, "ranx", &peer.report.means, TOLERANCE)?;
         let rows = [
             ("ranx, the process", peer.seconds),
@@ -194,6 +200,7 @@ fn agree(
 /// Programs of the other tools.
 struct Tools {
     python: PathBuf,
+    elinor: PathBuf,
     /// Path of trec_eval, or the reason why it is missing.
     trec_eval: Result<PathBuf, String>,
 }
@@ -209,6 +216,11 @@ impl Tools {
             std::fs::read(installed).unwrap_or_default() == std::fs::read(wanted)?,
             "the other tools are not installed: run tests/setup.sh peers"
         );
+        let elinor = target.join("elinor/release/elinor-peer");
+        ensure!(
+            elinor.exists(),
+            "elinor is not built: run tests/setup.sh bench"
+        );
         let fetched = target.join("trec_eval/trec_eval");
         let candidates = match trec_eval {
             Some(path) => vec![path.to_owned()],
@@ -217,6 +229,7 @@ impl Tools {
         let found = candidates.iter().find(|path| version(path).is_ok());
         Ok(Self {
             python: target.join("peers/bin/python"),
+            elinor,
             trec_eval: found.cloned().ok_or_else(|| {
                 let tried: Vec<String> = candidates
                     .iter()
@@ -252,8 +265,8 @@ struct Round {
     means: BTreeMap<String, f64>,
 }
 
-/// Duration of the process of a Python peer in seconds, and its report.
-struct PythonRound {
+/// Duration of the process of a peer in seconds, and its report.
+struct PeerRound {
     seconds: f64,
     report: Report,
 }
@@ -393,11 +406,12 @@ impl Fixture {
         })
     }
 
-    fn python(&self, python: &Path, name: &str) -> anyhow::Result<PythonRound> {
-        let (seconds, output) = timed(script(python, name).args(self.files()))?;
+    /// Runs a program that reports means and seconds.
+    fn peer(&self, name: &str, program: &mut Command) -> anyhow::Result<PeerRound> {
+        let (seconds, output) = timed(program.args(self.files()))?;
         let report = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("the report of {name} cannot be read"))?;
-        Ok(PythonRound { seconds, report })
+        Ok(PeerRound { seconds, report })
     }
 
     fn trec_eval(&self, program: &Path) -> anyhow::Result<Round> {

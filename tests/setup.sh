@@ -13,8 +13,8 @@
 #               and only where Maven Central has a build (Linux on x86-64)
 #   python      Python 3.11 or later, and in target/python what `make python` builds and tests the wheel
 #               with; only on request
-#   bench       Python 3.11 or later, the Python programs that `make bench` compares with, in
-#               target/bench-peers, and taskset; only on request
+#   bench       Python 3.11 or later, the programs that `make bench` compares with, in
+#               target/bench-peers and target/elinor, and taskset; only on request
 #   valgrind    valgrind, for `make instructions`; only on request
 #   otel        Python 3.11 or later, and instrumentation packages of OpenTelemetry in target/otel, for
 #               `make otel-fixtures`; only on request, and by the part connect
@@ -340,7 +340,10 @@ fetch() {
             (cd tests/browser && npm ci --no-audit --no-fund --loglevel=error >&2)
             ;;
         peers | answers | python | api | otel) venv "$1" ;;
-        bench) venv bench-peers ;;
+        bench)
+            venv bench-peers
+            cargo build --release --locked --manifest-path benches/elinor/Cargo.toml --target-dir "$target/elinor" >&2
+            ;;
         workflows)
             venv workflows
             [ -x "$target/workflows/bin/actionlint" ] ||
