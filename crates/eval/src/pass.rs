@@ -88,7 +88,7 @@ struct OtherForms {
 }
 
 /// Maximum number of ids that a thread examines.
-const MAX_EXAMINED_IDS: usize = 10_000;
+const MAX_EXAMINED_IDS: usize = 2_000;
 
 impl OtherForms {
     fn add(&mut self, query: &GoldQuery, answer: &Answer<'_>) {
@@ -112,8 +112,9 @@ impl OtherForms {
         }
         self.examined += 1;
         let is_judged = |form: &str| query.judgements.find(form).is_some();
-        let forms = [composed(document.into()), decomposed(document)];
-        if !is_judged(document) && forms.iter().any(|form| is_judged(form)) {
+        if !is_judged(document)
+            && (is_judged(&composed(document.into())) || is_judged(&decomposed(document)))
+        {
             self.found += 1;
             let found = || (query.key.clone(), document.to_owned());
             self.first.get_or_insert_with(found);

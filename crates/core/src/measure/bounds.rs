@@ -5,6 +5,8 @@
 //! unjudged result as relevant and leaves the ideal unchanged; it is cheaper, and never below the exact
 //! one within the served list.
 
+use std::iter;
+
 use super::catalogue::Measure;
 use super::descriptor::CutoffRule;
 use super::list::{List, discount, ratio};
@@ -41,13 +43,20 @@ impl Measure {
     /// ranking of the retrieved results, of components, domains or users.
     ///
     /// RBP has the residual of the ranks after the list in its upper bound (Moffat and Zobel 2008).
-    pub fn bounds(&self, ranking: &Ranking, judgements: &Judgements) -> Option<ScoreBounds> {
+    ///
+    /// `score` is that of `ranking`, and `assumed` the ranking of [`Ranking::assume_relevant`].
+    pub fn bounds(
+        &self,
+        score: f64,
+        ranking: &Ranking,
+        assumed: &Ranking,
+        judgements: &Judgements,
+    ) -> Option<ScoreBounds> {
         let Self::Ranked(measure) = self else {
             return None;
         };
-        let list = List::new(ranking, judgements);
-        let score = measure.of(&list);
-        let ScoreBounds { low, high } = measure.bounds(&list, score)?;
+        let [list, assumed] = [ranking, assumed].map(|it| List::new(it, judgements));
+        let ScoreBounds { low, high } = measure.bounds(score, &list, &assumed)?;
         // Rounding: another order of the same sum.
         Some(ScoreBounds {
             low: low.min(score),
@@ -196,28 +205,22 @@ impl Ranked {
         })
     }
 
-    fn bounds(&self, list: &List<'_>, score: f64) -> Option<ScoreBounds> {
+    fn bounds(&self, score: f64, list: &List<'_>, assumed: &List<'_>) -> Option<ScoreBounds> {
         let rule = self.unjudged_rule()?;
         let same = ScoreBounds {
             low: score,
             high: score,
-        };
-        let assumed = || {
-            let mut assumed = Ranking::new();
-            let judgements = list.judgements;
-            assumed.assume_relevant(list.ranking, judgements);
-            self.of(&List::new(&assumed, judgements))
         };
         if list.ranking.is_fully_judged() && !matches!(rule, Rule::Residual) {
             return Some(same);
         }
         Some(match rule {
             Rule::Simple => ScoreBounds {
-                high: assumed(),
+                high: self.of(assumed),
                 ..same
             },
             Rule::Lower => ScoreBounds {
-                low: assumed(),
+                low: self.of(assumed),
                 ..same
             },
             Rule::Residual => ScoreBounds {
@@ -418,25 +421,9 @@ impl Gains {
         let beyond = holes(list.ranking)
             .skip_while(|rank| *rank <= cutoff)
             .take(cutoff);
-        let holes: Vec<usize> = within.chain(beyond).collect();
-        let sums = |ranks: &mut dyn Iterator<Item = &usize>| {
-            let mut sums = vec![0.0];
-            let mut sum = 0.0;
-            for rank in ranks {
-                sum += weight(*rank);
-                sums.push(sum);
-            }
-            sums
-        };
-        let places = cutoff.min(gains.len() + holes.len());
-        let mut best = Vec::with_capacity(places + 1);
-        let mut sum = 0.0;
-        best.push(sum);
-        for index in 0..places {
-            sum += 1.0 / discount(index);
-            best.push(sum);
-        }
-        let best_of = |documents: usize| best[documents.min(places)];
+        let unjudged: Vec<f64> = within.chain(beyond).map(weight).collect();
+        // Sum of the weights of the first ranks, by the number of documents.
+        let best = sums((0..gains.len() + unjudged.len()).map(|index| weight(index + 1)));
         // Number of judged documents whose gain is at least `gain`.
         let reaching = |gain: f64| gains.partition_point(|it| *it >= gain);
         let mut levels: Vec<f64> = gains.clone();
@@ -450,15 +437,15 @@ impl Gains {
                 continue;
             }
             // The step passes the gains of judged documents that an integer grade does not have.
-            let mut ideal = vec![0.0; holes.len() + 1];
+            let mut ideal = vec![0.0; unjudged.len() + 1];
             let first = levels.partition_point(|level| *level <= below);
             let end = levels.partition_point(|level| *level < value);
             let passed = levels.get(first..end).unwrap_or_default().iter().copied();
             let mut from = below;
             for level in passed.chain([value]) {
                 let documents = reaching(level);
-                for (count, ideal) in ideal.iter_mut().enumerate() {
-                    *ideal += (level - from) * best_of(documents + count);
+                for (ideal, best) in ideal.iter_mut().zip(&best[documents..]) {
+                    *ideal += (level - from) * best;
                 }
                 from = level;
             }
@@ -471,15 +458,15 @@ impl Gains {
         let above = levels.partition_point(|level| *level <= below);
         let mut fixed = 0.0;
         for level in levels.get(above..).unwrap_or_default() {
-            fixed += (level - below) * best_of(reaching(*level));
+            fixed += (level - below) * best[reaching(*level)];
             below = *level;
         }
         Self {
             served,
             fixed,
             steps,
-            first: sums(&mut holes.iter()),
-            last: sums(&mut holes.iter().rev()),
+            first: sums(unjudged.iter().copied()),
+            last: sums(unjudged.iter().rev().copied()),
         }
     }
 
@@ -493,18 +480,21 @@ impl Gains {
     /// Highest score (`sign` 1) or lowest (`sign` -1), where the unjudged results of a grade are those
     /// with these sums of weights.
     fn extreme(&self, weights: &[f64], sign: f64) -> f64 {
-        let score = |counts: &[usize]| {
+        let score = |counts: &mut dyn Iterator<Item = usize>| {
             let (mut gain, mut ideal) = (self.served, self.fixed);
             for (step, count) in self.steps.iter().zip(counts) {
-                gain += step.gain * weights[*count];
-                ideal += step.ideal[*count];
+                gain += step.gain * weights[count];
+                ideal += step.ideal[count];
             }
             ratio(gain, ideal).min(1.0)
         };
-        let mut best = score(&vec![0; self.steps.len()]);
+        let none = score(&mut iter::repeat(0));
+        let all = score(&mut iter::repeat(weights.len() - 1));
+        let mut best = if sign * all > sign * none { all } else { none };
+        let mut choices = Choices::default();
         // Each round improves the score, and few are needed: convergence is superlinear.
         for _ in 0..MAX_ROUNDS {
-            let found = score(&self.counts(weights, sign, best));
+            let found = score(&mut choices.of(&self.steps, weights, sign, best));
             if sign * found <= sign * best {
                 break;
             }
@@ -512,34 +502,60 @@ impl Gains {
         }
         best
     }
+}
 
+/// Sum of the first weights, by their number.
+fn sums(weights: impl ExactSizeIterator<Item = f64>) -> Vec<f64> {
+    let mut sums = Vec::with_capacity(weights.len() + 1);
+    let mut sum = 0.0;
+    sums.push(sum);
+    for weight in weights {
+        sum += weight;
+        sums.push(sum);
+    }
+    sums
+}
+
+/// Numbers of unjudged results that a round compares. Its memory serves all rounds.
+#[derive(Default)]
+struct Choices {
+    /// Best sum of the steps above, by the number of results that reach them.
+    sums: Vec<f64>,
+    /// By step, highest first: the best number of results that reach it, by the number that may.
+    best: Vec<usize>,
+}
+
+impl Choices {
     /// Numbers of unjudged results by step that maximise sign · (gain - score · ideal).
-    fn counts(&self, weights: &[f64], sign: f64, score: f64) -> Vec<usize> {
+    fn of(
+        &mut self,
+        steps: &[Step],
+        weights: &[f64],
+        sign: f64,
+        score: f64,
+    ) -> impl Iterator<Item = usize> {
+        self.sums.clear();
+        self.sums.resize(weights.len(), 0.0);
+        self.best.resize(weights.len() * steps.len(), 0);
         // From the highest step down: for each number of results that reach the step below, the best
         // sum and the number that reach this one.
-        let mut above = vec![0.0; weights.len()];
-        let mut chosen: Vec<Vec<usize>> = Vec::with_capacity(self.steps.len());
-        for step in self.steps.iter().rev() {
-            let mut best = Vec::with_capacity(weights.len());
+        let best = self.best.chunks_exact_mut(weights.len());
+        for (step, best) in steps.iter().rev().zip(best) {
             let (mut top, mut at) = (f64::NEG_INFINITY, 0);
-            let mut sums = Vec::with_capacity(weights.len());
-            for (count, weight) in weights.iter().enumerate() {
-                let sum = sign * (step.gain * weight - score * step.ideal[count]) + above[count];
-                if sum > top {
-                    (top, at) = (sum, count);
+            let numbers = weights.iter().zip(&step.ideal).zip(&mut self.sums);
+            for (count, (((weight, ideal), sum), best)) in numbers.zip(best).enumerate() {
+                let found = sign * (step.gain * weight - score * ideal) + *sum;
+                if found > top {
+                    (top, at) = (found, count);
                 }
-                sums.push(top);
-                best.push(at);
+                (*sum, *best) = (top, at);
             }
-            above = sums;
-            chosen.push(best);
         }
         let mut most = weights.len() - 1;
-        let counts = chosen.iter().rev().map(|best| {
+        self.best.chunks_exact(weights.len()).rev().map(move |best| {
             most = best[most];
             most
-        });
-        counts.collect()
+        })
     }
 }
 
@@ -552,8 +568,9 @@ fn values(judgements: &Judgements, top: Grade, gain: &Gain) -> Vec<Grade> {
     if matches!(gain, Gain::Binary { .. }) {
         return vec![top];
     }
-    let judged = judgements.descending().iter();
-    let around = judged.flat_map(|grade| [grade.get().floor(), grade.get().ceil()]);
+    let mut judged = judgements.descending().to_vec();
+    judged.dedup();
+    let around = judged.iter().flat_map(|grade| [grade.get().floor(), grade.get().ceil()]);
     let within = around.filter(|value| *value > 0.0 && *value < top.get());
     let mut values: Vec<Grade> = within.filter_map(Grade::new).chain([top]).collect();
     values.sort_unstable();

@@ -233,10 +233,17 @@ impl Plan<'_> {
         let labels = self.options.by.iter();
         let curves = self.curves.as_ref();
         let curves = curves.map(|cutoffs| Curves::of(ranking, judgements, cutoffs));
-        let measures = self.options.measures.iter().filter(|_| self.options.bounds);
-        let bounds = measures
-            .zip(&scores)
-            .map(|(measure, score)| score.and_then(|_| measure.bounds(ranking, judgements)));
+        let bounds = if self.options.bounds {
+            let mut assumed = Ranking::new();
+            assumed.assume_relevant(ranking, judgements);
+            let scored = self.options.measures.iter().zip(&scores);
+            let bounds = scored.map(|(measure, score)| {
+                score.and_then(|score| measure.bounds(score, ranking, &assumed, judgements))
+            });
+            bounds.collect()
+        } else {
+            Vec::new()
+        };
         Outcome {
             query: QueryEvaluation {
                 key: query.key.clone(),
@@ -245,7 +252,7 @@ impl Plan<'_> {
                 retrieved: count(ranking.len()),
                 relevant: count(judgements.relevant(None)),
                 relevant_retrieved: count(ranking.relevant().len()),
-                bounds: bounds.collect(),
+                bounds,
                 scores,
                 documents: retrieved.map(|ids| documents_of(query, ranking, ids)),
             },

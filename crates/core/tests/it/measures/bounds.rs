@@ -43,7 +43,14 @@ impl Case {
 
     fn bounds(&self, measure: &Measure) -> Option<ScoreBounds> {
         let judgements = self.judgements(&vec![None; self.served.len()]);
-        measure.bounds(&self.ranking(&judgements), &judgements)
+        let ranking = self.ranking(&judgements);
+        let mut assumed = Ranking::new();
+        assumed.assume_relevant(&ranking, &judgements);
+        let Measure::Ranked(of) = measure else {
+            unreachable!("a measure of rankings")
+        };
+        let score = of.score(&ranking, &judgements)?;
+        measure.bounds(score, &ranking, &assumed, &judgements)
     }
 
     fn score_if_relevant(&self, measure: &Measure) -> Option<f64> {
