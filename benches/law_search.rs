@@ -278,8 +278,8 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Returns the law-search profile without the sections that not every revision reads. They compare
-/// means with targets, and change no sum.
+/// Returns the law-search profile without what not every revision reads: sections that compare means with targets
+/// and change no sum, and measures of answers, which this traffic lacks.
 fn common_profile() -> anyhow::Result<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/law-search.yaml");
     let mut is_kept = true;
@@ -289,13 +289,17 @@ fn common_profile() -> anyhow::Result<String> {
             let name = line.split(':').next().unwrap_or_default();
             is_kept = !["goals", "targets", "tier_measures"].contains(&name);
         }
-        if is_kept {
+        let is_of_answers = OF_ANSWERS.iter().any(|it| line.trim_start().starts_with(it));
+        if is_kept && !is_of_answers {
             profile.push_str(line);
             profile.push('\n');
         }
     }
     Ok(profile)
 }
+
+/// Beginnings of the lines of measures of answers.
+const OF_ANSWERS: [&str; 2] = ["- CitationF1", "- CitedServed"];
 
 /// Compares the sums and counts that both revisions expose. Returns how many are equal.
 fn compare(ours: &Exposition, baseline: &Exposition) -> anyhow::Result<usize> {
