@@ -12,7 +12,6 @@ rule engine of Prometheus evaluates the rules over the first fortnight as well, 
 """
 
 import argparse
-import bisect
 import json
 import math
 import pathlib
@@ -37,6 +36,8 @@ STEP = 300
 # Monday, 2025-01-06 00:00 UTC.
 START = 1_736_121_600
 QUERIES = 200
+# Searches of which a shop repeats a random one.
+POOL = 20_000
 # Days of the year on which the small shop is closed.
 HOLIDAYS = {1, 60, 109, 121, 127, 156, 227, 276, 281, 282, 283, 359, 360}
 CONFIGURATION = {
@@ -75,8 +76,11 @@ class Shop:
             # 300 on a working day.
             return weekend * holiday * 300 * (math.pi / 2) / (11 * 3600) * math.sin(math.pi * (hour - 8) / 11)
         mean = 1.0 if self.name == "medium" else 50.0
-        bots = 20.0 if self.name == "large" and 3 <= hour < 4 else 0.0
-        return mean * (1 + 0.6 * math.sin(2 * math.pi * (hour - 9) / 24)) + bots
+        return mean * (1 + 0.6 * math.sin(2 * math.pi * (hour - 9) / 24))
+
+    def bots(self, now):
+        """Searches a second of a bot, which repeats a few queries of the day for an hour and never clicks."""
+        return 20.0 if self.name == "large" and 3 <= (now - START) % DAY / 3600 < 4 else 0.0
 
     def build(self, now):
         """Version of the service, which is deployed on Wednesdays at 14:00 in the large shop."""
@@ -94,44 +98,56 @@ def gold():
     return {"version": "year", "created_at": "2025-01-01", "queries": queries}
 
 
+def searches(chance, skill):
+    """Searches without id and time: the text of the other members, the clicked document if any, and its delay."""
+    weights = [1 / (number + 3) for number in range(QUERIES)]
+    made = []
+    for query in chance.choices(range(QUERIES), weights, k=POOL):
+        relevant = [f"d{query}-{at}" for at in range(3) if chance.random() < skill[query]]
+        others = [f"x{query}-{at}" for at in range(10 - len(relevant))]
+        place = 0 if chance.random() < skill[query] else 2
+        ids = others[:place] + relevant + others[place:]
+        latency = 120 * math.exp(chance.gauss(0, 0.6))
+        results = ",".join(f'{{"id":"{it}"}}' for it in ids)
+        members = f'"query":"query {query}","variant":"main","latency_ms":{latency:.1f},"results":[{results}]}}\n'
+        is_clicked = relevant and chance.random() < 0.5 / (1 + place)
+        made.append((members, relevant[0] if is_clicked else None, chance.randrange(2_000, 50_000)))
+    return made
+
+
 def events(shop, days, seed, write):
     """Writes searches and clicks in the order of time."""
     chance = random.Random(seed)
-    weights = [1 / (number + 3) for number in range(QUERIES)]
-    totals = [sum(weights[: number + 1]) for number in range(QUERIES)]
     skill = [chance.betavariate(6, 2) for _ in range(QUERIES)]
+    usual, worse = searches(chance, skill), searches(chance, [0.6 * it for it in skill])
+    of_bot = []
     clicks = []
     number = 0
     for minute in range(START, START + days * DAY, 60):
         cause = shop.cause(minute)
-        build = shop.build(minute)
-        rate = 0.0 if cause == "outage" else shop.rate(minute) * 60
-        count = poisson(chance, rate)
-        times = sorted(chance.random() for _ in range(count))
+        served = 0.0 if cause == "outage" else 60.0
+        found = chance.choices(worse if cause == "ranking" else usual, k=poisson(chance, served * shop.rate(minute)))
+        bots = shop.bots(minute)
+        of_bot = (of_bot or chance.choices(usual, k=5)) if bots else []
+        if bots:
+            found += [(members, None, 0) for members, _, _ in chance.choices(of_bot, k=poisson(chance, served * bots))]
+            chance.shuffle(found)
+        times = sorted(chance.random() for _ in found)
+        labels = f'"labels":{{"build":"{shop.build(minute)}"}}'
         lines = []
-        for at in times:
+        for at, (members, clicked, delay) in zip(times, found):
             now = int((minute + 60 * at) * 1000)
-            query = bisect.bisect_left(totals, chance.random() * totals[-1])
-            skilled = skill[query] * (0.6 if cause == "ranking" else 1.0)
-            relevant = [f"d{query}-{at}" for at in range(3) if chance.random() < skilled]
-            others = [f"x{query}-{at}" for at in range(10 - len(relevant))]
-            place = 0 if chance.random() < skilled else 2
-            ids = others[:place] + relevant + others[place:]
             number += 1
-            latency = 120 * math.exp(chance.gauss(0, 0.6))
-            results = ",".join(f'{{"id":"{it}"}}' for it in ids)
-            lines.append((now, f'{{"query_id":"s{number}","ts":{now},"query":"query {query}","variant":"main","labels":{{"build":"{build}"}},'
-                               f'"latency_ms":{latency:.1f},"results":[{results}]}}\n'))
-            if relevant and chance.random() < 0.5 / (1 + place):
-                clicked = now + chance.randrange(2_000, 50_000)
-                clicks.append((clicked, f'{{"event_id":"c{number}","query_id":"s{number}","ts":{clicked},"type":"click",'
-                                        f'"object_id":"{relevant[0]}"}}\n'))
+            lines.append((now, f'{{"query_id":"s{number}","ts":{now},{labels},{members}'))
+            if clicked:
+                after = now + delay
+                clicks.append((after, f'{{"event_id":"c{number}","query_id":"s{number}","ts":{after},"type":"click",'
+                                      f'"object_id":"{clicked}"}}\n'))
         due = (minute + 60) * 1000
         lines += [it for it in clicks if it[0] < due]
         clicks = [it for it in clicks if it[0] >= due]
         lines.sort()
-        for _, line in lines:
-            write(line.encode())
+        write("".join(line for _, line in lines).encode())
 
 
 def poisson(chance, mean):
