@@ -86,7 +86,7 @@ bench: ## Run the benchmarks (docs/performance.md); those with a target print "t
 	cargo bench --bench memory --bench scrape
 	cargo bench --bench engine --bench checkpoint --bench detection --bench evaluate
 	cargo bench --bench checkpoint -- --copies 20
-	cargo bench --bench otlp --bench encodings
+	cargo bench --bench otlp --bench encodings --bench scaling
 	crates/python/build.sh
 	$(TARGET)/python/bin/python -P crates/python/bench.py
 
