@@ -54,7 +54,7 @@ pub fn configuration(proposal: &Proposal, gold: &str) -> String {
             "
 kafka:
   # Bootstrap servers. Secrets belong into variables: RANKGAUGE__KAFKA__PROPERTIES__SASL_PASSWORD.
-  brokers: localhost:9092
+  brokers: {brokers}
   # Topics of search events and of user feedback (docs/events.md). Both need the same number of
   # partitions, and query_id (or session_id) as the key of their records.
   search_topic: {search_topic}
@@ -100,6 +100,7 @@ probe:
   targets: []
     # - {{variant: V1, preset: opensearch, url: \"http://localhost:9200/INDEX/_search\"}}
 ",
+            brokers = quoted(&proposal.brokers),
             search_topic = quoted(&proposal.search_topic),
             feedback_topic = quoted(&proposal.feedback_topic),
             search_format = format_of(Kind::Search),

@@ -100,6 +100,7 @@ fn write(proposal: &Proposal, settings: &Path, gold: &Path) -> anyhow::Result<()
 /// The proposal for the sample; the usual one without a sample.
 fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
     let mut sample = Sample::default();
+    let mut brokers = None;
     let sources = if !arguments.from.is_empty() {
         let files: [(Kind, &[PathBuf]); 2] =
             [(Kind::Search, &arguments.from), (Kind::Feedback, &[])];
@@ -113,6 +114,7 @@ fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
         return Ok(Proposal::default());
     } else {
         let mut settings = arguments.settings.load()?.kafka;
+        brokers = Some(settings.brokers.clone());
         for topic in &arguments.from_topic {
             settings.search_topic.clone_from(topic);
             NO_TOPIC.clone_into(&mut settings.feedback_topic);
@@ -132,7 +134,10 @@ fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
     };
     let proposal = init::proposal(&sample.records);
     let proposal = proposal.with_context(|| sources.join(", "));
-    proposal.map_err(Failure::Usage)
+    let mut proposal = proposal.map_err(Failure::Usage)?;
+    // The sample was read from them.
+    proposal.brokers = brokers.unwrap_or(proposal.brokers);
+    Ok(proposal)
 }
 
 /// Records of a sample, within bounds.

@@ -5,6 +5,8 @@ use rankgauge_core::event::Kind;
 /// Values that the starter configuration states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proposal {
+    /// Bootstrap servers.
+    pub brokers: String,
     /// Format of both topics: `native`, `ubi`, or the name of a mapping.
     pub format: String,
     /// Mapping of records of an unknown shape.
@@ -46,6 +48,7 @@ impl Default for Proposal {
     fn default() -> Self {
         let text = |text: &str| text.to_owned();
         Self {
+            brokers: text("localhost:9092"),
             format: text("native"),
             own: None,
             search_topic: text("search.log"),

@@ -435,6 +435,7 @@ fn a_mapping_is_proposed_for_the_newest_records_of_topics() {
     check(folder.path(), "out");
     let settings = fs::read_to_string(folder.path().join("out/rankgauge.yaml")).expect("a file");
     for expected in [
+        &*format!("  brokers: \"{}\"", broker.bootstrap()),
         &*format!("  search_topic: \"{searches}\""),
         &*format!("  feedback_topic: \"{clicks}\""),
         "query_id: /request_id",
