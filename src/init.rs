@@ -50,6 +50,8 @@ pub fn configuration(proposal: &Proposal, gold: &str) -> String {
         Some(own) if !own.kinds.contains(&kind) => "native",
         _ => proposal.format.as_str(),
     };
+    let measures = proposal.measures.iter().map(String::as_str);
+    let watched = measures.filter(|measure| measure.starts_with("nDCG"));
     let sections = format!(
             "
 kafka:
@@ -82,6 +84,11 @@ slices: [{slices}]
 targets: []
   # - {{measure: nDCG@10, tier: good, value: 0.7}}
 
+# Watched for a drop: an incident opens when searches score worse than the earlier ones with the same
+# query (docs/detection.md).
+detection:
+  measures: [{watched}]
+
 limits:
   # Values of one label; further ones become __other__.
   values_per_label: {values_per_label}
@@ -109,6 +116,7 @@ probe:
             gold = quoted(gold),
             judge_by = proposal.judge_by,
             measures = proposal.measures.join(", "),
+            watched = watched.collect::<Vec<_>>().join(", "),
             slices = slices.join(", "),
             values_per_label = proposal.values_per_label,
             results = proposal.results_per_search,

@@ -43,6 +43,8 @@ fn the_starter_files_are_valid() {
     assert!(text(&output.stdout).contains("rankgauge check --config quality/rankgauge.yaml"));
     let summary = check(folder.path(), "quality");
     assert!(summary.contains("3 queries"), "{summary}");
+    // A drop of the ranking opens an incident without an edit.
+    assert!(summary.contains("detection   1: nDCG@10"), "{summary}");
     let gold = fs::read_to_string(folder.path().join("quality/gold.json")).expect("a file");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
     let queries = gold["queries"].as_array().expect("a list");
@@ -122,6 +124,7 @@ fn a_sample_determines_slices_measures_limits_and_queries() {
     for line in [
         "slices: [device]",
         "  judge_by: group_id",
+        "  measures: [nDCG@3]",
         "  results_per_search: 100",
         "  search_format: native",
     ] {
