@@ -39,6 +39,9 @@ gzip --best --no-name "$tree"/usr/share/man/man1/*.1
 install -m 644 README.md CHANGELOG.md SECURITY.md config/rankgauge.yaml "$doc"
 cp -r deploy/prometheus/rules grafana/dashboards "$doc"
 rm -r "$doc/rules/tests"
+# The files of README.md and docs/gate.md, and mappings for records of other shapes.
+mkdir "$doc/examples"
+cp -r examples/gold.json examples/V1.jsonl examples/V5.jsonl examples/ci examples/mappings "$doc/examples"
 # Debian's name of the licence file.
 install -m 644 LICENSE "$doc/copyright"
 install -m 640 deploy/systemd/rankgauge.yaml "$tree/etc/rankgauge/rankgauge.yaml"
