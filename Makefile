@@ -16,7 +16,7 @@ PROMETHEUS3 := $(TARGET)/prometheus3/bin
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test first-run-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -128,6 +128,10 @@ release: ## Build all artefacts of a release: binary, deb, rpm, image, SBOM, che
 release-test: release ## Install, start, upgrade and purge the deb in a Debian; check the unit, the rpm and the checksums
 	@tests/setup.sh kafka
 	python3 tests/deploy/packages.py
+
+first-run-test: release python ## Follow each way in as a stranger does, in an empty Debian, with measured times (STEP=chart, UPDATE=1 writes docs/install.md)
+	@tests/setup.sh kafka deploy first-run
+	python3 tests/deploy/first_run.py $(if $(UPDATE),--update) $(STEP)
 
 release-arm64: ## Build the static binary for arm64 on x86-64, and run it with qemu
 	@tests/setup.sh build arm64

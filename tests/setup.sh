@@ -19,8 +19,11 @@
 #   otel        Python 3.11 or later, and instrumentation packages of OpenTelemetry in target/otel, for
 #               `make otel-fixtures`; only on request, and by the part connect
 #   deploy      kubectl, Go 1.26 or later, openssl, Python with PyYAML, and in target/deploy/bin:
-#               kube-apiserver, etcd, helm, kubeconform, kube-score and a checker of Compose files; only on
-#               request (five minutes once)
+#               kube-apiserver, etcd, helm, kubeconform, kube-score, a registry of charts and a checker of
+#               Compose files, and in target/strimzi the definitions of Strimzi; only on request (five
+#               minutes once)
+#   first-run   git, kcat, debootstrap, unshare and the parts kafka and deploy, for `make first-run-test`; only
+#               on request
 #   image       buildah, runc and the parts build and kafka, for `make image`; only on request
 #   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap and cargo-cyclonedx, for
 #               `make release`; only on request
@@ -167,6 +170,14 @@ require() {
             have kubectl || fail 'kubectl is missing: https://kubernetes.io/docs/tasks/tools'
             need openssl have openssl
             need python3-yaml pyyaml
+            need openjdk-17-jre-headless java_17
+            jars_fetched strimzi || need maven have mvn
+            ;;
+        first-run)
+            need git have git
+            need kcat have kcat
+            need debootstrap have debootstrap
+            need util-linux have unshare
             ;;
         image)
             need buildah have buildah
@@ -214,7 +225,7 @@ require() {
             need openjdk-17-jdk-headless have javac
             jars_fetched solr || need maven have mvn
             ;;
-        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, answers, python, trec_eval, bench, valgrind, otel, deploy, image, packages, prometheus3, api, connect, registry, workflows, arm64, docs and solr" ;;
+        *) fail "unknown part $1; the parts are build, kafka, prometheus, dashboards, browser, peers, answers, python, trec_eval, bench, valgrind, otel, deploy, first-run, image, packages, prometheus3, api, connect, registry, workflows, arm64, docs and solr" ;;
     esac
 }
 
@@ -296,6 +307,7 @@ fetch() {
             go_tools=$(cd "$target/deploy/bin" && pwd)
             go_tool kubeconform go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
             go_tool compose go build -C tests/deploy/go/compose -o "$go_tools/compose" .
+            go_tool registry go build -C tests/deploy/go/registry -o "$go_tools/registry" .
             go_tool kube-score go install github.com/zegl/kube-score/cmd/kube-score@v1.20.0
             go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
             go_tool jsonnet go install github.com/google/go-jsonnet/cmd/jsonnet@v0.22.0
@@ -306,6 +318,7 @@ fetch() {
             go_tool kube-apiserver go build -C tests/deploy/go/apiserver -o "$go_tools/kube-apiserver" \
                 -ldflags "-X $version.gitVersion=v1.35.0 -X $version.gitMajor=1 -X $version.gitMinor=35" \
                 k8s.io/kubernetes/cmd/kube-apiserver
+            jars strimzi
             ;;
         prometheus3)
             prometheus3_built && return

@@ -1,4 +1,4 @@
-"""A Kafka for the tests of the image and of the packages: plain text and TLS, on loopback."""
+"""A Kafka for the tests of the image, of the packages and of the first run: plain text and TLS, on loopback."""
 
 import os
 import pathlib
@@ -67,18 +67,18 @@ class Broker:
         except OSError:
             return False
 
-    def create_topics(self):
+    def create_topics(self, names=TOPICS):
         """Sends a CreateTopics request, version 2: the jars of the tests contain no tool for it."""
         text = lambda value: struct.pack(">h", len(value)) + value.encode()
-        topics = b"".join(text(topic) + struct.pack(">ihii", 2, 1, 0, 0) for topic in TOPICS)
-        request = struct.pack(">hhi", 19, 2, 1) + text("tests") + struct.pack(">i", len(TOPICS)) + topics + struct.pack(">i?", 10_000, False)
+        topics = b"".join(text(topic) + struct.pack(">ihii", 2, 1, 0, 0) for topic in names)
+        request = struct.pack(">hhi", 19, 2, 1) + text("tests") + struct.pack(">i", len(names)) + topics + struct.pack(">i?", 10_000, False)
         with socket.create_connection(("127.0.0.1", self.local), 30) as connection:
             connection.sendall(struct.pack(">i", len(request)) + request)
             (size,) = struct.unpack(">i", connection.recv(4))
             answer = b""
             while len(answer) < size:
                 answer += connection.recv(size - len(answer))
-        for topic in TOPICS:
+        for topic in names:
             after = answer.index(topic.encode()) + len(topic)
             (error,) = struct.unpack_from(">h", answer, after)
             if error:
@@ -103,6 +103,13 @@ class Broker:
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise SystemExit(f"FAILED: rankgauge produce: {done.stdout}{done.stderr}")
+
+    def write(self, topic, lines):
+        """Writes records, each a line with its key, a tab and its value."""
+        command = ["kcat", "-P", "-q", "-b", f"127.0.0.1:{self.local}", "-t", topic, "-K", "\t"]
+        done = subprocess.run(command, input="".join(lines), check=False, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise SystemExit(f"FAILED: kcat: {done.stdout}{done.stderr}")
 
     def __exit__(self, *_):
         self.process.terminate()

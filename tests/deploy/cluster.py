@@ -1,7 +1,7 @@
 """Test of the chart and of the Kustomize folders against a real Kubernetes API server.
 
 `make deploy-test` runs it. It starts etcd and kube-apiserver on loopback, with the custom resources of
-the Prometheus operator, KEDA, Flagger and Argo Rollouts and a namespace that enforces the Pod Security
+the Prometheus operator, KEDA, Flagger, Argo Rollouts and Strimzi and a namespace that enforces the Pod Security
 standard `restricted`. There is no kubelet: a pod is admitted, but not started.
 
     cluster.py [--update] [STEP…]     STEPs: lint, identity, admin, alerts, schemas, score, keys, kustomize, cluster
@@ -9,65 +9,29 @@ standard `restricted`. There is no kubelet: a pod is admitted, but not started.
 With --update, it writes the manifests that are derived from the chart.
 """
 
-import argparse
 import json
-import os
 import pathlib
 import re
 import shutil
-import socket
-import ssl
 import subprocess
-import sys
 import tempfile
 import time
-import urllib.request
 
 import yaml
 
-from broker import Broker
+from apiserver import DEFINITIONS, NAMESPACE, TOOLS, Cluster, custom_resources, documents, tool
+from broker import ROOT, TARGET, Broker, free_port
+from steps import Failed, require, run, run_steps
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-TOOLS = TARGET / "deploy"
 CHART = ROOT / "deploy/helm/rankgauge"
 EXAMPLE = ROOT / "deploy/helm/examples/search"
 STANDALONE = ROOT / "deploy/kubernetes/standalone"
 SIDECAR = ROOT / "deploy/kubernetes"
-NAMESPACE = "search"
 VERSIONS = ["1.31", "1.32", "1.33", "1.34", "1.35"]
 # Version that rendering assumes.
 RENDERED_FOR = ["--kube-version", "1.35.0"]
 # Values of the chart whose objects equal those of the Kustomize overlay.
 OVERLAY_VALUES = CHART / "ci/monitoring-values.yaml"
-
-
-class Failed(Exception):
-    """A check that does not hold."""
-
-
-def require(holds, message):
-    if not holds:
-        raise Failed(message)
-
-
-def run(*command, stdin=None, fails=False, **options):
-    """Runs a command. Returns its output. With `fails`, it has to fail, and its errors are returned."""
-    words = [str(word) for word in command]
-    done = subprocess.run(words, input=stdin, capture_output=True, text=True, check=False, **options)
-    if fails:
-        require(done.returncode != 0, f"{' '.join(words)} should fail")
-        return done.stdout + done.stderr
-    require(done.returncode == 0, f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def tool(name):
-    return TOOLS / "bin" / name
-
-
-def documents(text):
-    return [document for document in yaml.safe_load_all(text) if document]
 
 
 def values_files():
@@ -320,7 +284,9 @@ def everything():
 
 def examples():
     """Manifests that are used beside the chart."""
-    return sorted((SIDECAR / "scaling").glob("*.yaml")) + sorted((SIDECAR / "rollouts").glob("*.yaml"))
+    folders = [SIDECAR / "scaling", SIDECAR / "rollouts", ROOT / "deploy/strimzi"]
+    # The values of the chart are no manifests.
+    return [file for folder in folders for file in sorted(folder.glob("*.yaml")) if not file.name.startswith("values-")]
 
 
 def schemas(_):
@@ -328,11 +294,12 @@ def schemas(_):
     manifests = list(everything())
     for version in VERSIONS:
         folder = TOOLS / f"schemas/{version}"
+        # Last: it marks the schemas as complete, and states from which definitions they are.
         marker = folder / "complete"
-        if not marker.exists():
+        if not marker.exists() or marker.read_text() != DEFINITIONS:
             shutil.rmtree(folder, ignore_errors=True)
             write_schemas(version, folder)
-            marker.touch()
+            marker.write_text(DEFINITIONS)
         location = f"{folder}/{{{{ .ResourceKind }}}}{{{{ .KindSuffix }}}}.json"
         for name, text in manifests:
             try:
@@ -473,122 +440,6 @@ def kustomize(update):
 
 
 # The cluster
-
-
-CRDS = {
-    "github.com/prometheus-operator/prometheus-operator@v0.85.0": [
-        "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml",
-        "example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
-    ],
-    "github.com/kedacore/keda/v2@v2.16.1": [
-        "config/crd/bases/keda.sh_scaledobjects.yaml",
-        "config/crd/bases/keda.sh_triggerauthentications.yaml",
-    ],
-    "github.com/grafana/grafana-operator/v5@v5.18.0": ["config/crd/bases/grafana.integreatly.org_grafanadashboards.yaml"],
-    "github.com/fluxcd/flagger@v1.36.1": ["artifacts/flagger/crd.yaml"],
-    "github.com/argoproj/argo-rollouts@v1.8.3": [
-        "manifests/crds/analysis-template-crd.yaml",
-        "manifests/crds/rollout-crd.yaml",
-    ],
-}
-
-
-def custom_resources():
-    """CustomResourceDefinitions of the operators, from their Go modules."""
-    found = []
-    for module, files in CRDS.items():
-        where = json.loads(run("go", "mod", "download", "-json", module, cwd="/"))["Dir"]
-        for file in files:
-            found += documents((pathlib.Path(where) / file).read_text())
-    return found
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-class Cluster:
-    """etcd and kube-apiserver on loopback, in a temporary folder."""
-
-    def __enter__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="rankgauge-cluster-"))
-        self.processes = []
-        try:
-            self.start()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        for process in reversed(self.processes):
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        shutil.rmtree(self.folder)
-
-    def spawn(self, name, *arguments):
-        log = open(self.folder / f"{name}.log", "w")
-        self.processes.append(subprocess.Popen([tool(name), *arguments], stdout=log, stderr=log))
-
-    def start(self):
-        client, peer, secure = free_port(), free_port(), free_port()
-        self.spawn("etcd", f"--data-dir={self.folder}/etcd", "--unsafe-no-fsync",
-                   f"--listen-client-urls=http://127.0.0.1:{client}", f"--advertise-client-urls=http://127.0.0.1:{client}",
-                   f"--listen-peer-urls=http://127.0.0.1:{peer}")
-        key = self.folder / "accounts.key"
-        run("openssl", "genrsa", "-out", key, "2048")
-        (self.folder / "tokens").write_text("admin,admin,admin,system:masters\n")
-        self.spawn("kube-apiserver", f"--etcd-servers=http://127.0.0.1:{client}", f"--cert-dir={self.folder}/certificates",
-                   f"--service-account-key-file={key}", f"--service-account-signing-key-file={key}",
-                   "--service-account-issuer=https://kubernetes.default.svc", f"--token-auth-file={self.folder}/tokens",
-                   "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount",
-                   "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={secure}")
-        certificate = self.folder / "certificates/apiserver.crt"
-        config = {
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {"server": f"https://127.0.0.1:{secure}", "certificate-authority": str(certificate)}}],
-            "users": [{"name": "admin", "user": {"token": "admin"}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin", "namespace": NAMESPACE}}],
-        }
-        (self.folder / "kubeconfig").write_text(yaml.safe_dump(config))
-        os.environ["KUBECONFIG"] = str(self.folder / "kubeconfig")
-        began = time.monotonic()
-        while not self.is_ready(secure, certificate):
-            ended = [process.args[0] for process in self.processes if process.poll() is not None]
-            if ended or time.monotonic() - began > 120:
-                log = (self.folder / "kube-apiserver.log").read_text()[-3000:]
-                raise Failed(f"the cluster does not start ({ended}):\n{log}")
-            time.sleep(0.2)
-        print(f"  ready after {time.monotonic() - began:.1f} s")
-        run("kubectl", "apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(custom_resources()))
-        run("kubectl", "wait", "--for=condition=Established", "--all", "crd", "--timeout=60s")
-        level = {f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "warn", "audit")}
-        run("kubectl", "apply", "-f", "-", stdin=json.dumps(
-            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE, "labels": level}}))
-
-    @staticmethod
-    def is_ready(port, certificate):
-        try:
-            context = ssl.create_default_context(cafile=certificate)
-            with urllib.request.urlopen(f"https://127.0.0.1:{port}/readyz", context=context, timeout=2) as answer:
-                return answer.status == 200
-        except OSError:
-            return False
-
-    @staticmethod
-    def objects():
-        """Every object of the namespace, except those that the API server makes."""
-        kinds = run("kubectl", "api-resources", "--namespaced", "--verbs=list", "--output=name").split()
-        # An event reports what happened; it is not part of an installation.
-        kinds = [kind for kind in kinds if not kind.startswith("events")]
-        names = run("kubectl", "get", ",".join(kinds), "--namespace", NAMESPACE, "--output=name", "--ignore-not-found").split()
-        return sorted(name for name in names if name not in ("configmap/kube-root-ca.crt", "serviceaccount/default"))
 
 
 def admitted(text):
@@ -750,21 +601,4 @@ def cluster(_):
 STEPS = [lint, identity, admin, alerts, keys, kustomize, schemas, score, cluster]
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--update", action="store_true")
-    parser.add_argument("steps", nargs="*", metavar="STEP")
-    arguments = parser.parse_args()
-    for step in STEPS:
-        if arguments.steps and step.__name__ not in arguments.steps:
-            continue
-        print(f"{step.__name__}: {step.__doc__}", flush=True)
-        began = time.monotonic()
-        try:
-            step(arguments.update)
-        except Failed as failed:
-            sys.exit(f"FAILED: {failed}")
-        print(f"  ok, {time.monotonic() - began:.1f} s", flush=True)
-
-
-main()
+run_steps(STEPS)

@@ -15,6 +15,7 @@ import tempfile
 import time
 import urllib.request
 
+import metrics
 from broker import HOST, TARGET, Broker, free_port
 
 ARTIFACTS = TARGET / "release-artifacts"
@@ -64,17 +65,6 @@ def bundle(folder, root, arguments, binds):
     return folder
 
 
-def counted(port):
-    """Searches that are counted, by /metrics."""
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-            lines = answer.read().decode().splitlines()
-    except OSError:
-        return None
-    names = ('rankgauge_events_total{kind="search"', 'rankgauge_events_pending{kind="search"')
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(names))
-
-
 def run_against(broker, name, folder, root, image, properties, gold):
     port = free_port()
     tls = bool(properties)
@@ -113,7 +103,7 @@ def run_against(broker, name, folder, root, image, properties, gold):
     with open(place / "log", "w") as log:
         process = subprocess.Popen([*runc, "run", "--bundle", str(parts), name], stdout=log, stderr=log)
     try:
-        while (found := counted(port)) != SEARCHES:
+        while (found := metrics.searches(port)) != SEARCHES:
             if process.poll() is not None or time.monotonic() - began > 60:
                 sys.exit(f"FAILED: {name}: {found} searches of {SEARCHES}; log:\n{(place / 'log').read_text()[-3000:]}")
             time.sleep(0.1)

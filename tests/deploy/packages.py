@@ -14,12 +14,12 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 
+import debian
+import metrics
 from broker import HOST, ROOT, TARGET, Broker, free_port
 
 ARTIFACTS = TARGET / "release-artifacts"
-DEBIAN = TARGET / "debian"
 UNIT = ROOT / "deploy/systemd/rankgauge.service"
 # Exposure by `systemd-analyze security`: 10 is unprotected. 2.0 and less is "OK".
 MAX_EXPOSURE = 1.5
@@ -57,29 +57,8 @@ def package():
     return found
 
 
-def debian():
-    """Root of a minimal Debian. It is made once."""
-    marker = DEBIAN / "complete"
-    if not marker.exists():
-        shutil.rmtree(DEBIAN, ignore_errors=True)
-        suite = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
-        run("debootstrap", "--variant=minbase", suite, DEBIAN, os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian"))
-        marker.touch()
-    return DEBIAN
-
-
 def dpkg(root, *arguments, **options):
     return run("chroot", root, "dpkg", *arguments, **options)
-
-
-def counted(port):
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
-            lines = answer.read().decode().splitlines()
-    except OSError:
-        return None
-    names = ('rankgauge_events_total{kind="search"', 'rankgauge_events_pending{kind="search"')
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(names))
 
 
 def start(root, name):
@@ -92,7 +71,7 @@ def start(root, name):
     run(*chroot, *check)
     process = subprocess.Popen([*chroot, *command, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     began = time.monotonic()
-    while (found := counted(port)) != SEARCHES:
+    while (found := metrics.searches(port)) != SEARCHES:
         if process.poll() is not None or time.monotonic() - began > 60:
             process.kill()
             sys.exit(f"FAILED: {found} searches of {SEARCHES}:\n{process.stdout.read()[-3000:]}")
@@ -114,7 +93,7 @@ def newer(folder):
 
 
 def deb(broker, folder):
-    root = debian()
+    root = debian.base()
     before = sorted(run("chroot", root, "find", "/etc", "/usr", "/var/lib/dpkg/info", "-xdev", "!", "-path", "*/__pycache__*").splitlines())
     began = time.monotonic()
     shutil.copy(package(), root / "tmp/rankgauge.deb")

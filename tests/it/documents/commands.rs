@@ -13,7 +13,7 @@ const KAFKA: &str = "a cluster with topics of yours; tests/it/live runs the comm
 const RUNNING: &str = "a running process; tests/it/live asks it";
 
 /// Reasons of blocks that do not run here: the page, the beginning of the block, and what it needs.
-const NOT_RUN: [(&str, &str, &str); 56] = [
+const NOT_RUN: [(&str, &str, &str); 57] = [
     (
         "README.md",
         "make demo      ",
@@ -140,6 +140,11 @@ const NOT_RUN: [(&str, &str, &str); 56] = [
         "docs/python.md",
         "pip install",
         "a package index; make python builds and tests the package",
+    ),
+    (
+        "docs/connect/own-records.md",
+        "rankgauge init",
+        "topics of yours; make first-run-test runs it on those of an invented shop",
     ),
     ("docs/connect/access-log.md", "pip", CONNECT),
     ("docs/connect/evaluators.md", "pip", CONNECT),
