@@ -37,7 +37,7 @@ ROWS = {
     "gate": "`apt install`, and a gate that passes and fails",
     "wheel": "`pip install` of the wheel, and the first example of Python",
     "chart": "`helm install` from a registry, until the objects exist",
-    "demo": "a clone, and `make demo` until it shows scores, with Rust and its crates on the disk",
+    "demo": "a clone, and `make demo` until it shows scores; compilers and crates are on the disk",
 }
 
 
@@ -257,8 +257,8 @@ def demo(update):
     port = free_port()
     variables = {"PATH": "/root/.cargo/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "CARGO_NET_OFFLINE": "true"}
     with Debian("demo", binds=homes, variables=variables) as debian:
-        # Compilers and headers: tests/setup.sh installs them. Their download is a part of the time.
-        debian.run("apt-get", "install", "--yes", "--no-install-recommends", "make")
+        # What README.md names; tests/setup.sh adds what is missing.
+        debian.run("apt-get", "install", "--yes", "--no-install-recommends", "make", "gcc", "g++", "libssl-dev")
         watch = Watch(update)
         run("git", "clone", "--quiet", "--no-hardlinks", ROOT, debian.root / "root/rankgauge")
         flags = f"--for 10s --listen 127.0.0.1:{port} --admin-listen 127.0.0.1:{free_port()}"
