@@ -603,6 +603,12 @@ const FORWARDERS: &str = "search.rankgauge-repartition";
 #[test]
 fn users_of_strimzi_have_the_permissions_that_the_configuration_needs() {
     let topics = strimzi("topics.yaml");
+    for file in ["topics.yaml", "user-mtls.yaml", "user-scram.yaml"] {
+        for resource in strimzi(file) {
+            // Strimzi 1.0 reads no other version.
+            assert_eq!(resource["apiVersion"], "kafka.strimzi.io/v1", "{file}");
+        }
+    }
     let partitions = |name: &str| {
         let mut found = topics.iter().filter(|it| it["metadata"]["name"] == name);
         found.next().map(|it| it["spec"]["partitions"].clone())
