@@ -289,7 +289,9 @@ fn common_profile() -> anyhow::Result<String> {
             let name = line.split(':').next().unwrap_or_default();
             is_kept = !["goals", "targets", "tier_measures"].contains(&name);
         }
-        let is_of_answers = OF_ANSWERS.iter().any(|it| line.trim_start().starts_with(it));
+        let is_of_answers = OF_ANSWERS
+            .iter()
+            .any(|it| line.trim_start().starts_with(it));
         if is_kept && !is_of_answers {
             profile.push_str(line);
             profile.push('\n');

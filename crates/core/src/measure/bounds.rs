@@ -552,10 +552,13 @@ impl Choices {
             }
         }
         let mut most = weights.len() - 1;
-        self.best.chunks_exact(weights.len()).rev().map(move |best| {
-            most = best[most];
-            most
-        })
+        self.best
+            .chunks_exact(weights.len())
+            .rev()
+            .map(move |best| {
+                most = best[most];
+                most
+            })
     }
 }
 
@@ -570,7 +573,9 @@ fn values(judgements: &Judgements, top: Grade, gain: &Gain) -> Vec<Grade> {
     }
     let mut judged = judgements.descending().to_vec();
     judged.dedup();
-    let around = judged.iter().flat_map(|grade| [grade.get().floor(), grade.get().ceil()]);
+    let around = judged
+        .iter()
+        .flat_map(|grade| [grade.get().floor(), grade.get().ceil()]);
     let within = around.filter(|value| *value > 0.0 && *value < top.get());
     let mut values: Vec<Grade> = within.filter_map(Grade::new).chain([top]).collect();
     values.sort_unstable();
