@@ -36,7 +36,7 @@ fn is_name(text: &str) -> bool {
 const OWN: &str = "own";
 
 /// Maximum number of records from which a mapping is proposed.
-const MAX_SHAPES: usize = 2_000;
+const MAX_SHAPES: usize = 50_000;
 
 /// Limits of the records of a sample, which propose the limits.
 const ACCEPTANCE: Acceptance = Acceptance {

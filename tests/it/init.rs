@@ -400,6 +400,37 @@ fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
 }
 
 #[test]
+fn clicks_after_thousands_of_searches_are_mapped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut searches, mut clicks) = (String::new(), String::new());
+    for number in 0..2_500 {
+        for (file, record) in connect(number, 3) {
+            let lines = if file == "searches" {
+                &mut searches
+            } else {
+                &mut clicks
+            };
+            lines.extend([record.to_string(), "\n".to_owned()]);
+        }
+    }
+    fs::write(folder.path().join("searches.jsonl"), searches).expect("a file");
+    fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
+    let arguments = [
+        "init",
+        "out",
+        "--from",
+        "searches.jsonl",
+        "--from",
+        "clicks.jsonl",
+    ];
+    let output = rankgauge(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let counts = "(100 %): 2500 searches and 2500 feedback events";
+    assert!(said.contains(counts), "{said}");
+}
+
+#[test]
 fn a_mapping_is_proposed_for_the_newest_records_of_topics() {
     let broker = crate::harness::kafka::broker();
     let (searches, clicks) = broker.unique_topics("init", 2);
