@@ -236,8 +236,8 @@ impl Plan<'_> {
         let bounds = if self.options.bounds {
             let mut assumed = Ranking::new();
             assumed.assume_relevant(ranking, judgements);
-            let scored = self.options.measures.iter().zip(&scores);
-            let bounds = scored.map(|(measure, score)| {
+            let pairs = self.options.measures.iter().zip(&scores);
+            let bounds = pairs.map(|(measure, score)| {
                 score.and_then(|score| measure.bounds(score, ranking, &assumed, judgements))
             });
             bounds.collect()
