@@ -67,14 +67,21 @@ fn units(shapes: &[Shape], each: Option<&str>) -> Vec<Unit> {
 }
 
 /// Source of the names of the events, of which most say what they mean.
+///
+/// Searches may have no name, and be far more than their feedback: a name is expected where no results are.
 fn event_name(units: &[Unit]) -> Option<String> {
     let all = values(units.iter());
+    let without_results = units.iter().filter(|unit| !has_results(unit)).count();
+    let expected = match without_results {
+        0 => units.len(),
+        feedback => feedback,
+    };
     let is_known = |text: &str| meaning(text) != Meaning::Unknown;
     let candidates = all.iter().filter_map(|(source, values)| {
         let place = place(source, EVENT_NAMES)?;
         let is_name = values.distinct.len() <= MAX_WORDS
             && values.texts == values.present
-            && values.present * 2 >= units.len();
+            && values.present * 2 >= expected;
         let named = units.iter().filter_map(|unit| unit.leaves.get(source));
         let known = named.filter(|leaf| is_known(&leaf.text)).count();
         let order = (known, values.distinct.len(), usize::MAX - place);
@@ -82,6 +89,14 @@ fn event_name(units: &[Unit]) -> Option<String> {
     });
     let best = candidates.max_by_key(|(order, _)| *order);
     best.map(|(_, source)| source.clone())
+}
+
+/// Returns true for an event with a list of results.
+fn has_results(unit: &Unit) -> bool {
+    unit.lists.iter().any(|(pointer, elements)| {
+        place(pointer, HIT_LISTS).is_some()
+            && (elements.iter().all(Value::is_object) || is_ids(elements))
+    })
 }
 
 /// Events of unknown records, by kind.
@@ -110,12 +125,8 @@ impl Events {
         };
         for unit in units {
             let named = events.name.as_ref().and_then(|name| unit.leaves.get(name));
-            let has_list = unit.lists.iter().any(|(pointer, elements)| {
-                place(pointer, HIT_LISTS).is_some()
-                    && (elements.iter().all(Value::is_object) || is_ids(elements))
-            });
             let kind = match named.map(|leaf| meaning(&leaf.text)) {
-                Some(Meaning::Search) | None if has_list => Kind::Search,
+                Some(Meaning::Search) | None if has_results(&unit) => Kind::Search,
                 Some(Meaning::Feedback(_)) => Kind::Feedback,
                 // Feedback without a name, where other records have names, would be any record.
                 None if events.name.is_none() => Kind::Feedback,

@@ -431,6 +431,51 @@ fn clicks_after_thousands_of_searches_are_mapped() {
 }
 
 #[test]
+fn actions_are_found_in_clicks_that_are_far_fewer_than_searches() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut searches, mut clicks) = (String::new(), String::new());
+    for number in 0..200 {
+        let place = usize::try_from(number * 5 % 8).expect("small");
+        let at = 1_763_337_600_000 + number * 1_000;
+        let search = json!({"request_id": format!("r{number}"), "created_at": at, "q": query(number),
+            "result": {"ids": documents(number)}});
+        searches.extend([search.to_string(), "\n".to_owned()]);
+        if number % 4 == 0 {
+            let action = if number % 3 == 0 {
+                "product_purchased"
+            } else {
+                "product_clicked"
+            };
+            let click = json!({"request_id": format!("r{number}"), "created_at": at + 9, "action": action,
+                "item": {"id": document(number, place)}, "rank": place});
+            clicks.extend([click.to_string(), "\n".to_owned()]);
+        }
+    }
+    fs::write(folder.path().join("searches.jsonl"), searches).expect("a file");
+    fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
+    let arguments = [
+        "init",
+        "out",
+        "--from",
+        "searches.jsonl",
+        "--from",
+        "clicks.jsonl",
+    ];
+    let output = rankgauge(folder.path(), &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("200 searches and 50 feedback events"),
+        "{said}"
+    );
+    assert!(!said.contains("no name of an action"), "{said}");
+    let written = fs::read_to_string(folder.path().join("out/rankgauge.yaml")).expect("a file");
+    for action in ["product_clicked: click", "product_purchased: conversion"] {
+        assert!(written.contains(action), "{action} is not in {written}");
+    }
+}
+
+#[test]
 fn a_mapping_is_proposed_for_the_newest_records_of_topics() {
     let broker = crate::harness::kafka::broker();
     let (searches, clicks) = broker.unique_topics("init", 2);
