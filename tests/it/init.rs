@@ -399,6 +399,23 @@ fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
     }
 }
 
+/// Writes searches and clicks to a folder, and a proposal for them to `out`. Returns its summary.
+fn proposed(folder: &Path, searches: &str, clicks: &str) -> String {
+    fs::write(folder.join("searches.jsonl"), searches).expect("a file");
+    fs::write(folder.join("clicks.jsonl"), clicks).expect("a file");
+    let arguments = [
+        "init",
+        "out",
+        "--from",
+        "searches.jsonl",
+        "--from",
+        "clicks.jsonl",
+    ];
+    let output = rankgauge(folder, &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
 #[test]
 fn clicks_after_thousands_of_searches_are_mapped() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -413,19 +430,7 @@ fn clicks_after_thousands_of_searches_are_mapped() {
             lines.extend([record.to_string(), "\n".to_owned()]);
         }
     }
-    fs::write(folder.path().join("searches.jsonl"), searches).expect("a file");
-    fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
-    let arguments = [
-        "init",
-        "out",
-        "--from",
-        "searches.jsonl",
-        "--from",
-        "clicks.jsonl",
-    ];
-    let output = rankgauge(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = proposed(folder.path(), &searches, &clicks);
     let counts = "(100 %): 2500 searches and 2500 feedback events";
     assert!(said.contains(counts), "{said}");
 }
@@ -451,19 +456,7 @@ fn actions_are_found_in_clicks_that_are_far_fewer_than_searches() {
             clicks.extend([click.to_string(), "\n".to_owned()]);
         }
     }
-    fs::write(folder.path().join("searches.jsonl"), searches).expect("a file");
-    fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
-    let arguments = [
-        "init",
-        "out",
-        "--from",
-        "searches.jsonl",
-        "--from",
-        "clicks.jsonl",
-    ];
-    let output = rankgauge(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = proposed(folder.path(), &searches, &clicks);
     assert!(
         said.contains("200 searches and 50 feedback events"),
         "{said}"
