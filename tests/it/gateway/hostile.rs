@@ -270,9 +270,20 @@ fn hostile_bodies_leave_the_memory_flat() {
     );
 }
 
+/// Response to the text of a request of which nothing follows.
+fn response_to(gateway: &Gateway, request: &str) -> std::io::Result<Response> {
+    let mut connection = TcpStream::connect(gateway.address)?;
+    connection.set_read_timeout(Some(SOON))?;
+    connection.write_all(request.as_bytes())?;
+    // The gateway may have answered and closed the connection already.
+    connection.shutdown(std::net::Shutdown::Write).ok();
+    response(&mut connection)
+}
+
 #[test]
 fn a_body_of_another_length_than_stated_is_refused() {
     let gateway = Gateway::start("");
+    let head = "POST /v1/searches HTTP/1.1\r\nHost: gateway\r\nContent-Length";
     let twice = "2\r\nContent-Length: 3";
     let chunked = "2\r\nTransfer-Encoding: chunked";
     for (stated, body) in [
@@ -285,16 +296,7 @@ fn a_body_of_another_length_than_stated_is_refused() {
         // The body is no chunk.
         (chunked, "{}"),
     ] {
-        let mut connection = TcpStream::connect(gateway.address).expect("a connection");
-        connection
-            .set_read_timeout(Some(SOON))
-            .expect("a time limit");
-        let head = "POST /v1/searches HTTP/1.1\r\nHost: gateway\r\nContent-Length";
-        write!(connection, "{head}: {stated}\r\n\r\n{body}").expect("a request");
-        connection
-            .shutdown(std::net::Shutdown::Write)
-            .expect("an end");
-        let answer = response(&mut connection);
+        let answer = response_to(&gateway, &format!("{head}: {stated}\r\n\r\n{body}"));
         // A connection that is closed early has no answer; a wrong head has one.
         assert!(
             answer.is_err() || answer.is_ok_and(|it| it.status == 400),
@@ -303,21 +305,9 @@ fn a_body_of_another_length_than_stated_is_refused() {
     }
     assert_eq!(gateway.post("/v1/searches", &search(1)).status, 200);
     // What follows the stated length is another request, which is none.
-    let mut connection = TcpStream::connect(gateway.address).expect("a connection");
-    connection
-        .set_read_timeout(Some(SOON))
-        .expect("a time limit");
     let event = search(2);
     let stated = event.len();
-    write!(
-        connection,
-        "POST /v1/searches HTTP/1.1\r\nHost: gateway\r\nContent-Length: {stated}\r\n\r\n{event}{event}"
-    )
-    .expect("a request");
-    connection
-        .shutdown(std::net::Shutdown::Write)
-        .expect("an end");
-    let answer = response(&mut connection).expect("a response");
-    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = response_to(&gateway, &format!("{head}: {stated}\r\n\r\n{event}{event}"));
+    assert_eq!(answer.expect("a response").status, 200);
     assert_eq!(Gateway::records(&gateway.search).len(), 2);
 }
