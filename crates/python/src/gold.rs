@@ -9,10 +9,11 @@ use rankgauge_core::gold::{self, GoldSet, Grade, JudgedPart, JudgedRows, Options
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::arrow;
-use crate::dictionary;
+use crate::dictionary::{self, Chunk};
 use crate::error::Failure;
 use crate::frame::{Batch, Frame, Id, Names, id_text};
-use crate::guard::{catch, compute, compute_long};
+use crate::guard::{catch, compute, compute_long, start};
+use crate::results::Results;
 
 /// Name of judgements in memory, in messages.
 const NAME: &str = "qrels";
@@ -51,6 +52,45 @@ fn of_parts(parts: Vec<JudgedPart>, options: &Options) -> Result<Gold, Failure> 
     let set = gold::from_parts(NAME, parts, options);
     let set = set.map_err(|error| Failure::Gold(error.to_string()))?;
     Ok(Gold { set: Arc::new(set) })
+}
+
+/// Reads `{query: {document: grade}}`.
+fn parts_of(judgements: &Bound<'_, PyDict>) -> Result<Vec<JudgedPart>, Failure> {
+    let convert = |chunk: Chunk| {
+        let mut rows = JudgedRows::with_capacity(chunk.size());
+        let mut row = chunk.before;
+        for (key, entries) in chunk.queries() {
+            row += 1;
+            rows.add_query(key, row);
+            for (value, document) in entries.iter() {
+                let grade = grade(value).map_err(|text| {
+                    Failure::Gold(format!(
+                        "{NAME}: document `{document}` for query `{key}`: {text}"
+                    ))
+                })?;
+                row += 1;
+                rows.judge(key, row, document, grade);
+            }
+        }
+        Ok(rows.finish())
+    };
+    catch(|| dictionary::read(judgements, NAME, "grade", convert))
+}
+
+/// Reads judgements and results, `{query: {document: number}}`. The set is built while the results are read.
+#[pyfunction]
+pub(crate) fn from_dicts(
+    py: Python<'_>,
+    judgements: &Bound<'_, PyDict>,
+    results: &Bound<'_, PyDict>,
+    relevance_level: Option<f64>,
+    order: Option<&str>,
+) -> PyResult<(Gold, Results)> {
+    let options = options(relevance_level)?;
+    let parts = parts_of(judgements)?;
+    let set = start(move || of_parts(parts, &options))?;
+    let results = Results::from_dict(results, order);
+    Ok((set.end(py)?, results?))
 }
 
 fn of_frame(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
@@ -104,26 +144,7 @@ impl Gold {
         relevance_level: Option<f64>,
     ) -> PyResult<Self> {
         let options = options(relevance_level)?;
-        let parts = catch(|| {
-            dictionary::read(judgements, NAME, "grade", |chunk| {
-                let mut rows = JudgedRows::with_capacity(chunk.size());
-                let mut row = chunk.before;
-                for (key, entries) in chunk.queries() {
-                    row += 1;
-                    rows.add_query(key, row);
-                    for (value, document) in entries.iter() {
-                        let grade = grade(value).map_err(|text| {
-                            Failure::Gold(format!(
-                                "{NAME}: document `{document}` for query `{key}`: {text}"
-                            ))
-                        })?;
-                        row += 1;
-                        rows.judge(key, row, document, grade);
-                    }
-                }
-                Ok(rows.finish())
-            })
-        })?;
+        let parts = parts_of(judgements)?;
         Ok(compute(py, move || of_parts(parts, &options))?)
     }
 

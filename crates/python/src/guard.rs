@@ -7,7 +7,7 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -69,18 +69,40 @@ pub(crate) fn compute<T: Send>(
     py.detach(|| pool.install(|| catch(work)))
 }
 
+/// Work that runs on the threads, while the interpreter does something else.
+pub(crate) struct Started<T>(Receiver<Result<T, Failure>>);
+
+impl<T: Send> Started<T> {
+    /// Waits for the result.
+    pub(crate) fn end(self, py: Python<'_>) -> Result<T, Failure> {
+        let Self(receiver) = self;
+        py.detach(move || receiver.recv().unwrap_or_else(|_| Err(ended())))
+    }
+}
+
+/// Starts short work on the threads.
+pub(crate) fn start<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<Started<T>, Failure> {
+    let (sender, receiver) = sync_channel(1);
+    pool()?.spawn(move || {
+        // Without a receiver, the call was interrupted.
+        drop(sender.send(catch(work)));
+    });
+    Ok(Started(receiver))
+}
+
+fn ended() -> Failure {
+    Failure::Internal("internal error: a thread ended".to_owned())
+}
+
 /// Runs long work on the threads, without the interpreter. A signal ends the call at once; the work then
 /// ends later, and its result is dropped.
 pub(crate) fn compute_long<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
 ) -> Result<T, Failure> {
-    let pool = pool()?;
-    let (sender, mut receiver) = sync_channel(1);
-    pool.spawn(move || {
-        // Without a receiver, the call was interrupted.
-        drop(sender.send(catch(work)));
-    });
+    let Started(mut receiver) = start(work)?;
     loop {
         let result;
         (receiver, result) = py.detach(move || {
@@ -90,11 +112,7 @@ pub(crate) fn compute_long<T: Send + 'static>(
         match result {
             Ok(result) => return result,
             Err(RecvTimeoutError::Timeout) => py.check_signals().inspect_err(|_| abandon())?,
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(Failure::Internal(
-                    "internal error: a thread ended".to_owned(),
-                ));
-            }
+            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
         }
     }
 }

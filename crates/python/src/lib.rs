@@ -31,7 +31,7 @@ mod _native {
     #[pymodule_export]
     use super::events::{check_feedback, check_search};
     #[pymodule_export]
-    use super::gold::Gold;
+    use super::gold::{Gold, from_dicts};
     #[pymodule_export]
     use super::results::Results;
     #[pymodule_export]

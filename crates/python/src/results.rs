@@ -142,7 +142,7 @@ impl Results {
 
     /// Reads `{query: {document: score}}`.
     #[staticmethod]
-    fn from_dict(results: &Bound<'_, PyDict>, order: Option<&str>) -> PyResult<Self> {
+    pub(crate) fn from_dict(results: &Bound<'_, PyDict>, order: Option<&str>) -> PyResult<Self> {
         let order = order_of(order)?;
         let parts = catch(|| {
             dictionary::read(results, NAME, "score", |chunk| {

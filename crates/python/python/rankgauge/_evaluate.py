@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._inputs import Qrels, QrelsLike, Run, RunLike
+from ._inputs import Qrels, QrelsLike, Run, RunLike, both
 from ._names import measure_name, mlflow_name, names_of
 
 if TYPE_CHECKING:
@@ -188,9 +188,10 @@ def evaluate(
 
     Raises ``GoldError``, ``RunError`` and ``MeasureError``, with the texts of the command line.
     """
+    qrels, run = both(qrels, run, relevance_level=relevance_level, name=name, order=order)
     scores = score(
         qrels,
-        [Run.of(run, name=name, order=order)],
+        [run],
         measures,
         complete=complete,
         has_relevant=has_relevant,

@@ -276,5 +276,15 @@ class Run:
         return f"Run({self.name!r}, {'in a file' if size is None else f'{size} queries'})"
 
 
+def both(
+    qrels: QrelsLike, run: RunLike, *, relevance_level: float | None, name: str | None, order: str | None
+) -> tuple[Qrels, Run]:
+    """Judgements and results of whatever ``evaluate`` accepts. Two dictionaries take less time together."""
+    if isinstance(qrels, Mapping) and isinstance(run, Mapping):
+        gold, results = _native.from_dicts(dict(qrels), dict(run), relevance_level, order)
+        return Qrels._of(gold), Run._of(results, name or "run")
+    return Qrels.of(qrels, relevance_level=relevance_level), Run.of(run, name=name, order=order)
+
+
 QrelsLike = Union[Qrels, Mapping[str, Mapping[str, float]], str, "os.PathLike[str]", Sequence["str | os.PathLike[str]"], Any]
 RunLike = Union[Run, Mapping[str, Mapping[str, float]], str, "os.PathLike[str]", Any]
