@@ -6,6 +6,7 @@
 //! one within the served list.
 
 use std::iter;
+use std::sync::LazyLock;
 
 use super::catalogue::Measure;
 use super::descriptor::CutoffRule;
@@ -305,7 +306,7 @@ fn unjudged(list: &List<'_>, cutoff: Cutoff) -> [usize; 2] {
 }
 
 /// Ranks (from 1) of the unjudged results.
-fn holes(ranking: &Ranking) -> impl DoubleEndedIterator<Item = usize> + '_ {
+fn holes(ranking: &Ranking) -> impl Iterator<Item = usize> + '_ {
     let grades = ranking.grades().iter().enumerate();
     grades
         .filter(|(_, grade)| grade.is_none())
@@ -336,9 +337,9 @@ fn precisions(list: &List<'_>, cutoff: Option<Cutoff>, rel: Option<Grade>) -> Sc
         .sum();
     let relevant = real_length(list.relevant(rel));
     let start = ratio(sum, relevant);
-    let walk = |ranks: &mut dyn Iterator<Item = usize>, is_first: bool| {
+    let walk = |ranks: &[usize], is_first: bool| {
         let (mut sum, mut added, mut later, mut best) = (sum, 0.0, 0.0, start);
-        for rank in ranks {
+        for rank in ranks.iter().copied() {
             let before = if is_first { added } else { 0.0 };
             added += 1.0;
             if rank <= deepest {
@@ -357,9 +358,12 @@ fn precisions(list: &List<'_>, cutoff: Option<Cutoff>, rel: Option<Grade>) -> Sc
         }
         best
     };
+    let mut ranks: Vec<usize> = holes(list.ranking).collect();
+    let high = walk(&ranks, true);
+    ranks.reverse();
     ScoreBounds {
-        low: walk(&mut holes(list.ranking).rev(), false),
-        high: walk(&mut holes(list.ranking), true),
+        low: walk(&ranks, false),
+        high,
     }
 }
 
@@ -408,22 +412,13 @@ impl Gains {
         let mut gains: Vec<f64> = gains.map(gain_of).collect();
         gains.retain(|gain| *gain > 0.0);
         gains.sort_unstable_by(|a, b| b.total_cmp(a));
-        let weight = |rank: usize| {
-            if rank <= cutoff {
-                1.0 / discount(rank - 1)
-            } else {
-                0.0
-            }
-        };
+        let within = holes(list.ranking).take_while(|rank| *rank <= cutoff);
+        let mut unjudged: Vec<f64> = within.map(|rank| 1.0 / discount(rank - 1)).collect();
         // Results beyond the cutoff only displace documents of the ideal ranking, which has as many
         // places as the cutoff.
-        let within = holes(list.ranking).take_while(|rank| *rank <= cutoff);
-        let beyond = holes(list.ranking)
-            .skip_while(|rank| *rank <= cutoff)
-            .take(cutoff);
-        let unjudged: Vec<f64> = within.chain(beyond).map(weight).collect();
-        // Sum of the weights of the first ranks, by the number of documents.
-        let best = sums((0..gains.len() + unjudged.len()).map(|index| weight(index + 1)));
+        let beyond = list.ranking.len() - list.ranking.judged().len() - unjudged.len();
+        unjudged.resize(unjudged.len() + beyond.min(cutoff), 0.0);
+        let best = best_sums(gains.len() + unjudged.len(), cutoff);
         // Number of judged documents whose gain is at least `gain`.
         let reaching = |gain: f64| gains.partition_point(|it| *it >= gain);
         let mut levels: Vec<f64> = gains.clone();
@@ -471,15 +466,16 @@ impl Gains {
     }
 
     fn bounds(&self) -> ScoreBounds {
+        let mut choices = Choices::default();
         ScoreBounds {
-            low: self.extreme(&self.last, -1.0),
-            high: self.extreme(&self.first, 1.0),
+            low: self.extreme(&self.last, -1.0, &mut choices),
+            high: self.extreme(&self.first, 1.0, &mut choices),
         }
     }
 
     /// Highest score (`sign` 1) or lowest (`sign` -1), where the unjudged results of a grade are those
     /// with these sums of weights.
-    fn extreme(&self, weights: &[f64], sign: f64) -> f64 {
+    fn extreme(&self, weights: &[f64], sign: f64, choices: &mut Choices) -> f64 {
         let score = |counts: &mut dyn Iterator<Item = usize>| {
             let (mut gain, mut ideal) = (self.served, self.fixed);
             for (step, count) in self.steps.iter().zip(counts) {
@@ -491,7 +487,6 @@ impl Gains {
         let none = score(&mut iter::repeat(0));
         let all = score(&mut iter::repeat(weights.len() - 1));
         let mut best = if sign * all > sign * none { all } else { none };
-        let mut choices = Choices::default();
         // Each round improves the score, and few are needed: convergence is superlinear.
         for _ in 0..MAX_ROUNDS {
             let found = score(&mut choices.of(&self.steps, weights, sign, best));
@@ -502,6 +497,21 @@ impl Gains {
         }
         best
     }
+}
+
+/// Sum of the weights of the first ranks, by their number, up to `most`. Ranks beyond the cutoff have none.
+fn best_sums(most: usize, cutoff: usize) -> Vec<f64> {
+    /// Sums for the ranks of a long page.
+    static KNOWN: LazyLock<Vec<f64>> = LazyLock::new(|| weight_sums(256));
+    fn weight_sums(most: usize) -> Vec<f64> {
+        sums((0..most).map(|index| 1.0 / discount(index)))
+    }
+    let within = most.min(cutoff);
+    let known = KNOWN.get(..=within).map(<[f64]>::to_vec);
+    let mut sums = known.unwrap_or_else(|| weight_sums(within));
+    let all = sums.last().copied().unwrap_or_default();
+    sums.resize(most + 1, all);
+    sums
 }
 
 /// Sum of the first weights, by their number.

@@ -92,6 +92,8 @@ pub(super) struct Judging<'p> {
     plan: &'p Plan<'p>,
     judge: Judge,
     ranking: Ranking,
+    /// The ranking whose unjudged results are relevant.
+    assumed: Ranking,
 }
 
 impl<'p> Judging<'p> {
@@ -100,6 +102,7 @@ impl<'p> Judging<'p> {
             plan,
             judge: Judge::new(plan.options.rules.clone()),
             ranking: Ranking::new(),
+            assumed: Ranking::new(),
         }
     }
 
@@ -141,7 +144,8 @@ impl<'p> Judging<'p> {
                 let scores = scores.collect();
                 let ids = || documents.iter().map(ToString::to_string).collect();
                 let ids = self.plan.options.documents.then(ids);
-                self.plan.outcome(query, &self.ranking, scores, None, ids)
+                let rankings = (&self.ranking, &mut self.assumed);
+                self.plan.outcome(query, rankings, scores, None, ids)
             }
             Some(Results::Documents(documents)) => {
                 let ids = documents.iter();
@@ -167,9 +171,10 @@ impl<'p> Judging<'p> {
             hits.map(|hit| judge_by.document(hit).to_owned()).collect()
         };
         let ids = self.plan.options.documents.then(ids);
+        let rankings = (judged.ranking, &mut self.assumed);
         let mut outcome = self
             .plan
-            .outcome(query, judged.ranking, scores, Some(search), ids);
+            .outcome(query, rankings, scores, Some(search), ids);
         outcome.query.answered = answered;
         if let Some(documents) = &mut outcome.query.documents {
             documents.answer = QueryAnswer::of(&judged);
@@ -218,11 +223,11 @@ fn component_facts(part: &Contribution<'_>, judged: &Judged<'_>) -> ComponentFac
 }
 
 impl Plan<'_> {
-    /// Computes the data of a query whose answer was judged.
+    /// Computes the data of a query whose answer was judged. `assumed` is a buffer.
     fn outcome(
         &self,
         query: &GoldQuery,
-        ranking: &Ranking,
+        (ranking, assumed): (&Ranking, &mut Ranking),
         scores: Vec<Option<f64>>,
         search: Option<&Search<'_>>,
         retrieved: Option<Vec<String>>,
@@ -234,11 +239,10 @@ impl Plan<'_> {
         let curves = self.curves.as_ref();
         let curves = curves.map(|cutoffs| Curves::of(ranking, judgements, cutoffs));
         let bounds = if self.options.bounds {
-            let mut assumed = Ranking::new();
             assumed.assume_relevant(ranking, judgements);
             let pairs = self.options.measures.iter().zip(&scores);
             let bounds = pairs.map(|(measure, score)| {
-                score.and_then(|score| measure.bounds(score, ranking, &assumed, judgements))
+                score.and_then(|score| measure.bounds(score, ranking, assumed, judgements))
             });
             bounds.collect()
         } else {
