@@ -64,6 +64,7 @@ const TREC_EVAL_NAMES: [(&str, &str); 10] = [
 ];
 /// Names of the judgements and of the run.
 const NAMES: [&str; 2] = ["gold.qrels", "bench.run"];
+const NAMES_OF_GZIP: [&str; 2] = ["gold.qrels.gz", "bench.run.gz"];
 /// Python peers, in `benches/python`.
 const PYTREC_EVAL: &str = "evaluate_pytrec_eval.py";
 const RANX: &str = "evaluate_ranx.py";
@@ -107,35 +108,31 @@ fn main() -> anyhow::Result<()> {
     println!("ranx, first run with its compilation: {seconds:.0} s, not part of the rounds");
     let rounds = arguments.rounds.max(1);
     let mut table = Table::default();
-    let (mut on_one_core, mut of_gzip) = (Vec::new(), Vec::new());
+    let [mut report, mut on_one_core, mut of_gzip] = [Vec::new(), Vec::new(), Vec::new()];
     // Every tool takes turns with rankgauge alone: a process of ten seconds slows down the next one.
     if let Ok(program) = &tools.trec_eval {
         for _ in 0..rounds {
-            let ours = fixture.rankgauge()?;
             let peer = fixture.trec_eval(program)?;
-            agree(&ours.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
-            table.add(ours.seconds, &[("trec_eval", peer.seconds)]);
-            let alone = fixture.rankgauge_on_one_core()?;
-            agree(&alone.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
-            on_one_core.push(peer.seconds / alone.seconds);
-            let compressed = fixture.rankgauge_of_gzip()?;
-            agree(
-                &compressed.means,
-                "trec_eval",
-                &peer.means,
-                PRINTED_TOLERANCE,
-            )?;
-            of_gzip.push(peer.seconds / compressed.seconds);
+            let ratio = |ours: Round| -> anyhow::Result<f64> {
+                agree(&ours.means, "trec_eval", &peer.means, PRINTED_TOLERANCE)?;
+                Ok(peer.seconds / ours.seconds)
+            };
+            let same = fixture.same_output(rankgauge())?;
+            table.add(same.seconds, &[("trec_eval", peer.seconds)]);
+            ratio(same)?;
+            on_one_core.push(ratio(fixture.same_output(rankgauge_on_one_core())?)?);
+            report.push(ratio(fixture.report(NAMES)?)?);
+            of_gzip.push(ratio(fixture.report(NAMES_OF_GZIP)?)?);
         }
     }
     for _ in 0..rounds {
-        let ours = fixture.rankgauge()?;
+        let ours = fixture.report(NAMES)?;
         let peer = fixture.peer("elinor", &mut Command::new(&tools.elinor))?;
         agree(&ours.means, "elinor", &peer.report.means, TOLERANCE)?;
         table.add(ours.seconds, &[("elinor", peer.seconds)]);
     }
     for _ in 0..rounds {
-        let ours = fixture.rankgauge()?;
+        let ours = fixture.report(NAMES)?;
         let peer = fixture.peer(PYTREC_EVAL, &mut script(&tools.python, PYTREC_EVAL))?;
         agree(&ours.means, "pytrec_eval", &peer.report.means, TOLERANCE)?;
         let work = peer.report.work();
@@ -146,7 +143,7 @@ fn main() -> anyhow::Result<()> {
         table.add(ours.seconds, &rows);
     }
     for _ in 0..rounds {
-        let ours = fixture.rankgauge()?;
+        let ours = fixture.report(NAMES)?;
         let peer = fixture.peer(RANX, &mut script(&tools.python, RANX))?;
         agree(&ours.means, "ranx", &peer.report.means, TOLERANCE)?;
         let rows = [
@@ -163,9 +160,13 @@ fn main() -> anyhow::Result<()> {
             println!("{}: {}", program.display(), version(program)?);
             if let Some(row) = table.rows.iter().find(|row| row.name == "trec_eval") {
                 let ratio = Spread::of(row.ratios.clone()).median;
-                Goal::AtLeast(14.0).print("evaluate against trec_eval", ratio, "×");
+                Goal::AtLeast(14.0).print("evaluate --trec against trec_eval", ratio, "×");
                 let ratio = Spread::of(on_one_core).median;
-                Goal::AtLeast(7.0).print("evaluate on one core against trec_eval", ratio, "×");
+                let name = "evaluate --trec on one core against trec_eval";
+                Goal::AtLeast(7.0).print(name, ratio, "×");
+                let ratio = Spread::of(report).median;
+                let name = "evaluate with a whole report against trec_eval";
+                Goal::AtLeast(10.0).print(name, ratio, "×");
                 let ratio = Spread::of(of_gzip).median;
                 let name = "evaluate of gzip files against trec_eval of plain ones";
                 Goal::AtLeast(5.0).print(name, ratio, "×");
@@ -174,6 +175,29 @@ fn main() -> anyhow::Result<()> {
         Err(reason) => println!("NOT COMPARED WITH trec_eval: {reason}"),
     }
     Ok(())
+}
+
+fn rankgauge() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+}
+
+/// `rankgauge` with one core, as the other tools use it.
+fn rankgauge_on_one_core() -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["--cpu-list", "0", env!("CARGO_BIN_EXE_rankgauge")]);
+    command
+}
+
+/// Means by the names of rankgauge that `trec_eval` and `evaluate --trec` print.
+fn printed_means(output: &Output) -> BTreeMap<String, f64> {
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let means = printed.lines().filter_map(|line| {
+        let mut columns = line.split_ascii_whitespace();
+        let name = columns.next()?;
+        let (_, ours) = TREC_EVAL_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
+        Some(((*ours).to_owned(), columns.nth(1)?.parse().ok()?))
+    });
+    means.collect()
 }
 
 /// Checks that the means of a peer equal those of rankgauge.
@@ -347,9 +371,9 @@ impl Fixture {
             Ok(file.get_ref().metadata()?.len() / 1_000_000)
         };
         let (qrels, run) = (size(qrels)?, size(run)?);
-        for name in NAMES {
+        for (name, compressed) in NAMES.into_iter().zip(NAMES_OF_GZIP) {
             let mut plain = File::open(folder.path().join(name))?;
-            let file = File::create(folder.path().join(format!("{name}.gz")))?;
+            let file = File::create(folder.path().join(compressed))?;
             let mut compressed = GzEncoder::new(file, Compression::default());
             io::copy(&mut plain, &mut compressed)?;
             compressed.finish()?;
@@ -367,48 +391,40 @@ impl Fixture {
         })
     }
 
-    /// Paths of the judgements and of the run.
-    fn files(&self) -> [PathBuf; 2] {
-        NAMES.map(|name| self.folder.path().join(name))
+    /// Paths of files.
+    fn files(&self, names: [&str; 2]) -> [PathBuf; 2] {
+        names.map(|name| self.folder.path().join(name))
     }
 
-    fn rankgauge(&self) -> anyhow::Result<Round> {
-        Self::evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), self.files())
-    }
-
-    fn rankgauge_of_gzip(&self) -> anyhow::Result<Round> {
-        let files = NAMES.map(|name| self.folder.path().join(format!("{name}.gz")));
-        Self::evaluate(Command::new(env!("CARGO_BIN_EXE_rankgauge")), files)
-    }
-
-    /// `evaluate` with one core, as the other tools use it.
-    fn rankgauge_on_one_core(&self) -> anyhow::Result<Round> {
-        let mut command = Command::new("taskset");
-        command.args(["--cpu-list", "0", env!("CARGO_BIN_EXE_rankgauge")]);
-        Self::evaluate(command, self.files())
-    }
-
-    fn evaluate(mut command: Command, [qrels, run]: [PathBuf; 2]) -> anyhow::Result<Round> {
-        command.arg("evaluate").arg("--gold").arg(qrels);
-        command.arg("--run").arg(run);
-        command.args(["--measures", MEASURES, "--worst", "0", "--format", "json"]);
+    /// Time and means of the whole report: with intervals, curves and the range over unjudged results.
+    fn report(&self, names: [&str; 2]) -> anyhow::Result<Round> {
+        let mut command = self.evaluate(rankgauge(), names);
+        command.args(["--worst", "0", "--format", "json"]);
         let (seconds, output) = timed(&mut command)?;
         let evaluated: Evaluated = serde_json::from_slice(&output.stdout)
             .context("the report of rankgauge evaluate cannot be read")?;
-        let run = evaluated
-            .runs
-            .into_iter()
-            .next()
-            .context("a report without runs")?;
-        Ok(Round {
-            seconds,
-            means: run.means,
-        })
+        let run = evaluated.runs.into_iter().next();
+        let means = run.context("a report without runs")?.means;
+        Ok(Round { seconds, means })
+    }
+
+    /// Time and means of the output that trec_eval has.
+    fn same_output(&self, program: Command) -> anyhow::Result<Round> {
+        let (seconds, output) = timed(self.evaluate(program, NAMES).arg("--trec"))?;
+        let means = printed_means(&output);
+        Ok(Round { seconds, means })
+    }
+
+    fn evaluate(&self, mut program: Command, names: [&str; 2]) -> Command {
+        let [qrels, run] = self.files(names);
+        program.arg("evaluate").arg("--gold").arg(qrels);
+        program.arg("--run").arg(run).args(["--measures", MEASURES]);
+        program
     }
 
     /// Runs a program that reports means and seconds.
     fn peer(&self, name: &str, program: &mut Command) -> anyhow::Result<PeerRound> {
-        let (seconds, output) = timed(program.args(self.files()))?;
+        let (seconds, output) = timed(program.args(self.files(NAMES)))?;
         let report = serde_json::from_slice(&output.stdout)
             .with_context(|| format!("the report of {name} cannot be read"))?;
         Ok(PeerRound { seconds, report })
@@ -419,18 +435,9 @@ impl Fixture {
         for measure in TREC_EVAL_FLAGS {
             command.args(["-m", measure]);
         }
-        command.args(self.files());
+        command.args(self.files(NAMES));
         let (seconds, output) = timed(&mut command)?;
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let means = printed
-            .lines()
-            .filter_map(|line| {
-                let mut columns = line.split_ascii_whitespace();
-                let name = columns.next()?;
-                let (_, ours) = TREC_EVAL_NAMES.iter().find(|(theirs, _)| *theirs == name)?;
-                Some(((*ours).to_owned(), columns.nth(1)?.parse().ok()?))
-            })
-            .collect();
+        let means = printed_means(&output);
         Ok(Round { seconds, means })
     }
 }
