@@ -80,18 +80,25 @@ pub enum JudgeError {
 /// Results whose ids differ from judged ids only in Unicode normalisation.
 #[derive(Default)]
 struct OtherForms {
-    /// Number of ids that were examined. A run with other ids throughout shows it in the first of them.
+    /// Numbers of answers, and of ids beyond ASCII, that were examined. A run with other ids throughout shows it
+    /// in the first of them.
+    answers: usize,
     examined: usize,
     found: usize,
     /// Query and id of the first result found.
     first: Option<(String, String)>,
 }
 
-/// Maximum number of ids that a thread examines.
+/// Maximum number of answers, and of ids beyond ASCII, that a thread examines.
+const MAX_EXAMINED_ANSWERS: usize = 500;
 const MAX_EXAMINED_IDS: usize = 2_000;
 
 impl OtherForms {
     fn add(&mut self, query: &GoldQuery, answer: &Answer<'_>) {
+        if self.answers == MAX_EXAMINED_ANSWERS {
+            return;
+        }
+        self.answers += 1;
         match &answer.results {
             Results::Documents(documents) => {
                 for document in documents {
@@ -123,6 +130,7 @@ impl OtherForms {
 
     fn merge(self, other: Self) -> Self {
         Self {
+            answers: self.answers + other.answers,
             examined: self.examined + other.examined,
             found: self.found + other.found,
             first: self.first.or(other.first),
