@@ -15,8 +15,11 @@ PROMETHEUS3 := $(TARGET)/prometheus3/bin
 # Most tests wait for Kafka, Prometheus and time-outs: two for each processor use it well.
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
+# Tests that mount, chroot or run containers, for users without root rights.
+AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo -n -E env "PATH=$$PATH" "HOME=$$HOME")
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test first-run-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test publish-test first-run-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -119,19 +122,22 @@ image: ## Build the image with buildah, without a daemon (the first static build
 
 image-test: image ## Run the image under runc, read-only and without capabilities, against a real Kafka
 	@tests/setup.sh kafka
-	python3 tests/deploy/image.py
+	$(AS_ROOT) python3 tests/deploy/image.py
 
-release: ## Build all artefacts of a release: binary, deb, rpm, image, SBOM, checksums
+release: ## Build all artefacts of a release: binary, deb, rpm, image, chart, SBOM, checksums
 	@tests/setup.sh build image packages
 	deploy/release/release.sh
 
 release-test: release ## Install, start, upgrade and purge the deb in a Debian; check the unit, the rpm and the checksums
 	@tests/setup.sh kafka
-	python3 tests/deploy/packages.py
+	$(AS_ROOT) python3 tests/deploy/packages.py
+
+publish-test: ## Run the dry run of the publication with files of the names of a release
+	python3 tests/deploy/publish.py
 
 first-run-test: release python ## Follow each way in as a stranger does, in an empty Debian, with measured times (STEP=chart, UPDATE=1 writes docs/install.md)
 	@tests/setup.sh kafka deploy first-run
-	python3 tests/deploy/first_run.py $(if $(UPDATE),--update) $(STEP)
+	$(AS_ROOT) python3 tests/deploy/first_run.py $(if $(UPDATE),--update) $(STEP)
 
 release-arm64: ## Build the static binary for arm64 on x86-64, and run it with qemu
 	@tests/setup.sh build arm64

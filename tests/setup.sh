@@ -25,8 +25,8 @@
 #   first-run   git, kcat, debootstrap, unshare and the parts kafka and deploy, for `make first-run-test`; only
 #               on request
 #   image       buildah, runc and the parts build and kafka, for `make image`; only on request
-#   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap and cargo-cyclonedx, for
-#               `make release`; only on request
+#   packages    dpkg-deb, rpmbuild, systemd-analyze, debootstrap with Debian's keys, cargo-cyclonedx, and helm in
+#               target/deploy/bin (Go 1.26 or later builds it), for `make release`; only on request
 #   prometheus3 Go 1.26 or later, and Prometheus 3 with its promtool in target/prometheus3/bin, for
 #               `make prometheus3`; only on request (ten minutes once)
 #   api         Python 3.11 or later, and schemathesis in target/api, for `make api-fuzz`; only on
@@ -80,6 +80,8 @@ python_3_11() { python3 -c 'import sys, venv, ensurepip; sys.exit(sys.version_in
 # Debian uses a different name.
 alertmanager_there() { have prometheus-alertmanager || have alertmanager; }
 korean_font() { fc-list :lang=ko family | grep -q .; }
+debian_keys() { [ -e /usr/share/keyrings/debian-archive-keyring.gpg ]; }
+helm_built() { [ -x "$target/deploy/bin/helm" ]; }
 openssl_headers() { pkg-config --exists openssl; }
 # jars_fetched FOLDER, venv_there FOLDER: a copy of the list marks a finished installation.
 jars_fetched() { cmp -s "tests/$1/pom.xml" "$target/$1/pom.xml"; }
@@ -177,6 +179,7 @@ require() {
             need git have git
             need kcat have kcat
             need debootstrap have debootstrap
+            need debian-archive-keyring debian_keys
             need util-linux have unshare
             ;;
         image)
@@ -188,6 +191,8 @@ require() {
             need rpm have rpmbuild
             need systemd have systemd-analyze
             need debootstrap have debootstrap
+            need debian-archive-keyring debian_keys
+            helm_built || go_1_26 || fail 'Go 1.26 or later is missing: install it from https://go.dev/dl'
             ;;
         prometheus3)
             prometheus3_built || go_1_26 ||
@@ -262,6 +267,13 @@ go_tool() {
     GOBIN="$go_tools" GOFLAGS=-mod=mod "$@" >&2
 }
 
+# helm in target/deploy/bin, for the parts deploy and packages.
+helm_tool() {
+    mkdir -p "$target/deploy/bin"
+    go_tools=$(cd "$target/deploy/bin" && pwd)
+    go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
+}
+
 # venv FOLDER: installs the packages of its requirements into target/FOLDER, unless they are there.
 venv() {
     venv_there "$1" && return
@@ -303,13 +315,11 @@ jars() {
 fetch() {
     case $1 in
         deploy)
-            mkdir -p "$target/deploy/bin"
-            go_tools=$(cd "$target/deploy/bin" && pwd)
+            helm_tool
             go_tool kubeconform go install github.com/yannh/kubeconform/cmd/kubeconform@v0.8.0
             go_tool compose go build -C tests/deploy/go/compose -o "$go_tools/compose" .
             go_tool registry go build -C tests/deploy/go/registry -o "$go_tools/registry" .
             go_tool kube-score go install github.com/zegl/kube-score/cmd/kube-score@v1.20.0
-            go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
             go_tool jsonnet go install github.com/google/go-jsonnet/cmd/jsonnet@v0.22.0
             # Their modules have replace directives, which `go install` rejects.
             go_tool etcd go build -C tests/deploy/go/etcd -o "$go_tools/etcd" go.etcd.io/etcd/server/v3
@@ -338,6 +348,7 @@ fetch() {
             cp tests/prometheus3/go.mod "$target/prometheus3/go.mod"
             ;;
         packages)
+            helm_tool
             [ -x "$target/tools/cyclonedx/bin/cargo-cyclonedx" ] ||
                 cargo install cargo-cyclonedx --version 0.5.9 --locked --root "$target/tools/cyclonedx" >&2
             ;;

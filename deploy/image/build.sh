@@ -16,6 +16,11 @@ time=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 revision=$(git rev-parse HEAD)
 authorities=${CA_CERTIFICATES:-/etc/ssl/certs/ca-certificates.crt}
 
+# Containers need root rights.
+if [ "$(id -u)" != 0 ]; then
+    exec sudo -n -E env "PATH=$PATH" SOURCE_DATE_EPOCH="$time" deploy/image/build.sh "$binary"
+fi
+
 # A store of its own: nothing of the user's images is read or changed.
 store=$target/image/store
 mkdir -p "$store" "$artifacts"

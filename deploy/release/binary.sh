@@ -6,6 +6,7 @@
 #   deploy/release/binary.sh
 set -eu
 cd "$(dirname "$0")/../.."
+. deploy/release/project.sh
 target=${CARGO_TARGET_DIR:-$PWD/target}
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 # Another architecture needs its compiler and linker (arm64.sh).
@@ -23,7 +24,7 @@ export SOURCE_DATE_EPOCH
 size='-Os -ffunction-sections -fdata-sections'
 CFLAGS="${CFLAGS:-} $size$mapped" CXXFLAGS="${CXXFLAGS:-} $size$mapped" OPENSSL_SRC_PERL="$PWD/deploy/release/perl.sh" \
     RUSTFLAGS="-C target-feature=+crt-static -C force-unwind-tables=no$remapped" \
-    cargo rustc --profile dist --locked --bin rankgauge --features columnar,static --target "$triple" -- \
+    cargo rustc --profile dist --locked --bin rankgauge --features "$features" --target "$triple" -- \
     -C link-arg=-Wl,-z,pack-relative-relocs >&2
 folder=$target/release-artifacts${TRIPLE:+/$TRIPLE}
 mkdir -p "$folder"

@@ -14,26 +14,30 @@ out=target/publish
 rm -rf "$out"
 mkdir -p "$out"
 images=()
-for folder in "$from"/artefacts-*; do
+for runner in X64=amd64 ARM64=arm64; do
+    folder=$from/artefacts-${runner%=*} architecture=${runner#*=}
+    if [ ! -f "$folder/SHA256SUMS" ]; then
+        echo "publish.sh: $folder/SHA256SUMS is missing: the job of this architecture uploads it" >&2
+        exit 1
+    fi
     (cd "$folder" && sha256sum --check --quiet --strict SHA256SUMS)
-    architecture=$(basename "$folder" | sed 's/^artefacts-//' | sed 's/X64/amd64/; s/ARM64/arm64/')
     cp "$folder"/*.deb "$folder"/*.rpm "$folder"/*.tar.gz "$out"
     cp "$folder"/*.cdx.json "$out/rankgauge-$version-$architecture.cdx.json"
     cp "$folder"/rankgauge-"$version".tgz "$out"
     images+=("oci-archive:$folder/rankgauge-image.tar")
 done
-if [ ${#images[@]} = 0 ]; then
-    echo "publish.sh: no artefacts-* in $from" >&2
-    exit 1
-fi
 for wheel in "$from"/wheels-*/*; do
     if [ -f "$wheel" ]; then cp "$wheel" "$out"; fi
 done
 (cd "$out" && sha256sum -- * >SHA256SUMS)
+deploy/release/notes.sh "v$version" >target/notes.md
 
 image=$registry/rankgauge:$version
+# digest FILE: digest that a push has written into a file.
+digest() { if [ -n "${DRY_RUN:-}" ]; then echo DIGEST; else grep -o -m 1 'sha256:[0-9a-f]*' "$1"; fi; }
 if [ -z "${DRY_RUN:-}" ]; then
     for tool in buildah helm cosign; do
+        command -v "$tool" >/dev/null || { echo "publish.sh: $tool is missing" >&2; exit 1; }
         printf '%s' "$GH_TOKEN" | case $tool in
             helm) helm registry login --username "$ACTOR" --password-stdin "${registry%%/*}" ;;
             *) "$tool" login --username "$ACTOR" --password-stdin "${registry%%/*}" ;;
@@ -42,12 +46,9 @@ if [ -z "${DRY_RUN:-}" ]; then
 fi
 publish buildah manifest create "$image"
 for archive in "${images[@]}"; do publish buildah manifest add "$image" "$archive"; done
-publish buildah manifest push --all --digestfile "$out/image.digest" "$image" "docker://$image"
-digest=$(if [ -n "${DRY_RUN:-}" ]; then echo DIGEST; else cat "$out/image.digest"; fi)
-publish cosign sign --yes "$registry/rankgauge@$digest"
-publish helm push "$out/rankgauge-$version.tgz" "oci://$registry/charts"
-rm -f "$out/image.digest"
-
-deploy/release/notes.sh "v$version" >target/notes.md
+publish buildah manifest push --all --digestfile target/image.digest "$image" "docker://$image"
+publish cosign sign --yes "$registry/rankgauge@$(digest target/image.digest)"
+publish helm push "$out/rankgauge-$version.tgz" "oci://$registry/charts" 2>&1 | tee target/chart.log
+publish cosign sign --yes "$registry/charts/rankgauge@$(digest target/chart.log)"
 publish gh release create "v$version" --repo "${repository#https://github.com/}" --verify-tag \
     --title "rankgauge $version" --notes-file target/notes.md "$out"/*

@@ -17,6 +17,13 @@ case $(uname -m) in
 esac
 say() { printf 'release: %s\n' "$*" >&2; }
 
+for tool in deploy/bin/helm tools/cyclonedx/bin/cargo-cyclonedx; do
+    if [ ! -x "$target/$tool" ]; then
+        echo "release.sh: $target/$tool is missing: tests/setup.sh packages installs it" >&2
+        exit 1
+    fi
+done
+
 # With a binary from elsewhere (BINARY=…), only the packages are built.
 binary=${BINARY:-$(deploy/release/binary.sh)}
 mkdir -p "$out"
@@ -105,7 +112,8 @@ chmod 755 "$control/postinst" "$control/prerm" "$control/postrm"
 # The configuration is readable for the dynamic user: it contains no secrets, they are variables.
 chmod 644 "$tree/etc/rankgauge/rankgauge.yaml"
 touch --date="@$SOURCE_DATE_EPOCH" "$tree/etc/rankgauge" "$tree/etc/rankgauge/rankgauge.yaml"
-dpkg-deb --root-owner-group --build "$tree" "$out/rankgauge_${version}_$deb_arch.deb" >/dev/null
+# Ubuntu's default compression is not read by older Debians.
+dpkg-deb --root-owner-group -Zxz --build "$tree" "$out/rankgauge_${version}_$deb_arch.deb" >/dev/null
 rm -r "$control"
 
 say 'rpm'
@@ -150,14 +158,12 @@ END
 rpmbuild --quiet -bb --define "_topdir $target/rpmbuild" --define "_rpmdir $out" --define "_rpmfilename %{NAME}-%{VERSION}-%{RELEASE}.%{ARCH}.rpm" \
     --define "_buildhost rankgauge" --define 'use_source_date_epoch_as_buildtime 1' --define 'clamp_mtime_to_source_date_epoch 1' "$spec"
 
-if [ -x "$target/tools/cyclonedx/bin/cargo-cyclonedx" ]; then
-    say 'SBOM'
-    # Written beside the manifest of each crate; only the one of the binary is kept.
-    PATH="$target/tools/cyclonedx/bin:$PATH" cargo cyclonedx --format json --features static \
-        --override-filename sbom --spec-version 1.5 >&2
-    mv sbom.json "$out/rankgauge-$version.cdx.json"
-    rm -f crates/*/sbom.json fuzz/sbom.json
-fi
+say 'SBOM'
+# Written beside the manifest of each crate; only the one of the binary is kept.
+PATH="$target/tools/cyclonedx/bin:$PATH" cargo cyclonedx --format json --features "$features" \
+    --override-filename sbom --spec-version 1.5 >&2
+mv sbom.json "$out/rankgauge-$version.cdx.json"
+rm -f crates/*/sbom.json fuzz/sbom.json
 
 if [ -z "${BINARY:-}" ]; then
     say 'image'
@@ -166,10 +172,8 @@ if [ -z "${BINARY:-}" ]; then
     cargo package --workspace --exclude rankgauge-fuzz --locked --no-verify --allow-dirty >&2
     cp "$target"/package/rankgauge*-"$version".crate "$out"/
 fi
-if [ -x "$target/deploy/bin/helm" ]; then
-    say 'chart'
-    "$target/deploy/bin/helm" package deploy/helm/rankgauge --destination "$out" >&2
-fi
+say 'chart'
+"$target/deploy/bin/helm" package deploy/helm/rankgauge --destination "$out" >&2
 
 cd "$out"
 find . -maxdepth 1 -type f ! -name SHA256SUMS ! -name '*.digest' -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS

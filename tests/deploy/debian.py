@@ -14,6 +14,8 @@ from broker import TARGET
 from steps import require, run
 
 BASE = TARGET / "debian"
+# Suite on a machine that is no Debian.
+SUITE = "bookworm"
 # Mounts, then the command in a folder of the copy. Arguments: root, folder, number of mounts, the pairs of
 # what is mounted and where, the command.
 ENTER = """
@@ -31,13 +33,18 @@ exec chroot "$root" env --chdir "$folder" "$@"
 """
 
 
+def suite():
+    """Suite of this machine, if it is a Debian."""
+    release = dict(re.findall(r'^(\w+)="?([^"\n]*)"?$', pathlib.Path("/etc/os-release").read_text(), re.MULTILINE))
+    return release.get("VERSION_CODENAME", SUITE) if release["ID"] == "debian" else SUITE
+
+
 def base():
     """Root of the base system."""
     marker = BASE / "complete"
     if not marker.exists():
         shutil.rmtree(BASE, ignore_errors=True)
-        suite = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
-        run("debootstrap", "--variant=minbase", suite, BASE, os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian"))
+        run("debootstrap", "--variant=minbase", suite(), BASE, os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian"))
         marker.touch()
     return BASE
 

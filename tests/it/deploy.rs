@@ -360,13 +360,18 @@ fn image_is_built_with_the_rust_version_of_this_crate_and_runs_as_non_root() {
 fn dockerfile_and_build_script_make_the_same_image() {
     let dockerfile = read("deploy/Dockerfile");
     let script = read("deploy/image/build.sh") + &read("deploy/release/binary.sh");
+    let features = format!(
+        "--features {} ",
+        crate::release::manifest("[workspace.metadata.release]", "features")
+    );
+    assert!(dockerfile.contains(&features), "{features}");
+    assert!(script.contains("--features \"$features\" "));
     for both in [
         "target-feature=+crt-static -C force-unwind-tables=no",
         "-Os -ffunction-sections -fdata-sections",
         "--profile dist",
         "deploy/release/perl.sh",
         "define OPENSSL_THREADS",
-        "--features columnar,static",
         "--strip-all",
         "65532:65532",
         "/usr/local/bin/rankgauge",

@@ -258,13 +258,27 @@ fn root_of_the_repository_contains_only_known_names() {
 }
 
 /// Value of a key in a section of the manifest.
-fn manifest(section: &str, key: &str) -> String {
+pub(crate) fn manifest(section: &str, key: &str) -> String {
     let manifest = read(&root("Cargo.toml"));
     let (_, section) = manifest.split_once(section).expect(section);
     let line = section.lines().find_map(|line| line.strip_prefix(key));
     let value = line.and_then(|line| line.trim_start().strip_prefix("= \""));
     let value = value.and_then(|value| value.strip_suffix('"'));
     value.expect(key).to_owned()
+}
+
+/// Owner and name behind each mention of a place of repositories in a line: an address on GitHub, or an action.
+fn repositories(line: &str) -> impl Iterator<Item = (&str, &str)> {
+    let places = ["github.com/", "githubusercontent.com/", "uses: ", "--repo "];
+    let mentions = places
+        .into_iter()
+        .flat_map(|place| line.split(place).skip(1));
+    mentions.filter_map(|rest| {
+        let is_in_name = |it: char| it.is_ascii_alphanumeric() || "-_./".contains(it);
+        let path = rest.split(|it| !is_in_name(it)).next()?;
+        let (owner, rest) = path.split_once('/')?;
+        Some((owner, rest.split('/').next()?))
+    })
 }
 
 #[test]
@@ -284,6 +298,13 @@ fn every_file_names_the_repository_and_the_registry_of_the_manifest() {
             {
                 let is_ours = rest.starts_with(&registry) || path == "tests/it/release.rs";
                 assert!(is_ours, "{path}:{}: {rest}", line + 1);
+            }
+            for (found, name) in repositories(text) {
+                assert!(
+                    name != "rankgauge" || found == owner,
+                    "{path}:{}: {found}/{name} is not {repository}",
+                    line + 1
+                );
             }
         }
     }

@@ -92,7 +92,7 @@ unsafe fn text<'a>(key: *mut PyObject) -> Option<&'a str> {
 
 /// Requests an object from memory.
 fn prefetch(object: *mut PyObject) {
-    // SAFETY: a request has no effect on the program, whatever the address.
+    // SAFETY: a request has no effect on the program, for any address.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
