@@ -4,7 +4,7 @@
 the Prometheus operator, KEDA, Flagger, Argo Rollouts and Strimzi and a namespace that enforces the Pod Security
 standard `restricted`. There is no kubelet: a pod is admitted, but not started.
 
-    cluster.py [--update] [STEP…]     STEPs: lint, identity, admin, alerts, schemas, score, keys, kustomize, cluster
+    cluster.py [--update] [STEP…]     STEPs: lint, identity, admin, alerts, schemas, score, keys, kustomize, upgrade, cluster
 
 With --update, it writes the manifests that are derived from the chart.
 """
@@ -510,6 +510,41 @@ def helm_test(release, succeeds):
     require((waiting.returncode == 0) == succeeds, f"helm test: {output}\n{done.stdout}{done.stderr}")
 
 
+def previous_chart(folder):
+    """The chart before its last change."""
+    git = lambda *words, **options: run("git", "-C", ROOT, *words, **options)
+    place = str(CHART.relative_to(ROOT))
+    last = git("log", "--max-count=1", "--format=%H", "--", place).strip()
+    require(last and git("rev-list", "--max-count=2", last).count("\n") == 2, "the test needs the history of the chart: git fetch --unshallow")
+    archive = pathlib.Path(folder) / "chart.tar"
+    git("archive", "--output", archive, f"{last}~1", place)
+    shutil.unpack_archive(archive, folder)
+    return pathlib.Path(folder) / place
+
+
+def upgrade(_):
+    """A release of the chart before its last change, upgraded with its values, equals a new one with the same values."""
+    helm = lambda *words: run(tool("helm"), *words, "--namespace", NAMESPACE)
+    with tempfile.TemporaryDirectory() as folder, Cluster() as api:
+        before = previous_chart(folder)
+        files = [None, *sorted(before.glob("ci/*-values.yaml"))]
+        for file in files:
+            options = [*with_values(file), "--set", "config.log.level=debug"]
+            helm("install", "rankgauge", before, *options)
+            helm("upgrade", "rankgauge", CHART, "--reset-then-reuse-values")
+            upgraded = comparable(helm("get", "manifest", "rankgauge"))
+            helm("uninstall", "rankgauge")
+            require(api.objects() == [], f"{file}: the upgrade leaves {api.objects()}")
+            helm("install", "rankgauge", CHART, *options)
+            fresh = comparable(helm("get", "manifest", "rankgauge"))
+            notes = helm("get", "notes", "rankgauge")
+            helm("uninstall", "rankgauge")
+            require("level: debug" in json.dumps(fresh["ConfigMap rankgauge-config"]).replace('"', ""), "the value of the release")
+            require(upgraded == fresh, f"{file}: {[name for name in upgraded | fresh if upgraded.get(name) != fresh.get(name)]} differ after the upgrade")
+            require("curl" not in notes and ("rankgauge ctl status" in notes or "sidecar" in notes), notes)
+        print(f"  {len(files)} releases upgraded")
+
+
 def cluster(_):
     """Install, test, upgrade, roll back and remove, with helm and with kubectl; nothing is left."""
     with Cluster() as api:
@@ -598,7 +633,7 @@ def cluster(_):
             require(api.objects() == [], f"{folder} leaves {api.objects()}")
 
 
-STEPS = [lint, identity, admin, alerts, keys, kustomize, schemas, score, cluster]
+STEPS = [lint, identity, admin, alerts, keys, kustomize, schemas, score, upgrade, cluster]
 
 
 run_steps(STEPS)
