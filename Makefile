@@ -15,11 +15,16 @@ PROMETHEUS3 := $(TARGET)/prometheus3/bin
 # Most tests wait for Kafka, Prometheus and time-outs: two for each processor use it well.
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
+# zstd of the system for `make demo` and `make test`, where its headers are: nothing to compile. Releases build it.
+ifeq ($(shell pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
+demo test: export ZSTD_SYS_USE_PKG_CONFIG := 1
+endif
+
 # Tests that mount, chroot or run containers, for users without root rights.
 AS_ROOT := $(if $(filter-out 0,$(shell id -u)),sudo -n -E env "PATH=$$PATH" "HOME=$$HOME")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test publish-test first-run-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
+.PHONY: help demo test python test-connect test-registry test-solr prometheus3 chaos fuzz soak alerts-test year lint advisories bench instructions dashboards otel-fixtures deploy-test rollout-test compose-test image image-test release release-arm64 release-test publish-test first-run-test test-commands workflows docs page-bench api-fuzz pictures pictures-terminal
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +84,11 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 	@if $(CARGO_DENY) fetch db; then $(CARGO_DENY) check; else \
 		echo 'lint: advisory database unreachable: ADVISORIES ARE NOT CHECKED' >&2; \
 		$(CARGO_DENY) check $(DENY_OFFLINE); fi
+
+advisories: $(CARGO_DENY) ## Check the advisories of all locked dependencies; fails if the database cannot be fetched
+	$(CARGO_DENY) fetch db
+	$(CARGO_DENY) check advisories
+	$(CARGO_DENY) --manifest-path crates/python/Cargo.toml --config deny.toml check advisories
 
 bench: ## Run the benchmarks (docs/performance.md); those with a target print "target: …: met" or "MISSED"
 	@tests/setup.sh build kafka bench peers python trec_eval
