@@ -16,7 +16,7 @@ PROMETHEUS3 := $(TARGET)/prometheus3/bin
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
 # zstd of the system for `make demo` and `make test`, where its headers are: nothing to compile. Releases build it.
-ifeq ($(shell pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
+ifeq ($(shell [ "$$(uname -s)" = Linux ] && pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
 demo test: export ZSTD_SYS_USE_PKG_CONFIG := 1
 endif
 
