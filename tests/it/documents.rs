@@ -1,7 +1,7 @@
 //! Correctness of the documentation: docs/measures.md lists every measure of the catalogue with its
 //! properties, and commands print the output that the documents show.
 
-mod commands;
+pub(crate) mod commands;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::env;

@@ -27,6 +27,7 @@ mod offline;
 mod owner;
 mod pace;
 mod page;
+pub(crate) mod pages;
 mod prometheus;
 mod recovery;
 mod repartition;
