@@ -40,8 +40,8 @@ impl Measure {
     }
 
     /// Returns the exact bounds of the score over all integer grades of the unjudged results. `None`
-    /// for a measure without such bounds: of condensed lists, of judged results alone, with the ideal
-    /// ranking of the retrieved results, of components, domains or users.
+    /// for a measure without such bounds: of condensed lists, of judged results alone, with another ideal
+    /// ranking than that of the judged documents in the top k, of components, domains or users.
     ///
     /// RBP has the residual of the ranks after the list in its upper bound (Moffat and Zobel 2008).
     ///
@@ -166,7 +166,7 @@ impl Ranked {
                 judged_only: true, ..
             }
             | Self::Ndcg {
-                ideal: Ideal::Retrieved | Ideal::Shown,
+                ideal: Ideal::Retrieved | Ideal::Shown | Ideal::Uncut,
                 ..
             }
             | Self::Ndcg {

@@ -325,17 +325,18 @@ pub(super) const GAIN: Field<Gain> = parameter(
     },
 );
 
-const IDEAL_WORDS: [(&str, Ideal); 3] = [
+const IDEAL_WORDS: [(&str, Ideal); 4] = [
     ("judged", Ideal::Judged),
     ("retrieved", Ideal::Retrieved),
     ("shown", Ideal::Shown),
+    ("uncut", Ideal::Uncut),
 ];
 
 /// Ideal ranking of nDCG.
 pub(super) const IDEAL: Field<Ideal> = parameter(
     &[Parameter {
         name: "ideal",
-        values: "`judged` (the default), `retrieved` or `shown`",
+        values: "`judged` (the default), `retrieved`, `shown` or `uncut`",
         default: ParameterDefault::Value("judged"),
     }],
     |arguments, parameters| {

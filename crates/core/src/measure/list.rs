@@ -171,6 +171,7 @@ impl<'a> List<'a> {
         let length = match ideal {
             Ideal::Judged | Ideal::Retrieved => length,
             Ideal::Shown => length.min(self.ranking.len()),
+            Ideal::Uncut => usize::MAX,
         };
         let sorted = |mut gains: Vec<f64>| {
             gains.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -179,11 +180,11 @@ impl<'a> List<'a> {
         match (ideal, gain) {
             (Ideal::Retrieved, _) => sorted(self.gains(None, gain).map(|(_, gain)| gain).collect()),
             // Gains that are stated by grade may have another order than the grades.
-            (Ideal::Judged | Ideal::Shown, Gain::Table(_)) => {
+            (Ideal::Judged | Ideal::Shown | Ideal::Uncut, Gain::Table(_)) => {
                 let grades = self.judgements.descending().iter();
                 sorted(grades.map(|grade| self.gain(gain, *grade)).collect())
             }
-            (Ideal::Judged | Ideal::Shown, _) => {
+            (Ideal::Judged | Ideal::Shown | Ideal::Uncut, _) => {
                 let grades = self.judgements.descending().iter();
                 let gains = grades.map(|grade| self.gain(gain, *grade));
                 let gains = gains.take(length).take_while(|gain| *gain > 0.0);

@@ -236,6 +236,8 @@ pub enum Ideal {
     Retrieved,
     /// All judged documents, best first, but no more than there are results (Elasticsearch).
     Shown,
+    /// All judged documents, best first, also those after the cutoff (Quepid).
+    Uncut,
 }
 
 /// Gain of a document in RBP.

@@ -101,13 +101,15 @@ const ELASTICSEARCH: &[Foreign] = &[
     foreign("err", "", "ERR"),
 ];
 
+/// Scorers of `db/scorers` in Quepid, with the scale that each has there.
 const QUEPID: &[Foreign] = &[
     foreign("p", "", "P(denominator=retrieved)"),
     foreign("ap", "", "AP"),
     foreign("rr", "", "RR"),
     foreign("cg", "", "CG"),
     foreign("dcg", "", "DCG(gain=exp)"),
-    foreign("ndcg", "", "nDCG"),
+    foreign("ndcg", "", "nDCG(gain=exp,ideal=uncut)"),
+    foreign("ndcg_cut", "", "nDCG(gain=exp)"),
     foreign("err", "", "ERR(max=3)"),
 ];
 

@@ -8,6 +8,7 @@ use rankgauge_core::ranking::Ranking;
 mod answers;
 mod bounds;
 mod catalogue;
+mod tools;
 mod worked_examples;
 
 const TOLERANCE: f64 = 5e-5;
@@ -131,6 +132,21 @@ fn ndcg_with_retrieved_ideal_ignores_missing_documents() {
 }
 
 #[test]
+fn ndcg_with_uncut_ideal_includes_documents_after_k() {
+    // Ideal: 3, 2, 1 at the ranks 1 to 3, of which the cutoff admits one.
+    let ideal = 3.0 + 2.0 / 3.0_f64.log2() + 0.5;
+    let name = "nDCG(ideal=uncut)@1";
+    assert_close(score_graded(name, &[3.0, 2.0], &[1.0]), 3.0 / ideal);
+    let gains = "nDCG(gains=3:30;2:20;1:10,ideal=uncut)@1";
+    assert_close(score_graded(gains, &[3.0, 2.0], &[1.0]), 3.0 / ideal);
+    assert_close(
+        score_graded("nDCG(ideal=uncut)", &[3.0, 2.0, 1.0], &[]),
+        1.0,
+    );
+    assert!(!name.parse::<Measure>().expect("a measure").has_range());
+}
+
+#[test]
 fn judged_counts_grades_of_any_value() {
     let gold = judgements(&[("a", 0.0), ("b", -1.0), ("c", 2.0)]);
     assert_close(score("Judged@10", &["a", "b", "x", "c"], &gold), 0.75);
@@ -238,6 +254,7 @@ const RANKED: &[&str] = &[
     "nDCG(gain=exp)@5",
     "nDCG(gain=binary)@5",
     "nDCG(ideal=retrieved)@5",
+    "nDCG(ideal=uncut)@5",
     "Bpref",
     "RBP",
     "RBP(graded=true)",

@@ -1,0 +1,130 @@
+//! Values of single queries in other tools, by the names of these tools.
+
+use rankgauge_core::measure::Measure;
+use rankgauge_core::ranking::Ranking;
+
+/// Results of a query and its judged documents.
+struct Query {
+    results: &'static [&'static str],
+    judged: &'static [(&'static str, f64)],
+}
+
+/// Fewer results than judged documents.
+const SHORT: Query = Query {
+    results: &["b", "a"],
+    judged: &[("a", 3.0), ("b", 1.0), ("c", 2.0)],
+};
+
+/// Results without a judgement, and relevant documents that were not found.
+const OPEN: Query = Query {
+    results: &["b", "x", "c", "a", "y", "d"],
+    judged: &[
+        ("a", 3.0),
+        ("b", 1.0),
+        ("c", 0.0),
+        ("d", 2.0),
+        ("e", 3.0),
+        ("f", 1.0),
+    ],
+};
+
+/// More results and more relevant documents than the cutoff of 10.
+const DEEP: Query = Query {
+    results: &[
+        "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9", "d10", "d11", "d12",
+    ],
+    judged: &[
+        ("d1", 1.0),
+        ("d2", 0.0),
+        ("d3", 3.0),
+        ("d5", 2.0),
+        ("d10", 1.0),
+        ("d11", 3.0),
+        ("e1", 3.0),
+        ("e2", 2.0),
+        ("e3", 2.0),
+        ("e4", 1.0),
+        ("e5", 1.0),
+        ("e6", 1.0),
+    ],
+};
+
+/// No relevant document.
+const IRRELEVANT: Query = Query {
+    results: &["x", "b"],
+    judged: &[("b", 0.0)],
+};
+
+/// No results.
+const EMPTY: Query = Query {
+    results: &[],
+    judged: &[("a", 3.0)],
+};
+
+impl Query {
+    fn score(&self, name: &str) -> Option<f64> {
+        let measure: Measure = name.parse().expect(name);
+        let judgements = super::judgements(self.judged);
+        let mut ranking = Ranking::new();
+        ranking.judge(self.results.iter().copied(), &judgements);
+        measure.score_of_grades(&ranking, &judgements)
+    }
+
+    #[track_caller]
+    fn assert_scores(&self, expected: &[(&str, f64)]) {
+        for (name, value) in expected {
+            let score = self.score(name).expect(name);
+            assert!(
+                (score - value).abs() < 1e-9,
+                "{name} of {:?} is {score}, in the tool {value}",
+                self.results
+            );
+        }
+    }
+}
+
+/// Values of the scorers in `db/scorers` of Quepid (f80322f3, 2026-08), run by Node.js with the functions
+/// of `ScorerFactory.js`. For a cutoff of 2, their line `k = 10` was changed.
+#[test]
+fn scorers_of_quepid_have_the_values_of_quepid() {
+    SHORT.assert_scores(&[
+        ("quepid:AP@10", 0.666_666_666_666_666_6),
+        ("quepid:CG@10", 4.0),
+        ("quepid:DCG@10", 5.416_508_275_000_202_5),
+        ("quepid:ERR@10", 0.507_812_5),
+        ("quepid:nDCG@10", 0.576_666_645_514_438_7),
+        ("quepid:nDCG_cut@10", 0.576_666_645_514_438_7),
+        ("quepid:nDCG@2", 0.576_666_645_514_438_7),
+        ("quepid:nDCG_cut@2", 0.609_089_917_257_871_1),
+        ("quepid:P@10", 1.0),
+        ("quepid:RR@10", 1.0),
+    ]);
+    OPEN.assert_scores(&[
+        ("quepid:AP@10", 0.4),
+        ("quepid:AP@2", 0.2),
+        ("quepid:CG@10", 6.0),
+        ("quepid:DCG@10", 5.083_357_467_837_818),
+        ("quepid:ERR@10", 0.323_242_187_5),
+        ("quepid:nDCG@10", 0.370_128_406_588_797_37),
+        ("quepid:nDCG@2", 0.072_811_799_864_672_86),
+        ("quepid:nDCG_cut@2", 0.087_592_456_109_351_2),
+        ("quepid:P@10", 0.5),
+        ("quepid:P@2", 0.5),
+    ]);
+    DEEP.assert_scores(&[
+        ("quepid:AP@10", 0.242_424_242_424_242_4),
+        ("quepid:CG@10", 7.0),
+        ("quepid:DCG@10", 5.949_623_248_021_512_5),
+        ("quepid:ERR@10", 0.389_265_950_520_833_35),
+        ("quepid:nDCG@10", 0.298_143_728_550_678_6),
+        ("quepid:nDCG_cut@10", 0.302_370_324_788_212_63),
+        ("quepid:P@10", 0.4),
+    ]);
+    for query in [IRRELEVANT, EMPTY] {
+        for name in ["CG", "DCG", "ERR", "nDCG", "nDCG_cut", "P", "RR"] {
+            query.assert_scores(&[(&format!("quepid:{name}@10"), 0.0)]);
+        }
+    }
+    // Quepid divides by the number of relevant documents, and has no number without one.
+    IRRELEVANT.assert_scores(&[("quepid:AP@10", 0.0)]);
+}
