@@ -9,6 +9,7 @@ use super::grammar::{self, MeasureError};
 use super::parameter::{Fraction, Number, Rounding, Weighting};
 use super::ranked::Ranked;
 use super::retrieval::Retrieval;
+use crate::gold::Grade;
 
 /// Version of trec_eval whose values are computed where its versions differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -273,7 +274,7 @@ pub(super) fn parse(text: &str, compat: Compat) -> Result<Vec<Measure>, MeasureE
                 None => Ok(vec![adapted(arguments::parse(rest)?, rest, compat)]),
             };
         }
-        Tool::IrMeasures => return Ok(vec![of_ir_measures(rest)?]),
+        Tool::IrMeasures => return Ok(vec![with_grades_of_gdeval(of_ir_measures(rest)?)]),
         Tool::Ranx => RANX,
         Tool::Elasticsearch => ELASTICSEARCH,
         Tool::Quepid => QUEPID,
@@ -451,6 +452,22 @@ fn of_ir_measures(text: &str) -> Result<Measure, MeasureError> {
         return arguments::parse(&known(text));
     }
     arguments::parse(text)
+}
+
+/// Returns the measure as ir_measures computes it: its ERR is that of gdeval, whose highest grade is 4.
+fn with_grades_of_gdeval(measure: Measure) -> Measure {
+    match measure {
+        Measure::Ranked(Ranked::ExpectedReciprocalRank {
+            judged_only,
+            max: None,
+            cutoff,
+        }) => Measure::Ranked(Ranked::ExpectedReciprocalRank {
+            judged_only,
+            max: Grade::new(4.0),
+            cutoff,
+        }),
+        other => other,
+    }
 }
 
 /// Returns the measure as the version of trec_eval defines it, unless `text` states otherwise.

@@ -192,6 +192,9 @@ fn names_with_a_tool_are_read_as_in_the_tool() {
         ("trec_eval:map_cut.5", "AP@5"),
         ("pytrec_eval:set_F", "SetF"),
         ("ir_measures:nDCG(dcg='exp-log2')@10", "nDCG(gain=exp)@10"),
+        ("ir_measures:ERR@5", "ERR(max=4)@5"),
+        ("ir_measures:ERR(max=3)@5", "ERR(max=3)@5"),
+        ("ERR@5", "ERR@5"),
         (
             "nDCG(gains={0:0, 1:2, 2:5})@10",
             "nDCG(gains=0:0;1:2;2:5)@10",

@@ -128,3 +128,16 @@ fn scorers_of_quepid_have_the_values_of_quepid() {
     // Quepid divides by the number of relevant documents, and has no number without one.
     IRRELEVANT.assert_scores(&[("quepid:AP@10", 0.0)]);
 }
+
+/// Values of `bin/gdeval.pl` in ir_measures 0.4.3, by which it computes ERR: 2^4 in the denominator for
+/// every scale of judgements. gdeval prints five digits.
+#[test]
+fn the_err_of_ir_measures_has_five_grades() {
+    let good = Query {
+        results: &["a"],
+        judged: &[("a", 2.0)],
+    };
+    good.assert_scores(&[("ir_measures:ERR@5", 0.187_5), ("ERR@5", 0.75)]);
+    OPEN.assert_scores(&[("ir_measures:ERR@10", 0.181_518_554_687_5)]);
+    DEEP.assert_scores(&[("ir_measures:ERR@10", 0.221_672_058_105_468_75)]);
+}
