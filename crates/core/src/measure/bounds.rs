@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use super::catalogue::Measure;
 use super::descriptor::CutoffRule;
 use super::list::{List, discount, ratio};
-use super::parameter::{Cutoff, Denominator, Gain, Ideal};
+use super::parameter::{Cutoff, Denominator, Gain, Ideal, RecallBase};
 use super::ranked::Ranked;
 use crate::gold::{Grade, Judgements};
 use crate::number::{indicator, real_length};
@@ -156,6 +156,18 @@ impl Ranked {
             | Self::AveragePrecision {
                 judged_only: true, ..
             }
+            | Self::AveragePrecision {
+                denominator: RecallBase::Found,
+                ..
+            }
+            | Self::Precision {
+                denominator: Denominator::Judged,
+                ..
+            }
+            | Self::F1 {
+                denominator: Denominator::Judged,
+                ..
+            }
             | Self::Ndcg {
                 judged_only: true, ..
             }
@@ -243,6 +255,7 @@ impl Ranked {
                 let slots = match slots {
                     Denominator::Cutoff => cutoff.length(),
                     Denominator::Retrieved => list.top(cutoff).len(),
+                    Denominator::Judged => list.judged(Some(cutoff)).count(),
                 };
                 let share = |hits: usize, relevant: usize| {
                     ratio(

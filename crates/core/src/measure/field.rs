@@ -8,7 +8,7 @@ use super::descriptor::{Argument, CutoffRule, Parameter, ParameterDefault};
 use super::grammar::{Canonical, MeasureError};
 use super::parameter::{
     Absent, Currency, Cutoff, Denominator, EvaluatedBy, Fraction, Gain, Gains, Ideal, Number,
-    Rounding, Weighting, When,
+    RecallBase, Rounding, Weighting, When,
 };
 use super::user::{REFORMULATION, SATISFYING_DWELL};
 use crate::gold::Grade;
@@ -249,16 +249,17 @@ pub(super) const ABSENT: Field<Absent> = parameter(
     |absent, canonical, parameters| write_word(&ABSENT_WORDS, absent, canonical, parameters),
 );
 
-const DENOMINATOR_WORDS: [(&str, Denominator); 2] = [
+const DENOMINATOR_WORDS: [(&str, Denominator); 3] = [
     ("cutoff", Denominator::Cutoff),
     ("retrieved", Denominator::Retrieved),
+    ("judged", Denominator::Judged),
 ];
 
 /// Denominator of `P@k` and of the precision in `F1@k`.
 pub(super) const DENOMINATOR: Field<Denominator> = parameter(
     &[Parameter {
         name: "denominator",
-        values: "`cutoff` (the default) or `retrieved`",
+        values: "`cutoff` (the default), `retrieved` or `judged`",
         default: ParameterDefault::Value("cutoff"),
     }],
     |arguments, parameters| {
@@ -268,6 +269,25 @@ pub(super) const DENOMINATOR: Field<Denominator> = parameter(
     |denominator, canonical, parameters| {
         write_word(&DENOMINATOR_WORDS, denominator, canonical, parameters);
     },
+);
+
+const RECALL_BASE_WORDS: [(&str, RecallBase); 2] = [
+    ("relevant", RecallBase::Relevant),
+    ("found", RecallBase::Found),
+];
+
+/// Denominator of `AP`.
+pub(super) const RECALL_BASE: Field<RecallBase> = parameter(
+    &[Parameter {
+        name: "denominator",
+        values: "`relevant` (the default) or `found`",
+        default: ParameterDefault::Value("relevant"),
+    }],
+    |arguments, parameters| {
+        let base = arguments.word(&parameters[0], &RECALL_BASE_WORDS)?;
+        Ok(base.unwrap_or(RecallBase::Relevant))
+    },
+    |base, canonical, parameters| write_word(&RECALL_BASE_WORDS, base, canonical, parameters),
 );
 
 /// Gain of a grade in nDCG, with the relevance level of a binary gain.

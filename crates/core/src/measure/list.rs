@@ -94,6 +94,7 @@ impl<'a> List<'a> {
         let slots = match denominator {
             Denominator::Cutoff => f64::from(cutoff.get()),
             Denominator::Retrieved => real_length(self.top(cutoff).len()),
+            Denominator::Judged => real_length(self.judged(Some(cutoff)).count()),
         };
         ratio(real_length(self.hits(cutoff, rel)), slots)
     }

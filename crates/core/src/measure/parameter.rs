@@ -115,6 +115,17 @@ pub enum Denominator {
     Cutoff,
     /// min(k, number of results), as in krag and other tools.
     Retrieved,
+    /// Number of judged results in the top k (Elasticsearch with `ignore_unlabeled`).
+    Judged,
+}
+
+/// Relevant documents that average precision is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecallBase {
+    /// All relevant documents of the gold query (trec_eval).
+    Relevant,
+    /// The relevant results in the top k (torchmetrics).
+    Found,
 }
 
 /// Finite number: a goal of gain, a weight.

@@ -10,10 +10,12 @@ use super::descriptor::Source;
 use super::family::measures;
 use super::field::{
     AT_K, AT_OPTIONAL_K, AT_RECALL, DENOMINATOR, GAIN, GRADED, IDEAL, JUDGED_ONLY, MAX,
-    PERSISTENCE, REL, ROUNDING,
+    PERSISTENCE, RECALL_BASE, REL, ROUNDING,
 };
 use super::list::{List, ratio};
-use super::parameter::{Cutoff, Denominator, Fraction, Gain, Ideal, Rounding, Weighting};
+use super::parameter::{
+    Cutoff, Denominator, Fraction, Gain, Ideal, RecallBase, Rounding, Weighting,
+};
 use crate::gold::{Grade, Judgements};
 use crate::number::{indicator, real_length};
 use crate::ranking::Ranking;
@@ -82,13 +84,20 @@ measures! {
         => list.condensed_if(*judged_only, |list| list.reciprocal_rank(*cutoff, *rel));
 
     "AP" ["MAP", "map_cut_k"] AveragePrecision {
+        denominator: RecallBase = RECALL_BASE,
         judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         cutoff: Option<Cutoff> = AT_OPTIONAL_K,
     }
         : UNIT, Up, Source::TrecEval("map"),
         "Average precision at the ranks of the relevant documents; its mean is MAP"
-        => list.condensed_if(*judged_only, |list| list.average_precision(*cutoff, *rel));
+        => list.condensed_if(*judged_only, |list| match denominator {
+            RecallBase::Relevant => list.average_precision(*cutoff, *rel),
+            RecallBase::Found => {
+                let found = list.relevant_ranks(*cutoff, *rel).count();
+                ratio(list.precision_sum(*cutoff, *rel), real_length(found))
+            }
+        });
 
     /// As in trec_eval's `ndcg` and `ndcg_cut` (m_ndcg.c and m_ndcg_cut.c of version 10.0).
     "nDCG" ["ndcg_cut_k"] Ndcg {

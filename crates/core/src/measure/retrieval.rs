@@ -15,7 +15,7 @@ use super::list::user_model::Scale;
 use super::list::{List, ratio};
 use super::parameter::{Cutoff, Fraction, Gain, Ideal, Number, Rounding};
 use crate::gold::{Grade, Judgements};
-use crate::number::real_length;
+use crate::number::{indicator, real_length};
 use crate::ranking::Ranking;
 
 measures! {
@@ -151,6 +151,10 @@ measures! {
             Some(ratio(real_length(list.found(*rel)), real_length(possible)))
         };
 
+    "SetSuccess" [] SetSuccess { rel: Option<Grade> = REL }
+        : UNIT, Up, Source::Tool("torchmetrics, hit_rate"), "1 if any result is relevant"
+        => Some(indicator(list.found(*rel) > 0));
+
     "SetR" ["set_recall"] SetRecall { rel: Option<Grade> = REL }
         : UNIT, Up, Source::TrecEval("set_recall"), "Relevant results, divided by all relevant documents"
         => Some(list.recall_within(None, *rel));
@@ -211,12 +215,14 @@ measures! {
         "Highest possible increase of RBP by results without a grade and by later results"
         => Some(list.rank_biased_residual(persistence.get()));
 
-    "Fallout" ["fall_out"] Fallout { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
+    "Fallout" ["fall_out"] Fallout { rel: Option<Grade> = REL, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : UNIT, Down, Source::Tool("torchmetrics, fall_out"),
         "Other results among the first k, divided by all results that are not relevant"
         => {
-            let others = list.top(*cutoff).len() - list.hits(*cutoff, *rel);
-            let all = list.ranking.len() - list.found(*rel);
+            let results = list.ranking.len();
+            let shown = cutoff.map_or(results, |cutoff| list.top(cutoff).len());
+            let others = shown - list.relevant_ranks(*cutoff, *rel).count();
+            let all = results - list.found(*rel);
             Some(ratio(real_length(others), real_length(all)))
         };
 

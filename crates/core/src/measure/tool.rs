@@ -77,7 +77,7 @@ const fn foreign(name: &'static str, whole: &'static str, cut: &'static str) -> 
 
 const RANX: &[Foreign] = &[
     foreign("hits", "NumRelRet", "TP"),
-    foreign("hit_rate", "", "Success"),
+    foreign("hit_rate", "SetSuccess", "Success"),
     foreign("precision", "SetP", "P"),
     foreign("recall", "SetR", "R"),
     foreign("f1", "SetF", "F1"),
@@ -115,14 +115,14 @@ const QUEPID: &[Foreign] = &[
 ];
 
 const TORCHMETRICS: &[Foreign] = &[
-    foreign("average_precision", "AP", "AP"),
-    foreign("map", "AP", "AP"),
+    foreign("average_precision", "AP", "AP(denominator=found)"),
+    foreign("map", "AP", "AP(denominator=found)"),
     foreign("reciprocal_rank", "RR", "RR"),
     foreign("mrr", "RR", "RR"),
     foreign("precision", "SetP", "P"),
     foreign("recall", "SetR", "R"),
-    foreign("fall_out", "", "Fallout"),
-    foreign("hit_rate", "", "Success"),
+    foreign("fall_out", "Fallout", "Fallout"),
+    foreign("hit_rate", "SetSuccess", "Success"),
     foreign("normalized_dcg", "nDCG", "nDCG"),
     foreign("r_precision", "Rprec", ""),
     foreign("auroc", "Accuracy", "Accuracy"),
@@ -338,11 +338,13 @@ fn of_table(tool: Tool, table: &[Foreign], text: &str) -> Option<String> {
         name = stem.to_owned();
     }
     let mut cutoff = cutoff.map(|it| it.trim().to_owned());
+    let mut denominator = None;
     let mut parameters: Vec<String> = Vec::new();
     parameters.extend(level.map(|level| format!("rel={level}")));
     for parameter in inside.split(',').map(str::trim).filter(|it| !it.is_empty()) {
         let (key, value) = parameter.split_once('=')?;
         match (tool, key.trim(), value.trim()) {
+            (Tool::Torchmetrics, "top_k", "None") => {}
             (Tool::Elasticsearch, "k", value) | (Tool::Torchmetrics, "top_k", value) => {
                 cutoff = Some(value.to_owned());
             }
@@ -354,6 +356,13 @@ fn of_table(tool: Tool, table: &[Foreign], text: &str) -> Option<String> {
             }
             (Tool::Elasticsearch, "normalize", "true") => "ndcg".clone_into(&mut name),
             (Tool::Elasticsearch, "normalize" | "ignore_unlabeled", "false") => {}
+            (Tool::Elasticsearch, "ignore_unlabeled", "true") if name == "precision" => {
+                denominator = Some("denominator=judged");
+            }
+            (Tool::Torchmetrics, "adaptive_k", "true" | "True") if name == "precision" => {
+                denominator = Some("denominator=retrieved");
+            }
+            (Tool::Torchmetrics, "adaptive_k", "false" | "False") if name == "precision" => {}
             _ => return None,
         }
     }
@@ -373,6 +382,8 @@ fn of_table(tool: Tool, table: &[Foreign], text: &str) -> Option<String> {
         Some((name, stated)) => (name, stated.trim_end_matches(')')),
         None => (measure, ""),
     };
+    // The precision of a whole list has only one denominator.
+    let stated = denominator.filter(|_| cutoff.is_some()).unwrap_or(stated);
     let inside: Vec<&str> = std::iter::once(stated)
         .chain(parameters.iter().map(String::as_str))
         .filter(|it| !it.is_empty())

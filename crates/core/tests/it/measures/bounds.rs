@@ -230,8 +230,16 @@ fn condensed_lists_leave_out_unjudged_results() {
     let name: Measure = "nDCG(judged_only=True)@10".parse().expect("a measure");
     assert_eq!(name.to_string(), "nDCG(judged_only=true)@10");
     assert!(!name.has_range());
-    let retrieved: Measure = "nDCG(ideal=retrieved)".parse().expect("a measure");
-    assert!(!retrieved.has_range());
+    for name in [
+        "nDCG(ideal=retrieved)",
+        "nDCG(ideal=uncut)@5",
+        "P(denominator=judged)@5",
+        "F1(denominator=judged)@5",
+        "AP(denominator=found)",
+    ] {
+        let measure: Measure = name.parse().expect("a measure");
+        assert!(!measure.has_range(), "{name}");
+    }
     let same: Measure = "P(judged_only=false)@5".parse().expect("a measure");
     assert_eq!(same.to_string(), "P@5");
 }

@@ -174,6 +174,10 @@ fn names_with_a_tool_are_read_as_in_the_tool() {
         ("ranx:rbp.95", "RBP(p=0.95)"),
         ("ranx:precision@5-l2", "P(rel=2)@5"),
         ("elasticsearch:precision@10", "P(denominator=retrieved)@10"),
+        (
+            "elasticsearch:precision(ignore_unlabeled=true)@10",
+            "P(denominator=judged)@10",
+        ),
         ("elasticsearch:recall", "R@10"),
         (
             "elasticsearch:dcg(k=5,normalize=true)",
@@ -188,7 +192,18 @@ fn names_with_a_tool_are_read_as_in_the_tool() {
         ("quepid:ndcg_cut@10", "nDCG(gain=exp)@10"),
         ("Quepid:ERR@10", "ERR(max=3)@10"),
         ("torchmetrics:RetrievalFallOut(top_k=7)", "Fallout@7"),
+        ("torchmetrics:fall_out", "Fallout"),
+        ("torchmetrics:hit_rate", "SetSuccess"),
+        ("ranx:hit_rate", "SetSuccess"),
         ("torchmetrics:retrieval_average_precision", "AP"),
+        (
+            "torchmetrics:RetrievalMAP(top_k=5)",
+            "AP(denominator=found)@5",
+        ),
+        (
+            "torchmetrics:precision(adaptive_k=True,top_k=5)",
+            "P(denominator=retrieved)@5",
+        ),
         ("trec_eval:map_cut.5", "AP@5"),
         ("pytrec_eval:set_F", "SetF"),
         ("ir_measures:nDCG(dcg='exp-log2')@10", "nDCG(gain=exp)@10"),
@@ -211,6 +226,10 @@ fn names_with_a_tool_are_read_as_in_the_tool() {
         (
             "ranx:gmap@5",
             "`ranx:gmap@5` names no measure of ranx that is read; they are hits[@k]",
+        ),
+        (
+            "elasticsearch:recall(ignore_unlabeled=true)",
+            "names no measure of elasticsearch",
         ),
         ("lucene:map", "no tool is called `lucene` (in `lucene:map`)"),
         ("all_trec", "stands for"),

@@ -28,6 +28,12 @@ const OPEN: Query = Query {
     ],
 };
 
+/// The results of [`OPEN`], with judgements of results only.
+const LISTED: Query = Query {
+    results: OPEN.results,
+    judged: &[("a", 3.0), ("b", 1.0), ("c", 0.0), ("d", 2.0)],
+};
+
 /// More results and more relevant documents than the cutoff of 10.
 const DEEP: Query = Query {
     results: &[
@@ -140,4 +146,127 @@ fn the_err_of_ir_measures_has_five_grades() {
     good.assert_scores(&[("ir_measures:ERR@5", 0.187_5), ("ERR@5", 0.75)]);
     OPEN.assert_scores(&[("ir_measures:ERR@10", 0.181_518_554_687_5)]);
     DEEP.assert_scores(&[("ir_measures:ERR@10", 0.221_672_058_105_468_75)]);
+}
+
+/// Values by the formulas of the module rank-eval of Elasticsearch: `PrecisionAtK`, `RecallAtK`,
+/// `MeanReciprocalRank`, `DiscountedCumulativeGain` and `ExpectedReciprocalRank`.
+#[test]
+fn metrics_of_elasticsearch_have_its_values() {
+    SHORT.assert_scores(&[
+        ("elasticsearch:precision", 1.0),
+        ("elasticsearch:precision(relevant_rating_threshold=2)", 0.5),
+        ("elasticsearch:recall", 2.0 / 3.0),
+        ("elasticsearch:dcg", 5.416_508_275_000_202),
+        ("elasticsearch:dcg(normalize=true)", 0.609_089_917_257_871_1),
+    ]);
+    OPEN.assert_scores(&[
+        ("elasticsearch:precision", 0.5),
+        ("elasticsearch:precision(ignore_unlabeled=true)", 0.75),
+        ("elasticsearch:precision(ignore_unlabeled=true,k=3)", 0.5),
+        (
+            "elasticsearch:precision(k=10,ignore_unlabeled=true,relevant_rating_threshold=2)",
+            0.5,
+        ),
+        (
+            "elasticsearch:precision(ignore_unlabeled=false)@3",
+            1.0 / 3.0,
+        ),
+        ("elasticsearch:recall", 0.6),
+        ("elasticsearch:recall(k=3)", 0.2),
+        (
+            "elasticsearch:mean_reciprocal_rank(relevant_rating_threshold=2)",
+            0.25,
+        ),
+        ("elasticsearch:dcg", 5.083_357_467_837_818),
+        ("elasticsearch:dcg(normalize=true)", 0.370_128_406_588_797_4),
+        (
+            "elasticsearch:dcg(normalize=true)@3",
+            0.077_420_304_211_432_44,
+        ),
+        (
+            "elasticsearch:expected_reciprocal_rank(maximum_relevance=3)",
+            0.323_242_187_5,
+        ),
+        (
+            "elasticsearch:expected_reciprocal_rank(maximum_relevance=4,k=3)",
+            0.062_5,
+        ),
+    ]);
+    DEEP.assert_scores(&[
+        ("elasticsearch:precision(ignore_unlabeled=true)", 0.8),
+        ("elasticsearch:recall", 4.0 / 11.0),
+        (
+            "elasticsearch:dcg(normalize=true)",
+            0.302_370_324_788_212_63,
+        ),
+        (
+            "elasticsearch:expected_reciprocal_rank(maximum_relevance=4)",
+            0.221_672_058_105_468_75,
+        ),
+    ]);
+    for query in [IRRELEVANT, EMPTY] {
+        query.assert_scores(&[
+            ("elasticsearch:precision", 0.0),
+            ("elasticsearch:precision(ignore_unlabeled=true)", 0.0),
+            ("elasticsearch:recall", 0.0),
+            ("elasticsearch:mean_reciprocal_rank", 0.0),
+            ("elasticsearch:dcg(normalize=true)", 0.0),
+            (
+                "elasticsearch:expected_reciprocal_rank(maximum_relevance=3)",
+                0.0,
+            ),
+        ]);
+    }
+}
+
+/// Values by the formulas of `functional/retrieval` of torchmetrics 1.9.0, which has 32-bit floats, in 64 bits.
+#[test]
+fn metrics_of_torchmetrics_have_its_values() {
+    LISTED.assert_scores(&[
+        ("torchmetrics:RetrievalMAP", 2.0 / 3.0),
+        ("torchmetrics:RetrievalMAP(top_k=None)", 2.0 / 3.0),
+        ("torchmetrics:RetrievalMAP(top_k=3)", 1.0),
+        ("torchmetrics:RetrievalMRR", 1.0),
+        ("torchmetrics:RetrievalPrecision", 0.5),
+        ("torchmetrics:RetrievalPrecision(top_k=10)", 0.3),
+        (
+            "torchmetrics:RetrievalPrecision(top_k=10,adaptive_k=True)",
+            0.5,
+        ),
+        ("torchmetrics:RetrievalPrecision(adaptive_k=True)", 0.5),
+        ("torchmetrics:RetrievalRecall", 1.0),
+        ("torchmetrics:RetrievalRecall(top_k=3)", 1.0 / 3.0),
+        ("torchmetrics:RetrievalHitRate", 1.0),
+        ("torchmetrics:RetrievalHitRate(top_k=3)", 1.0),
+        ("torchmetrics:RetrievalFallOut", 1.0),
+        ("torchmetrics:RetrievalFallOut(top_k=3)", 2.0 / 3.0),
+        ("torchmetrics:RetrievalRPrecision", 1.0 / 3.0),
+        (
+            "torchmetrics:RetrievalNormalizedDCG",
+            0.630_939_246_302_726_5,
+        ),
+        (
+            "torchmetrics:RetrievalNormalizedDCG(top_k=3)",
+            0.210_001_995_753_964_08,
+        ),
+        ("torchmetrics:RetrievalAUROC", 4.0 / 9.0),
+        ("torchmetrics:RetrievalAUROC(top_k=3)", 1.0),
+    ]);
+    // Average precision and fall-out do not depend on documents outside the list.
+    DEEP.assert_scores(&[
+        ("torchmetrics:retrieval_average_precision@3", 5.0 / 6.0),
+        ("torchmetrics:retrieval_average_precision@10", 2.0 / 3.0),
+        ("torchmetrics:retrieval_fall_out@3", 1.0 / 7.0),
+        ("torchmetrics:retrieval_fall_out@10", 6.0 / 7.0),
+        ("torchmetrics:retrieval_auroc@3", 0.5),
+        ("torchmetrics:retrieval_auroc", 4.0 / 7.0),
+    ]);
+    IRRELEVANT.assert_scores(&[
+        ("torchmetrics:map@3", 0.0),
+        ("torchmetrics:hit_rate", 0.0),
+        ("torchmetrics:fall_out", 1.0),
+        ("torchmetrics:fall_out@1", 0.5),
+    ]);
+    // torchmetrics has 0 without a pair of a relevant and another result.
+    assert_eq!(IRRELEVANT.score("torchmetrics:auroc"), None);
 }
