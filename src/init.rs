@@ -15,7 +15,7 @@ mod yaml;
 use rankgauge_core::event::Kind;
 use serde_json::{Value, json};
 
-pub use proposal::Proposal;
+pub use proposal::{Proposal, StarterQuery};
 pub use sample::{SampleError, SampleRecord, proposal};
 
 /// Starter configuration as YAML with comments. `gold` is the path of the gold set.
@@ -152,14 +152,16 @@ formats:
 /// Starter gold set of the native format: queries without judgements.
 pub fn gold(proposal: &Proposal) -> String {
     let queries = (1..).zip(&proposal.queries);
-    let queries = queries.map(|(number, text): (usize, _)| {
-        json!({
+    let queries = queries.map(|(number, query): (usize, _)| {
+        let mut entry = json!({
             "query_id": format!("Q{number:03}"),
-            "query_text": text,
-            "query_type": if number == 1 { "keyword" } else { "question" },
-            "difficulty": if number == 3 { "hard" } else { "easy" },
+            "query_text": query.text,
             "ground_truth": {},
-        })
+        });
+        for (label, value) in query.labels {
+            entry[*label] = (*value).into();
+        }
+        entry
     });
     let gold = json!({
         "version": "starter",

@@ -30,7 +30,16 @@ pub struct Proposal {
     /// Sentences about the sample.
     pub findings: Vec<String>,
     /// Texts of queries to judge.
-    pub queries: Vec<String>,
+    pub queries: Vec<StarterQuery>,
+}
+
+/// Query to judge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StarterQuery {
+    /// Text, as users enter it.
+    pub text: String,
+    /// Names and values of its labels. A query of a sample has none: they are for its annotators to decide.
+    pub labels: &'static [(&'static str, &'static str)],
 }
 
 /// Format proposed for records of an unknown shape.
@@ -43,6 +52,13 @@ pub struct OwnFormat {
     /// Kinds of events that it maps.
     pub kinds: Vec<Kind>,
 }
+
+/// Labels of the example queries.
+const EXAMPLES: [&[(&str, &str)]; 3] = [
+    &[("query_type", "keyword"), ("difficulty", "easy")],
+    &[("query_type", "question"), ("difficulty", "easy")],
+    &[("query_type", "keyword"), ("difficulty", "hard")],
+];
 
 impl Default for Proposal {
     fn default() -> Self {
@@ -70,9 +86,16 @@ impl Default for Proposal {
             record_bytes: 1 << 20,
             values_per_label: 200,
             findings: Vec::new(),
-            queries: ["용도지역 변경 절차", "건폐율이란?", "opening hours"]
-                .map(text)
-                .to_vec(),
+            queries: [
+                ("opening hours", EXAMPLES[0]),
+                ("how do I return an order", EXAMPLES[1]),
+                ("jacket for rain below 100 euros, no nylon", EXAMPLES[2]),
+            ]
+            .map(|(query, labels)| StarterQuery {
+                text: text(query),
+                labels,
+            })
+            .to_vec(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::events::Shape;
 use super::guess::{Guess, guess};
-use super::proposal::{OwnFormat, Proposal};
+use super::proposal::{OwnFormat, Proposal, StarterQuery};
 use super::yaml::yaml;
 use rankgauge_core::decode::framing::{self, Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
@@ -372,7 +372,7 @@ impl Sample {
             record_bytes: (self.max_bytes * 10).clamp(1 << 16, 1 << 30),
             values_per_label: usual.values_per_label.max(self.variants.len() * 2),
             findings,
-            queries: self.top_queries(usual.queries),
+            queries: self.top_queries(),
             ..Proposal::default()
         }
     }
@@ -412,8 +412,9 @@ impl Sample {
         measures
     }
 
-    /// The three most frequent queries. Texts that differ only in case or white space are one query.
-    fn top_queries(&self, usual: Vec<String>) -> Vec<String> {
+    /// The three most frequent queries, else the examples without their labels. Texts that differ only in case or
+    /// white space are one query.
+    fn top_queries(&self) -> Vec<StarterQuery> {
         let mut queries: Vec<_> = self.queries.iter().collect();
         queries.sort_by_key(|(text, number)| (usize::MAX - **number, *text));
         let mut seen = BTreeSet::new();
@@ -422,10 +423,11 @@ impl Sample {
             !normalised.is_empty() && seen.insert(normalised)
         });
         let mut top: Vec<String> = own.take(3).map(|(text, _)| text.clone()).collect();
-        let missing = 3 - top.len();
-        let known = top.clone();
-        let more = usual.into_iter().filter(|text| !known.contains(text));
-        top.extend(more.take(missing));
-        top
+        if top.is_empty() {
+            let examples = Proposal::default().queries.into_iter();
+            top.extend(examples.map(|query| query.text));
+        }
+        let unlabelled = |text| StarterQuery { text, labels: &[] };
+        top.into_iter().map(unlabelled).collect()
     }
 }

@@ -49,6 +49,13 @@ fn the_starter_files_are_valid() {
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
     let queries = gold["queries"].as_array().expect("a list");
     assert_eq!(queries.len(), 3);
+    for query in queries {
+        let text = query["query_text"].as_str().expect("a text");
+        assert!(text.is_ascii(), "{text}");
+        for label in ["query_type", "difficulty"] {
+            assert!(query[label].is_string(), "{query}");
+        }
+    }
     // Nobody judged anything yet.
     assert!(
         queries
@@ -137,6 +144,30 @@ fn a_sample_determines_slices_measures_limits_and_queries() {
     let gold = fs::read_to_string(folder.path().join("out/gold.json")).expect("a file");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
     assert_eq!(gold["queries"][0]["query_text"], "a: \"b\" #c");
+    for query in gold["queries"].as_array().expect("a list") {
+        let members: Vec<&String> = query.as_object().expect("an object").keys().collect();
+        assert_eq!(
+            members,
+            ["ground_truth", "query_id", "query_text"],
+            "nothing about a real query is invented"
+        );
+    }
+}
+
+#[test]
+fn a_sample_with_one_query_is_not_filled_up_with_examples() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let event = json!({"query_id": "s1", "ts": 1_763_337_600_000_u64, "query": "blue roses", "results": [{"id": "d1"}]});
+    fs::write(folder.path().join("searches.jsonl"), event.to_string()).expect("a file");
+    let output = rankgauge(folder.path(), &["init", "--from", "searches.jsonl", "out"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let gold = fs::read_to_string(folder.path().join("out/gold.json")).expect("a file");
+    let gold: Value = serde_json::from_str(&gold).expect("JSON");
+    assert_eq!(
+        gold["queries"],
+        json!([{"query_id": "Q001", "query_text": "blue roses", "ground_truth": {}}])
+    );
+    check(folder.path(), "out");
 }
 
 #[test]
