@@ -39,8 +39,9 @@ fn configuration(library: Library) -> Config {
     config::load(&files, std::iter::empty(), &[]).expect("the demo's configuration")
 }
 
-/// Processes the traffic of the demo until the drop is found, with two views a second.
-pub(super) fn found(library: Library) -> (View, History, Context) {
+/// Processes the traffic of the demo until the drop is found, but at least until `after` its beginning, with two
+/// views a second.
+pub(super) fn found(library: Library, after: Millis) -> (View, History, Context) {
     let config = configuration(library);
     let settings = Arc::new(config.engine);
     let registry = Arc::new(Engine::registry(&settings));
@@ -101,7 +102,9 @@ pub(super) fn found(library: Library) -> (View, History, Context) {
             let view = View::of(&engine.snapshot(), &names);
             history.add(&view);
             // Queries are named from their third search on.
-            if matches!(history.story(), Story::Found(found) if found.incident.queries.len() > 1) {
+            let is_found =
+                matches!(history.story(), Story::Found(found) if found.incident.queries.len() > 1);
+            if is_found && record.ts.since(drop_at) >= after {
                 return (view, history, context);
             }
         }
@@ -112,7 +115,7 @@ pub(super) fn found(library: Library) -> (View, History, Context) {
 
 #[test]
 fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
-    let (view, history, context) = found(Library::Law);
+    let (view, history, context) = found(Library::Law, Millis(0));
     let Story::Found(found) = history.story() else {
         panic!("found");
     };

@@ -7,6 +7,8 @@ use rankgauge::demo::screen::{Size, frame};
 use rankgauge::demo::setting::Library;
 use rankgauge::demo::terminal::Canvas;
 
+use rankgauge_core::time::Millis;
+
 use super::alarm::found;
 use crate::dashboards::folder;
 use crate::harness::pty::emulator;
@@ -19,6 +21,9 @@ const SIZE: Size = Size {
 /// Size of a cell in pixels.
 const CELL: (u32, u32) = (9, 19);
 const MARGIN: u32 = 14;
+
+/// Time after the beginning of the drop, as README.md states it.
+const AFTER: Millis = Millis(40_000);
 
 const BACKGROUND: &str = "#0d1117";
 const FOREGROUND: &str = "#e6edf3";
@@ -102,7 +107,7 @@ fn svg(screen: &vt100::Screen) -> String {
 
 #[test]
 fn picture_shows_the_alarm_and_is_written_on_request() {
-    let (view, history, context) = found(Library::Shop);
+    let (view, history, context) = found(Library::Shop, AFTER);
     let mut bytes = Vec::new();
     let lines = frame(&view, &history, &context, SIZE, 0);
     Canvas::new(&mut bytes, true)
