@@ -310,6 +310,49 @@ fn every_file_names_the_repository_and_the_registry_of_the_manifest() {
     }
 }
 
+#[test]
+fn pages_download_and_verify_this_version_from_the_places_of_the_manifest() {
+    let version = env!("CARGO_PKG_VERSION");
+    let repository = manifest("[workspace.package]", "repository");
+    let registry = manifest("[workspace.metadata.release]", "registry");
+    let name = repository
+        .strip_prefix("https://github.com/")
+        .expect("a repository on GitHub");
+    assert!(root(".github/workflows/release.yml").is_file());
+    let lines = [
+        format!("[releases]({repository}/releases)"),
+        format!("gh release download v{version} --repo {name} "),
+        format!("gh attestation verify rankgauge_{version}_amd64.deb --repo {name}`"),
+        format!("podman pull {registry}/rankgauge:{version}`"),
+        format!("cosign verify {registry}/rankgauge:{version} "),
+        format!(
+            "--certificate-identity {repository}/.github/workflows/release.yml@refs/tags/v{version} "
+        ),
+        format!("`{registry}/charts/rankgauge:{version}`"),
+        format!(" {registry}/rankgauge:{version} run --config "),
+        format!("`helm install rankgauge oci://{registry}/charts/rankgauge --version {version} "),
+    ];
+    let page = read(&root("docs/install.md"));
+    for line in lines {
+        assert!(page.contains(&line), "docs/install.md lacks: {line}");
+    }
+    let readme = read(&root("README.md"));
+    for line in [
+        format!("[releases]({repository}/releases)"),
+        format!("`podman pull {registry}/rankgauge:{version}`"),
+        format!("`apt install ./rankgauge_{version}_amd64.deb`"),
+    ] {
+        assert!(readme.contains(&line), "README.md lacks: {line}");
+    }
+    for file in ["docs/gate.md", "examples/ci/search-quality.yaml"] {
+        let action = format!("uses: {name}@v{version}\n");
+        assert!(
+            read(&root(file)).contains(&action),
+            "{file} lacks: {action}"
+        );
+    }
+}
+
 /// Notes of a release, for a changelog and a tag.
 fn notes(changelog: &str, tag: &str) -> std::process::Output {
     let folder = tempfile::tempdir().expect("a folder");
