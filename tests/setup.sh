@@ -82,7 +82,9 @@ alertmanager_there() { have prometheus-alertmanager || have alertmanager; }
 korean_font() { fc-list :lang=ko family | grep -q .; }
 debian_keys() { [ -e /usr/share/keyrings/debian-archive-keyring.gpg ]; }
 helm_built() { [ -x "$target/deploy/bin/helm" ]; }
-openssl_headers() { pkg-config --exists openssl; }
+# On macOS, the build finds OpenSSL of Homebrew without pkg-config.
+pkg_config() { have pkg-config || [ "$(uname -s)" = Darwin ]; }
+openssl_headers() { pkg-config --exists openssl || [ -d "$(brew --prefix openssl@3)/include/openssl" ]; }
 # jars_fetched FOLDER, venv_there FOLDER: a copy of the list marks a finished installation.
 jars_fetched() { cmp -s "tests/$1/pom.xml" "$target/$1/pom.xml"; }
 venv_there() { cmp -s "$(requirements "$1")" "$target/$1/requirements.txt"; }
@@ -116,7 +118,7 @@ require() {
             need gcc have cc
             need g++ have c++
             need make have make
-            need pkg-config have pkg-config
+            need pkg-config pkg_config
             need libssl-dev openssl_headers
             ;;
         kafka)

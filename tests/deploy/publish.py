@@ -23,7 +23,7 @@ NAMES = ["rankgauge", "rankgauge_{version}_{deb}.deb", "rankgauge-{version}-1.{r
 # Files without a checksum.
 OTHERS = ["SHA256SUMS", "rankgauge-image.digest"]
 ARCHITECTURES = {"X64": ("amd64", "x86_64"), "ARM64": ("arm64", "aarch64")}
-WHEEL = "rankgauge-{version}-cp311-abi3-manylinux_2_34_{rpm}.whl"
+WHEEL = "rankgauge-{version}-cp310-abi3-manylinux2014_{rpm}.manylinux_2_17_{rpm}.whl"
 
 
 class Release:
