@@ -51,7 +51,7 @@ use rankgauge_core::detection::FalseAlarms;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::Options;
+use rankgauge_core::gold::{Options, Unjudged};
 use rankgauge_core::measure::Measure;
 use rankgauge_probe::Probe;
 use rankgauge_serve::target::Target;
@@ -370,6 +370,8 @@ fn gold(reader: &mut Reader) -> Gold {
         relevance_level: reader.find(&keys::RELEVANCE_LEVEL),
         format: reader.get(&keys::GOLD_FORMAT),
         columns: reader.find(&keys::GOLD_COLUMNS),
+        // The set that `init` writes is filled while the sidecar runs.
+        unjudged: Unjudged::Starter,
     };
     Gold {
         // A path in a file is relative to that file, an absolute one replaces the folder.

@@ -217,6 +217,11 @@ fn summarise(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> anyh
     let mut text = config.summary();
     if let Some(gold) = gold {
         text = format!("{text}{}\n", escape_controls(&gold.to_string()));
+        if gold.is_unjudged() {
+            text.push_str(
+                "the starter set judges nothing: add grades, or remove gold.paths to measure user behaviour alone\n",
+            );
+        }
     }
     let unwatched = traffic::unwatched_targets(config);
     text.push_str(&unwatched.unwrap_or_default());

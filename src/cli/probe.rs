@@ -130,7 +130,12 @@ struct Prepared {
 impl Prepared {
     fn new(config: &Config) -> Result<Self, Failure> {
         let usage = |error: anyhow::Error| Failure::Usage(error);
-        let gold = gold::load(&config.gold.paths, &config.gold.options)
+        // A probe finds documents to judge.
+        let options = gold::Options {
+            unjudged: gold::Unjudged::All,
+            ..config.gold.options.clone()
+        };
+        let gold = gold::load(&config.gold.paths, &options)
             .context("the gold set cannot be loaded")
             .map_err(usage)?;
         rankgauge_probe::check(&config.probe, &gold).map_err(|error| usage(error.into()))?;

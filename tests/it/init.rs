@@ -43,6 +43,10 @@ fn the_starter_files_are_valid() {
     assert!(text(&output.stdout).contains("rankgauge check --config quality/rankgauge.yaml"));
     let summary = check(folder.path(), "quality");
     assert!(summary.contains("3 queries"), "{summary}");
+    assert!(summary.contains("the starter set judges nothing"), "{summary}");
+    let gold = "quality/gold.json";
+    let validate = rankgauge(folder.path(), &["gold", "validate", gold]);
+    assert_eq!(validate.status.code(), Some(1));
     // A drop of the ranking opens an incident without an edit.
     assert!(summary.contains("detection   1: nDCG@10"), "{summary}");
     let gold = fs::read_to_string(folder.path().join("quality/gold.json")).expect("a file");

@@ -38,4 +38,4 @@ pub use memory::{JudgedPart, JudgedRows, from_parts};
 pub use normal_form::{composed, decomposed, normalise};
 pub use problem::{GoldError, MAX_FILE_BYTES, Place, Problem};
 pub use query::{GoldQuery, JudgementDetail};
-pub use set::{GoldSet, Options, QueryIndex, SetMetadata};
+pub use set::{GoldSet, Options, QueryIndex, STARTER_VERSION, SetMetadata, Unjudged};

@@ -14,7 +14,7 @@ use crate::cli::output;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
 use rankgauge_core::columns::Columns;
-use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::gold::{self, GoldSet, Unjudged};
 use rankgauge_core::measure::{Compat, Measure, Number};
 use rankgauge_eval::behaviour::Behaviour;
 use rankgauge_eval::compare::{AnalysedErrors, AnswerErrors, CompareError, SearchLabel};
@@ -359,6 +359,7 @@ impl JudgingArguments {
                 .gold_columns
                 .clone()
                 .or_else(|| config.gold.options.columns.clone()),
+            unjudged: Unjudged::None,
             ..config.gold.options.clone()
         }
     }

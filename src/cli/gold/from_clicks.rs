@@ -116,7 +116,11 @@ impl FromClicks {
         if self.human.is_empty() {
             return Ok(None);
         }
-        let set = gold::load(&self.human, &gold::Options::default());
+        let options = gold::Options {
+            unjudged: gold::Unjudged::All,
+            ..gold::Options::default()
+        };
+        let set = gold::load(&self.human, &options);
         set.map(Some).map_err(|error| Failure::Usage(error.into()))
     }
 

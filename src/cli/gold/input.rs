@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::failure::Failure;
 use crate::config::Config;
 use rankgauge_core::columns::Columns;
-use rankgauge_core::gold::{self, GoldSet, Options, UnknownFormat};
+use rankgauge_core::gold::{self, GoldSet, Options, Unjudged, UnknownFormat};
 
 /// Files of a gold set.
 #[derive(Debug, Args)]
@@ -39,6 +39,7 @@ impl Input {
         Options {
             format: self.from,
             columns: self.columns.clone(),
+            unjudged: Unjudged::All,
             ..Options::default()
         }
     }
@@ -52,6 +53,7 @@ impl Input {
                     .columns
                     .clone()
                     .or_else(|| config.gold.options.columns.clone()),
+                unjudged: Unjudged::All,
                 ..config.gold.options.clone()
             };
             (config.gold.paths.as_slice(), options)

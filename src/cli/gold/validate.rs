@@ -10,7 +10,7 @@ use super::input::{Source, failed, grade, number};
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
-use rankgauge_core::gold::{self, GoldError, Grade, Problem};
+use rankgauge_core::gold::{self, GoldError, Grade, Problem, Unjudged};
 use rankgauge_core::number::percent;
 use rankgauge_eval::evaluate::GoldFacts;
 use rankgauge_eval::gold::agreement::{Agreement, AnnotatorPair};
@@ -123,7 +123,10 @@ struct KappaReport<'a> {
 }
 
 pub(super) fn run(arguments: &Validate) -> Result<(), Failure> {
-    let options = arguments.source.input.options();
+    let options = gold::Options {
+        unjudged: Unjudged::None,
+        ..arguments.source.input.options()
+    };
     let (set, error) = gold::examine(&arguments.source.files, &options);
     let unreadable = |problem: &Problem| {
         matches!(

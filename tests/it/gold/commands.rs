@@ -81,6 +81,47 @@ fn validate_distinguishes_warnings_from_errors() {
 }
 
 #[test]
+fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, content) in [
+        ("gold.json", r#"{"q1": {}}"#),
+        ("rankgauge.yaml", "gold:\n  paths: [gold.json]\n"),
+        ("run.txt", "q1 Q0 d1 1 2 x\n"),
+        ("sheet.csv", "query_id,query_text,document_id,grade\nq1,,d1,2\n"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("a file");
+    }
+    let run = |arguments: &str| {
+        Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .current_dir(folder.path())
+            .args(arguments.split(' '))
+            .output()
+            .expect("the binary runs")
+    };
+    let found = "gold.json: 1 query, and nothing is judged";
+    let validate = run("gold validate gold.json --format json");
+    assert_eq!(validate.status.code(), Some(1));
+    let report = json(&validate);
+    assert_eq!(report["valid"], false);
+    assert_eq!(report["errors"][0]["kind"], "no_judgements");
+    for arguments in [
+        "check --config rankgauge.yaml",
+        "evaluate --gold gold.json --run run.txt",
+        "compare --gold gold.json --run run.txt --run run.txt",
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(stderr(&output).contains(found), "{}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{arguments}");
+    }
+    let adopt = run("gold adopt --gold gold.json --sheet sheet.csv --output judged.json");
+    assert!(adopt.status.success(), "{}", stderr(&adopt));
+    let evaluate = run("evaluate --gold judged.json --run run.txt");
+    assert!(evaluate.status.success(), "{}", stderr(&evaluate));
+    assert!(run("gold stats gold.json").status.success());
+}
+
+#[test]
 fn stats_reports_the_counts_of_a_set() {
     assert_golden("stats", &["stats", "v1.json"], 0);
 }

@@ -45,7 +45,8 @@ pub(super) fn read(file: &SourceFile, options: &Options, problems: &mut Problems
     let text = text_of(file, &file.bytes, problems)?;
     let source = Source { file, text };
     let columns = options.columns.as_ref();
-    match detect::content(&source, options, problems)? {
+    let content = detect::content(&source, options, problems)?;
+    let draft = match content {
         Content::Native => native::read(&source, problems),
         Content::Rag => Some(rag::read(&source, problems)),
         Content::Plan => Some(plan::read(&source, problems)),
@@ -63,7 +64,11 @@ pub(super) fn read(file: &SourceFile, options: &Options, problems: &mut Problems
         Content::Srw => srw::read(&source, problems),
         Content::RankEval => rank_eval::read(&source, problems),
         Content::Ranx => Some(ranx::read(&source, problems)),
-    }
+    }?;
+    Some(Draft {
+        grades: content.grades(),
+        ..draft
+    })
 }
 
 /// Reads the parts of a large file, which begins with `file`. `None` if it is not in a format that

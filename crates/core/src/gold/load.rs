@@ -1,6 +1,6 @@
 //! Reading of gold files and folders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
@@ -196,10 +196,20 @@ fn build(
         rayon::join(read, || digest(files))
     };
     let topics = drafts.iter().map(|draft: &Draft| draft.topics.len()).sum();
+    let with_queries = drafts.iter().filter(|draft| !draft.queries.is_empty());
+    let grades: BTreeSet<&str> = with_queries.map(|draft| draft.grades).collect();
     let set = validate::assemble(drafts, options, sha256, &mut problems);
-    if problems.is_empty() && !files.is_empty() && set.queries().is_empty() {
+    if problems.is_empty() && !files.is_empty() {
         let files = files.iter().map(|file| file.name.to_string()).collect();
-        problems.push(Problem::NoJudgements { files, topics });
+        if set.queries().is_empty() {
+            problems.push(Problem::NoJudgements { files, topics });
+        } else if set.lacks_judgements(options.unjudged) {
+            problems.push(Problem::Unjudged {
+                files,
+                queries: set.queries().len(),
+                grades: grades.into_iter().collect::<Vec<_>>().join(" or "),
+            });
+        }
     }
     (set, problems.into_error())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::judgements::Grade;
 use crate::compression::remedy;
-use crate::text::{TextError, escape_controls};
+use crate::text::{TextError, count_of, escape_controls};
 
 /// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
 /// gold file and would exhaust the memory.
@@ -70,6 +70,18 @@ pub enum Problem {
         if *.topics == 1 { "text" } else { "texts" }
     )]
     NoJudgements { files: Vec<String>, topics: usize },
+    #[error(
+        "{}: {}, and nothing is judged; give documents with grades in {grades}: `rankgauge gold propose` and \
+         `rankgauge label` find documents to grade",
+        escape_controls(&files.join(", ")),
+        count_of(*.queries, "query", "queries")
+    )]
+    Unjudged {
+        files: Vec<String>,
+        queries: usize,
+        /// Place of the grades in the format.
+        grades: String,
+    },
     #[error(
         "{place}: the file is read for the query texts of {judgements} (an id, a tab, a text), because it has \
          the same name; its lines have {found} columns, so rename it, or move it to another folder"
@@ -275,6 +287,7 @@ impl Problem {
             Self::Unreadable { .. }
             | Self::NoFiles { .. }
             | Self::NoJudgements { .. }
+            | Self::Unjudged { .. }
             | Self::NoRows { .. }
             | Self::SeveralSplits { .. } => None,
             Self::Empty { file }
@@ -333,7 +346,9 @@ impl Problem {
                 "unreadable"
             }
             Self::Empty { .. } | Self::NoQueries { .. } | Self::NoRows { .. } => "empty",
-            Self::NoJudgements { .. } | Self::OnlyHeader { .. } => "no_judgements",
+            Self::NoJudgements { .. } | Self::Unjudged { .. } | Self::OnlyHeader { .. } => {
+                "no_judgements"
+            }
             Self::TooLarge { .. } => "too_large",
             Self::NotUtf8 { .. } => "not_utf8",
             Self::UnrecognisedFormat { .. }

@@ -26,7 +26,24 @@ pub struct Options {
     pub columns: Option<Columns>,
     /// True to compose the ids of queries and documents (Unicode NFC).
     pub compose_ids: bool,
+    /// Accepted sets in which nothing is judged.
+    pub unjudged: Unjudged,
 }
+
+/// Accepted sets in which no query has a judgement or an expectation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unjudged {
+    /// None: a set judges something.
+    #[default]
+    None,
+    /// Sets of the version [`STARTER_VERSION`].
+    Starter,
+    /// All, for commands that add judgements to a set.
+    All,
+}
+
+/// Version of a set that was begun with queries alone, as `rankgauge init` writes it.
+pub const STARTER_VERSION: &str = "starter";
 
 /// Index of a gold query in its set. It is valid for that set only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -159,6 +176,21 @@ impl GoldSet {
     /// Metadata that the files state, without defaults.
     pub fn metadata(&self) -> &SetMetadata {
         &self.stated
+    }
+
+    /// Returns true if no query has a judgement or an expectation.
+    pub fn is_unjudged(&self) -> bool {
+        !self.queries.iter().any(GoldQuery::judges)
+    }
+
+    /// Returns true if a set in which nothing is judged has to be rejected.
+    pub(super) fn lacks_judgements(&self, accepted: Unjudged) -> bool {
+        let is_accepted = match accepted {
+            Unjudged::None => false,
+            Unjudged::Starter => self.stated.version.as_deref() == Some(STARTER_VERSION),
+            Unjudged::All => true,
+        };
+        !is_accepted && self.is_unjudged()
     }
 
     /// Returns true if the results of any query are judged by their texts.

@@ -39,6 +39,24 @@ pub(super) enum Content {
     Ranx,
 }
 
+impl Content {
+    /// Place of the grades, for messages.
+    pub(super) fn grades(self) -> &'static str {
+        match self {
+            Self::Native => "`ground_truth`",
+            Self::Rag => "`relevant_chunk_ids`",
+            Self::Plan => "`relevant_articles`",
+            Self::Qrels | Self::Prels | Self::Ltr | Self::Topics => "lines of the query",
+            Self::Beir | Self::BeirQueries => "lines of `query-id corpus-id score`",
+            Self::Graded | Self::Texts => "the column of grades",
+            Self::QuepidBook => "`judgements`",
+            Self::QuepidCase | Self::Srw | Self::RankEval => "`ratings`",
+            Self::Rre => "`relevant_documents`",
+            Self::Ranx => "`{query: {document: grade}}`",
+        }
+    }
+}
+
 /// Returns the kind of content of `source`; `None` after a problem.
 pub(super) fn content(
     source: &Source<'_>,

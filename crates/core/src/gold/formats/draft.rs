@@ -41,6 +41,8 @@ impl SourceFile {
 #[derive(Debug)]
 pub(in crate::gold) struct Draft {
     pub(in crate::gold) place: Place,
+    /// Place of the grades in the format, for messages.
+    pub(in crate::gold) grades: &'static str,
     pub(in crate::gold) version: Option<String>,
     pub(in crate::gold) created_at: Option<String>,
     pub(in crate::gold) kind: Option<String>,
@@ -55,6 +57,7 @@ impl Draft {
     pub(super) fn new(place: Place) -> Self {
         Self {
             place,
+            grades: "",
             version: None,
             created_at: None,
             kind: None,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rankgauge_core::gold::{self, GoldSet, Options};
+use rankgauge_core::gold::{self, GoldSet, Options, STARTER_VERSION, Unjudged};
 
 /// Folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -61,6 +61,88 @@ fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
         &["queries.jsonl"],
         &["queries.jsonl: no judgements, only 1 query text (an id and a text)"],
     );
+}
+
+#[test]
+fn a_set_in_which_nothing_is_judged_is_an_error_that_names_the_place_of_the_grades() {
+    let cases = [
+        (
+            "ranx.json",
+            r#"{"q1": {}}"#,
+            "1 query, and nothing is judged; give documents with grades in `{query: {document: grade}}`",
+        ),
+        (
+            "native.json",
+            r#"{"queries": [{"query_id": "a", "query_text": "zoning", "query_type": "x", "ground_truth": {}},
+                {"query_id": "b", "ground_truth": {}}]}"#,
+            "2 queries, and nothing is judged; give documents with grades in `ground_truth`",
+        ),
+        (
+            "srw.json",
+            r#"{"judgmentRatings": [{"query": "zoning", "ratings": []}]}"#,
+            "1 query, and nothing is judged; give documents with grades in `ratings`",
+        ),
+        (
+            "rank_eval.json",
+            r#"{"requests": [{"id": "a", "request": {}, "ratings": []}]}"#,
+            "1 query, and nothing is judged; give documents with grades in `ratings`",
+        ),
+        (
+            "quepid.csv",
+            "query,docid,rating\nzoning,d1,\npermits,d2,\n",
+            "2 queries, and nothing is judged; give documents with grades in the column of grades",
+        ),
+        (
+            "rag.json",
+            r#"[{"query_id": "a", "query": "zoning", "relevant_chunk_ids": []}]"#,
+            "1 query, and nothing is judged; give documents with grades in `relevant_chunk_ids`",
+        ),
+    ];
+    for (name, content, expected) in cases {
+        let folder = folder(&[(name, content), ("judged.qrels", QRELS)]);
+        assert_rejected(folder.path(), &[name], &[&format!("{name}: {expected}")]);
+        // Another file can judge.
+        assert!(load(folder.path(), &[name, "judged.qrels"]).is_ok(), "{name}");
+        let accepted = Options {
+            unjudged: Unjudged::All,
+            ..Options::default()
+        };
+        let set = gold::load(&[folder.path().join(name)], &accepted).expect("a begun set");
+        assert!(set.is_unjudged());
+    }
+}
+
+#[test]
+fn expectations_other_than_judgements_make_a_set() {
+    for query in [
+        r#""answers": ["yes"]"#,
+        r#""ground_truth": {}, "answerable": false"#,
+        r#""ground_truth": {}, "primary_domain": "law""#,
+        r#""ground_truth": {}, "expected": {"type": ["law"]}"#,
+        r#""ground_truth": {}, "needs_a2a": true"#,
+        r#""ground_truth": {}, "required": ["d1"]"#,
+        r#""texts": ["a paragraph"]"#,
+    ] {
+        let text = format!("{{\"queries\": [{{\"query_id\": \"a\", {query}}}]}}");
+        let set = gold::parse("gold.json", text.as_bytes(), &Options::default());
+        assert!(set.is_ok(), "{query}: {set:?}");
+    }
+}
+
+#[test]
+fn a_starter_set_is_accepted_by_its_version() {
+    let of_version = |version: &str| {
+        let text = format!(
+            "{{\"version\": \"{version}\", \"queries\": [{{\"query_id\": \"a\", \"ground_truth\": {{}}}}]}}"
+        );
+        let options = Options {
+            unjudged: Unjudged::Starter,
+            ..Options::default()
+        };
+        gold::parse("gold.json", text.as_bytes(), &options)
+    };
+    assert!(of_version(STARTER_VERSION).is_ok_and(|set| set.is_unjudged()));
+    assert!(of_version("1").is_err());
 }
 
 #[test]

@@ -239,7 +239,7 @@ proptest! {
     fn an_adopted_set_is_a_valid_gold_set(
         rows in prop::collection::vec((hostile(), hostile(), hostile(), 0_i32..=3), 1..12),
     ) {
-        let set = rankgauge_core::gold::parse("gold", native("{\"query_id\": \"q\", \"ground_truth\": {}}").as_bytes(), &Options::default());
+        let set = rankgauge_core::gold::parse("gold", native("{\"query_id\": \"q\", \"ground_truth\": {\"d\": 1}}").as_bytes(), &Options::default());
         let rows: Vec<SheetRow> = rows
             .into_iter()
             .map(|(query_id, query_text, document_id, grade)| SheetRow {

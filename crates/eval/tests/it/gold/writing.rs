@@ -147,7 +147,7 @@ fn an_id_that_a_format_cannot_hold_is_reported() {
     );
     assert!(refused("{\"#q\": {\"d\": 1}}", Format::Qrels).contains("comments"));
     assert!(refused("{\"q\": {\"a\\tb\": 1}}", Format::Beir).contains("tabs and line breaks"));
-    let file = "{\"queries\": [{\"query_id\": \"a\", \"ground_truth\": {}},
+    let file = "{\"queries\": [{\"query_id\": \"a\", \"ground_truth\": {\"d\": 1}},
         {\"query_id\": \"b\", \"query_text\": \"a\", \"ground_truth\": {}}]}";
     assert!(refused(file, Format::Quepid).contains("`a` and `b` would both be called `a`"));
     for format in [Format::Rag, Format::Plan] {
