@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::config;
-use rankgauge_core::gold::{GoldError, GoldSet, Sources};
+use rankgauge_core::gold::{GoldError, GoldSet, Sources, companions};
 
 /// Minimum age of a change before the metadata is trusted. A file system may give two changes
 /// within its resolution the same time.
@@ -144,15 +144,16 @@ impl Stamp {
     /// Adds a file, and the files from which the texts of its queries may be read.
     fn add_with_texts(&mut self, path: &Path) {
         self.add(path);
-        self.add(&path.with_extension("tsv"));
-        for folder in path.ancestors().skip(1).take(2) {
-            self.add(&folder.join("queries.jsonl"));
+        for texts in companions(path) {
+            self.add(&texts);
         }
     }
 
     fn add(&mut self, path: &Path) {
-        let metadata = fs::metadata(path).ok();
-        let file = metadata.as_ref().map(FileStamp::of);
-        self.0.insert(path.to_owned(), file);
+        // The files of a folder share their texts.
+        self.0.entry(path.to_owned()).or_insert_with(|| {
+            let metadata = fs::metadata(path).ok();
+            metadata.as_ref().map(FileStamp::of)
+        });
     }
 }

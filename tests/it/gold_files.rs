@@ -150,6 +150,15 @@ fn added_query_texts_are_found() {
 }
 
 #[test]
+fn added_compressed_query_texts_are_found() {
+    let (_folder, path) = folder();
+    let mut gold = InUse::of(&path);
+    let texts = zstd::stream::encode_all(&b"q1\tfirst query\n"[..], 1).expect("memory");
+    fs::write(path.with_extension("tsv.zst"), texts).expect("a file");
+    assert_eq!(gold.check(), (true, 1, 1));
+}
+
+#[test]
 fn invalid_file_is_parsed_once_and_its_correction_is_found() {
     let (_folder, path) = folder();
     let mut gold = InUse::of(&path);

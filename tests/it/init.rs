@@ -43,7 +43,10 @@ fn the_starter_files_are_valid() {
     assert!(text(&output.stdout).contains("rankgauge check --config quality/rankgauge.yaml"));
     let summary = check(folder.path(), "quality");
     assert!(summary.contains("3 queries"), "{summary}");
-    assert!(summary.contains("the starter set judges nothing"), "{summary}");
+    assert!(
+        summary.contains("the starter set judges nothing"),
+        "{summary}"
+    );
     let gold = "quality/gold.json";
     let validate = rankgauge(folder.path(), &["gold", "validate", gold]);
     assert_eq!(validate.status.code(), Some(1));

@@ -32,8 +32,35 @@ const OTHERS: [(&[u8], &str); 4] = [
     (&[0x02, 0x21, 0x4c, 0x18], "the legacy format of lz4"),
 ];
 
+/// Content of a tar archive at [`TAR_OFFSET`].
+const TAR: &[u8] = b"ustar";
+
+const TAR_OFFSET: usize = 257;
+
 /// Number of bytes by which content is recognised.
-const BEGINNING_BYTES: usize = LFS_POINTER.len();
+const BEGINNING_BYTES: usize = TAR_OFFSET + TAR.len();
+
+fn is_tar(start: &[u8]) -> bool {
+    start
+        .get(TAR_OFFSET..)
+        .is_some_and(|rest| rest.starts_with(TAR))
+}
+
+/// Reads the bytes by which content is recognised.
+fn beginning(source: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let limit = u64::try_from(BEGINNING_BYTES).unwrap_or(u64::MAX);
+    source.by_ref().take(limit).read_to_end(&mut start)?;
+    Ok(start)
+}
+
+/// Error of a tar archive. `place` is empty, or names its compression.
+fn tar(place: &str) -> io::Error {
+    let text = format!(
+        "a tar archive{place}, not a file of its own; unpack it with `tar -xf`, and name a file in it"
+    );
+    io::Error::new(ErrorKind::InvalidData, text)
+}
 
 /// Returns true if content that begins with `start` cannot be used as it is: it is compressed, a binary table or
 /// a pointer of Git LFS.
@@ -42,7 +69,7 @@ pub(crate) fn is_encoded(start: &[u8]) -> bool {
     let tables = Layout::ALL.into_iter().map(Layout::beginning);
     let all = [GZIP, ZSTD, LZ4, LFS_POINTER, FEATHER_1].into_iter();
     let mut all = all.chain(others).chain(tables);
-    all.any(|beginning| start.starts_with(beginning))
+    all.any(|beginning| start.starts_with(beginning)) || is_tar(start)
 }
 
 /// Returns a reader of the decompressed content of `source`.
@@ -51,9 +78,7 @@ pub(crate) fn is_encoded(start: &[u8]) -> bool {
 /// The source cannot be read, is compressed in another way, or is a pointer of Git LFS. Errors in the
 /// compressed content are returned by the reader, with the name of the compression.
 pub fn decompressed(mut source: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    let mut start = Vec::new();
-    let limit = u64::try_from(BEGINNING_BYTES).unwrap_or(u64::MAX);
-    source.by_ref().take(limit).read_to_end(&mut start)?;
+    let start = beginning(&mut source)?;
     let explained = |text: String| io::Error::new(ErrorKind::InvalidData, text);
     if start.starts_with(LFS_POINTER) {
         return Err(explained(
@@ -75,30 +100,37 @@ pub fn decompressed(mut source: impl Read + Send + 'static) -> io::Result<Box<dy
                 .to_owned(),
         ));
     }
+    if is_tar(&start) {
+        return Err(tar(""));
+    }
     if let Some(layout) = Layout::of(&start) {
         return table(layout, Cursor::new(start).chain(source));
     }
     let (is_gzip, is_zstd) = (start.starts_with(GZIP), start.starts_with(ZSTD));
     let is_lz4 = start.starts_with(LZ4);
     let source = Cursor::new(start).chain(source);
-    Ok(if is_gzip {
-        Box::new(Named {
-            name: "gzip",
-            decoder: MultiGzDecoder::new(source),
-        })
+    if is_gzip {
+        of_files("gzip", MultiGzDecoder::new(source))
     } else if is_zstd {
-        Box::new(Named {
-            name: "zstd",
-            decoder: zstd::stream::read::Decoder::new(source)?,
-        })
+        of_files("zstd", zstd::stream::read::Decoder::new(source)?)
     } else if is_lz4 {
-        Box::new(Named {
-            name: "lz4",
-            decoder: Frames(FrameDecoder::new(source)),
-        })
+        of_files("lz4", Frames(FrameDecoder::new(source)))
     } else {
-        Box::new(source)
-    })
+        Ok(Box::new(source))
+    }
+}
+
+/// Returns a reader of decompressed content, unless this is an archive.
+fn of_files(
+    name: &'static str,
+    decoder: impl Read + Send + 'static,
+) -> io::Result<Box<dyn Read + Send>> {
+    let mut decoder = Named { name, decoder };
+    let start = beginning(&mut decoder)?;
+    if is_tar(&start) {
+        return Err(tar(&format!(" in {name}")));
+    }
+    Ok(Box::new(Cursor::new(start).chain(decoder)))
 }
 
 /// Returns a reader of a binary table as CSV.

@@ -7,6 +7,7 @@
 
 pub mod adoption;
 mod answer;
+mod companions;
 mod details;
 mod digest;
 mod documents;
@@ -24,6 +25,7 @@ mod subtopics;
 mod validate;
 
 pub use answer::ANSWERABLE;
+pub use companions::companions;
 pub use details::{Details, FacetColumn};
 pub use documents::hash_document;
 pub use formats::edges::parse_relations;

@@ -87,7 +87,10 @@ fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
         ("gold.json", r#"{"q1": {}}"#),
         ("rankgauge.yaml", "gold:\n  paths: [gold.json]\n"),
         ("run.txt", "q1 Q0 d1 1 2 x\n"),
-        ("sheet.csv", "query_id,query_text,document_id,grade\nq1,,d1,2\n"),
+        (
+            "sheet.csv",
+            "query_id,query_text,document_id,grade\nq1,,d1,2\n",
+        ),
     ] {
         fs::write(folder.path().join(name), content).expect("a file");
     }

@@ -11,6 +11,7 @@ use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
 use sha2::{Digest as _, Sha256};
 
+use super::companions::{are_topics, queries_of, topics_of, uncompressed};
 use super::digest::{add_length, add_part, digest, hex};
 use super::formats;
 use super::formats::draft::{Draft, SourceFile};
@@ -25,8 +26,8 @@ use crate::{compression, text};
 /// names. Names that begin with a dot are skipped and symbolic links are followed, which reads a
 /// mounted ConfigMap exactly once, despite its `..data` link. Topics for TREC qrels in `NAME.EXT`
 /// are read from `NAME.tsv` in the same folder, if it exists. Query texts for BEIR judgements are
-/// read from `queries.jsonl` in the same folder, else in the parent folder. Without paths the set
-/// is empty.
+/// read from `queries.jsonl` in the same folder, else in the parent folder. Both may be compressed
+/// (`NAME.tsv.gz`). Without paths the set is empty.
 ///
 /// # Errors
 /// All problems of the files.
@@ -115,7 +116,7 @@ impl Sources {
                         companions.insert(texts.clone(), file_name(&path));
                         paths.insert(next, texts);
                     }
-                    if *file_name(&path) == *CORPUS {
+                    if is_corpus(&path) {
                         let file = file_name(&path);
                         problems.push(Problem::Corpus { file });
                         continue;
@@ -273,14 +274,16 @@ fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> 
 /// Path of the query texts of judgements that begin with `bytes`, if they are in a file of their own.
 fn texts_of(path: &Path, bytes: &[u8], options: &Options) -> Option<PathBuf> {
     match formats::format_with_separate_texts(bytes, options)? {
-        Format::Beir => beir_queries(path),
-        _ => Some(path.with_extension("tsv")).filter(|topics| topics.is_file()),
+        Format::Beir => queries_of(path),
+        _ => topics_of(path),
     }
+    .into_iter()
+    .find(|texts| texts.is_file())
 }
 
 /// Problem of a file beside judgements that has their name and no topics.
 fn not_topics(path: &Path, bytes: &[u8], judgements: &Arc<str>) -> Option<Problem> {
-    if path.extension().is_none_or(|extension| extension != "tsv") {
+    if !are_topics(path) {
         return None;
     }
     let text = text::decode(bytes).ok()?;
@@ -301,18 +304,6 @@ fn not_topics(path: &Path, bytes: &[u8], judgements: &Arc<str>) -> Option<Proble
             found
         },
     })
-}
-
-/// Path of the `queries.jsonl` of BEIR judgements, if the file exists.
-fn beir_queries(judgements: &Path) -> Option<PathBuf> {
-    let folder = judgements.parent()?;
-    let beside = folder.join("queries.jsonl");
-    let above = match folder.parent() {
-        Some(parent) if folder.file_name().is_some() => parent.join("queries.jsonl"),
-        // The folder is `.` or ends in `..`: its parent cannot be derived from its name.
-        _ => folder.join("..").join("queries.jsonl"),
-    };
-    [beside, above].into_iter().find(|path| path.is_file())
 }
 
 /// Returns the files of `paths`, with folders expanded, without duplicates.
@@ -357,7 +348,10 @@ fn split_of(dataset: &Path, problems: &mut Problems) -> Option<PathBuf> {
             return None;
         }
     };
-    let is_test = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == "test");
+    let is_test = |path: &&PathBuf| {
+        let path = uncompressed(path);
+        path.file_stem().is_some_and(|stem| stem == "test")
+    };
     match (found.iter().find(is_test), found.as_slice()) {
         (Some(test), _) | (None, [test]) => return Some(test.clone()),
         (None, []) => problems.push(Problem::NoFiles { path: folder }),
@@ -375,13 +369,18 @@ fn split_of(dataset: &Path, problems: &mut Problems) -> Option<PathBuf> {
 /// Name of the documents of a BEIR dataset, which are no part of a gold set.
 const CORPUS: &str = "corpus.jsonl";
 
+fn is_corpus(path: &Path) -> bool {
+    let path = uncompressed(path);
+    path.file_name().is_some_and(|name| name == CORPUS)
+}
+
 fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         // A broken link is kept: reading it fails with an error that names it.
         let name = file_name(&path);
-        if !name.starts_with('.') && *name != *CORPUS && !path.is_dir() {
+        if !name.starts_with('.') && !is_corpus(&path) && !path.is_dir() {
             files.push(path);
         }
     }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::judgements::{JudgementDraft, JudgementDrafts};
 use crate::gold::answer::ExpectedAnswer;
+use crate::gold::companions::are_topics;
 use crate::gold::graph::Graph;
 use crate::gold::judgements::Grade;
 use crate::gold::normal_form::composed;
@@ -24,9 +25,7 @@ pub(in crate::gold) struct SourceFile {
 
 impl SourceFile {
     pub(super) fn is_tsv(&self) -> bool {
-        Path::new(&*self.name)
-            .extension()
-            .is_some_and(|extension| extension == "tsv")
+        are_topics(Path::new(&*self.name))
     }
 
     pub(in crate::gold) fn place(&self, line: Option<usize>) -> Place {

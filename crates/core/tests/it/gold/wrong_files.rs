@@ -102,7 +102,10 @@ fn a_set_in_which_nothing_is_judged_is_an_error_that_names_the_place_of_the_grad
         let folder = folder(&[(name, content), ("judged.qrels", QRELS)]);
         assert_rejected(folder.path(), &[name], &[&format!("{name}: {expected}")]);
         // Another file can judge.
-        assert!(load(folder.path(), &[name, "judged.qrels"]).is_ok(), "{name}");
+        assert!(
+            load(folder.path(), &[name, "judged.qrels"]).is_ok(),
+            "{name}"
+        );
         let accepted = Options {
             unjudged: Unjudged::All,
             ..Options::default()
@@ -264,6 +267,103 @@ fn gold_sets_in_gzip_are_read_and_damaged_ones_are_named() {
         &["gold.qrels.gz"],
         &["cannot be read: in gzip: "],
     );
+}
+
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(content).expect("memory");
+    encoder.finish().expect("memory")
+}
+
+/// Text of the first query.
+fn text_of_first(set: &GoldSet) -> Option<&str> {
+    set.queries()
+        .first()
+        .and_then(|query| query.text.as_deref())
+}
+
+#[test]
+fn compressed_query_texts_beside_judgements_are_read() {
+    let topics = "q1\tzoning\n";
+    let zstd = zstd::stream::encode_all(topics.as_bytes(), 1).expect("memory");
+    for (judgements, texts, content) in [
+        ("law.qrels", "law.tsv.gz", gzip(topics.as_bytes())),
+        ("law.qrels", "law.tsv.zst", zstd),
+        ("law.qrels.gz", "law.tsv", topics.as_bytes().to_vec()),
+        ("law.qrels.gz", "law.tsv.gz", gzip(topics.as_bytes())),
+        ("law.qrels.gz", "law.qrels.tsv", topics.as_bytes().to_vec()),
+    ] {
+        let folder = folder(&[(judgements, QRELS)]);
+        fs::write(folder.path().join(texts), content).expect("a file");
+        let set = load(folder.path(), &[judgements]).expect("a gold set");
+        assert_eq!(text_of_first(&set), Some("zoning"), "{texts}");
+        // All files of the folder together are the same.
+        let set = load(folder.path(), &["."]).expect("a gold set");
+        assert_eq!(text_of_first(&set), Some("zoning"), "{texts}");
+    }
+    // Judgements in `law.tsv.gz` are not their own topics, and neither are those that were unpacked.
+    let folder = folder(&[("law.tsv", QRELS)]);
+    fs::write(folder.path().join("law.tsv.gz"), gzip(QRELS.as_bytes())).expect("a file");
+    for name in ["law.tsv", "law.tsv.gz"] {
+        let set = load(folder.path(), &[name]).expect("a gold set");
+        assert_eq!(set.judgement_count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn a_compressed_beir_dataset_is_read_by_its_folder() {
+    let folder = folder(&[]);
+    fs::create_dir(folder.path().join("qrels")).expect("a folder");
+    let header = "query-id\tcorpus-id\tscore\n";
+    for (name, content) in [
+        (
+            "queries.jsonl.gz",
+            "{\"_id\": \"q1\", \"text\": \"zoning\"}\n",
+        ),
+        (
+            "corpus.jsonl.gz",
+            "{\"_id\": \"d1\", \"text\": \"a document\"}\n",
+        ),
+        ("qrels/train.tsv.gz", &format!("{header}q1\td1\t0\n")),
+        ("qrels/test.tsv.gz", &format!("{header}q1\td1\t2\n")),
+    ] {
+        fs::write(folder.path().join(name), gzip(content.as_bytes())).expect("a file");
+    }
+    for names in [&["."], &["qrels/test.tsv.gz"]] {
+        let set = load(folder.path(), names).expect("a gold set");
+        assert_eq!(
+            (set.judgement_count(), text_of_first(&set)),
+            (1, Some("zoning"))
+        );
+        assert_eq!(set.scale_max().map(gold::Grade::get), Some(2.0));
+    }
+    assert_rejected(
+        folder.path(),
+        &["corpus.jsonl.gz"],
+        &["corpus.jsonl.gz: BEIR's documents are no queries"],
+    );
+}
+
+#[test]
+fn a_tar_archive_is_named() {
+    // The header of a file in an archive, as GNU tar and Python write it.
+    let mut archive = vec![0; 1024];
+    archive[..9].copy_from_slice(b"law.qrels");
+    archive[257..263].copy_from_slice(b"ustar ");
+    archive[512..512 + QRELS.len()].copy_from_slice(QRELS.as_bytes());
+    let folder = folder(&[]);
+    let zstd = zstd::stream::encode_all(archive.as_slice(), 1).expect("memory");
+    for (name, content, kind) in [
+        ("law.tar", archive.clone(), "a tar archive"),
+        ("law.tar.gz", gzip(&archive), "a tar archive in gzip"),
+        ("law.tar.zst", zstd, "a tar archive in zstd"),
+    ] {
+        fs::write(folder.path().join(name), content).expect("a file");
+        let problem = format!(
+            "{name}: cannot be read: {kind}, not a file of its own; unpack it with `tar -xf`, and name a file in it"
+        );
+        assert_rejected(folder.path(), &[name], &[&problem]);
+    }
 }
 
 #[test]
