@@ -87,6 +87,7 @@ fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
         ("gold.json", r#"{"q1": {}}"#),
         ("rankgauge.yaml", "gold:\n  paths: [gold.json]\n"),
         ("run.txt", "q1 Q0 d1 1 2 x\n"),
+        ("other.txt", "q1 Q0 d2 1 2 x\n"),
         (
             "sheet.csv",
             "query_id,query_text,document_id,grade\nq1,,d1,2\n",
@@ -110,7 +111,7 @@ fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
     for arguments in [
         "check --config rankgauge.yaml",
         "evaluate --gold gold.json --run run.txt",
-        "compare --gold gold.json --run run.txt --run run.txt",
+        "compare --gold gold.json --run run.txt --run other.txt",
     ] {
         let output = run(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments}");
