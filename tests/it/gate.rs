@@ -228,7 +228,7 @@ fn a_comparison_fails_on_the_chosen_verdict() {
 }
 
 #[test]
-fn a_comparison_in_which_nothing_is_tested_fails_the_gate() {
+fn a_comparison_of_too_few_queries_fails_the_gate_and_names_both_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| {
         folder
@@ -251,7 +251,16 @@ fn a_comparison_in_which_nothing_is_tested_fails_the_gate() {
         xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""),
         "{xml}"
     );
-    assert!(xml.contains("1 query in common"), "{xml}");
+    let reason = "no verdict: 1 query with a score in both a and b, and 6 are needed";
+    assert!(
+        xml.contains("at least 6 queries are compared") && xml.contains(reason),
+        "{xml}"
+    );
+    assert!(
+        text(&output.stderr).contains(reason),
+        "{}",
+        text(&output.stderr)
+    );
 }
 
 #[test]

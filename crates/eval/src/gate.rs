@@ -1,7 +1,7 @@
 //! Gate: checks of an evaluation or a comparison that a build has to pass.
 //!
 //! A gate fails if one of its checks fails. A check without data does not pass: a missing score
-//! fails, and a comparison in which nothing could be tested fails. The module only reads results.
+//! fails, and a comparison of too few queries for a verdict fails. The module only reads results.
 
 use std::collections::BTreeSet;
 
@@ -334,18 +334,7 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
     let measures = pair.measures.iter();
     let mut checks: Vec<Check> = measures.map(|of| of_measure(pair, of, fail_on)).collect();
     if count(&checks, Outcome::Skipped) == checks.len() {
-        checks.push(Check {
-            run: pair.b.clone(),
-            condition: "at least one measure is tested".to_owned(),
-            outcome: Outcome::Failed,
-            detail: format!(
-                "no measure has a score for {MIN_TESTED} or more queries of both runs; {} and {} have {} in \
-                 common",
-                pair.a,
-                pair.b,
-                queries(pair.common)
-            ),
-        });
+        checks.push(without_verdict(pair));
     }
     if pair.only_a > 0 {
         checks.push(Check {
@@ -360,6 +349,25 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
         });
     }
     checks
+}
+
+/// Failed check of a comparison that is too small for a verdict: a gate does not pass on a ranking that it cannot
+/// test.
+fn without_verdict(pair: &Pair) -> Check {
+    let most = pair.measures.iter().map(|of| of.paired.n).max();
+    let most = most.unwrap_or(0);
+    Check {
+        run: pair.b.clone(),
+        condition: format!("at least {MIN_TESTED} queries are compared"),
+        outcome: Outcome::Failed,
+        detail: format!(
+            "no verdict: {} with a score in both {} and {}, and {MIN_TESTED} are needed, because fewer cannot show \
+             any difference (p above 0.05 in every case); judge more queries, or leave the comparison out of the gate",
+            count_of(most, "query", "queries"),
+            pair.a,
+            pair.b,
+        ),
+    }
 }
 
 fn queries(count: usize) -> String {

@@ -97,6 +97,12 @@ def test_assert_quality():
         rankgauge.assert_quality(qrels, good)
 
 
+def test_a_baseline_of_too_few_queries_has_no_verdict():
+    qrels, good, _ = systems(queries=5)
+    with pytest.raises(rankgauge.GateError, match="no verdict: 5 queries with a score in both .* and 6 are needed"):
+        rankgauge.assert_quality(qrels, good, measures="AP", baseline=good)
+
+
 def test_plugin_of_pytest(pytester):
     pytester.makepyfile(
         """

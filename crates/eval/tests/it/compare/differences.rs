@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use rankgauge_eval::compare::{RunScores, Verdict, compare};
+use rankgauge_eval::gate::{self, FailOn, Outcome};
 
 use super::quick;
 
@@ -58,6 +59,16 @@ fn fewer_than_six_queries_decide_nothing() {
             .iter()
             .any(|it| it.contains("below 6 nothing is tested"));
         assert_eq!(is_said, count < 6, "{:?}", found.warnings);
+        let checks = gate::of_comparison(&found, FailOn::Worse);
+        let failed = checks.iter().find(|check| check.outcome == Outcome::Failed);
+        assert_eq!(failed.is_some(), count < 6, "{checks:?}");
+        if let Some(check) = failed {
+            assert_eq!(check.condition, "at least 6 queries are compared");
+            let numbers = format!(
+                "no verdict: {count} queries with a score in both A and B, and 6 are needed"
+            );
+            assert!(check.detail.starts_with(&numbers), "{}", check.detail);
+        }
         measure.verdict
     };
     assert_eq!([verdict(2), verdict(5)], [Verdict::NotTested; 2]);
