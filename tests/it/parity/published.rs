@@ -41,21 +41,16 @@ fn printed(run: &str, qrels: &str, flags: &[&str]) -> String {
 
 #[test]
 fn all_measures_of_both_versions_are_printed_as_trec_eval_prints_them() {
-    for (expected, compat, qrels, flags) in [
-        ("out.test.aq.gz", "trec_eval@9", "qrels.test.gz", &[][..]),
-        ("out10.test.aq.gz", "trec_eval@10", "qrels.test.gz", &[]),
-        (
-            "out.test.aql.gz",
-            "trec_eval@9",
-            "qrels.rel_level.gz",
-            &["--set", "gold.relevance_level=2"],
-        ),
-        (
-            "out10.test.aql.gz",
-            "trec_eval@10",
-            "qrels.rel_level.gz",
-            &["--set", "gold.relevance_level=2"],
-        ),
+    let run = ("results.test.gz", "qrels.test.gz", &[][..]);
+    let complete = ("results.trunc.gz", "qrels.test.gz", &["--complete"][..]);
+    let level = &["--set", "gold.relevance_level=2"][..];
+    let of_level = ("results.test.gz", "qrels.rel_level.gz", level);
+    for (expected, compat, (results, qrels, flags)) in [
+        ("out.test.aq.gz", "trec_eval@9", run),
+        ("out10.test.aq.gz", "trec_eval@10", run),
+        ("out10.test.aqc.gz", "trec_eval@10", complete),
+        ("out.test.aql.gz", "trec_eval@9", of_level),
+        ("out10.test.aql.gz", "trec_eval@10", of_level),
     ] {
         let mut content = String::new();
         let compressed = fs::File::open(file(expected)).expect("a file of the repository");
@@ -64,7 +59,7 @@ fn all_measures_of_both_versions_are_printed_as_trec_eval_prints_them() {
             .expect("a whole file");
         let mut all = vec!["--measures", "all_trec", "--compat", compat];
         all.extend(flags);
-        let ours = printed("results.test.gz", qrels, &all);
+        let ours = printed(results, qrels, &all);
         assert_eq!(lines(&ours), lines(&content), "{expected}");
         assert!(lines(&ours).len() > 350);
     }

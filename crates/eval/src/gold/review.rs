@@ -395,9 +395,10 @@ fn annotators(
         && kappa < expected.kappa
     {
         let message = format!(
-            "Cohen's kappa is {kappa:.3} over {} judgements with two or more annotators, and at \
+            "Cohen's kappa is {kappa:.3} over {} with two or more annotators, and at \
              least {} is expected; resolve the disagreements and clarify the guidelines",
-            agreement.n, expected.kappa
+            count_of(agreement.n, "judgement", "judgements"),
+            expected.kappa
         );
         warnings.push(Finding::new("kappa", message));
     }
