@@ -1,14 +1,16 @@
 //! Run files: the answers of one system to each query.
 //!
 //! The formats are TREC runs, search events (one per line), tables with one result in each row (CSV, TSV, three
-//! columns), records of JSON, and the JSON of ranx and pytrec_eval.
+//! columns), records and data frames in JSON, and the JSON of ranx and pytrec_eval.
 //! The content determines the format. [`RunReader`] is the only reader: it passes on one answer after
 //! the other, on all threads, and every error has its line. The module knows nothing of judgements
 //! or measures, and only `run::input` accesses files.
 
 mod answer;
+mod entries;
 mod error;
 mod events;
+mod frame;
 mod input;
 mod memory;
 mod positions;

@@ -51,10 +51,13 @@ pub enum RunProblem {
          with --columns, for example query,document,rank,score"
     )]
     Columns { found: usize },
-    #[error(
-        "the {what} `{value}` is not a number; the columns are `query Q0 document rank score name`"
-    )]
-    NotANumber { what: &'static str, value: String },
+    #[error("the {what} `{value}` is not a number{}; the {columns}", with_point(.value))]
+    NotANumber {
+        what: &'static str,
+        value: String,
+        /// Columns or members of the run: `columns are …`.
+        columns: String,
+    },
     #[error(
         "the score of document `{document}` for query `{query}` is not a number; give it a score, or \
          leave the document out"
@@ -71,6 +74,16 @@ pub enum RunProblem {
          --order"
     )]
     NoOrder { what: &'static str },
+}
+
+/// Remedy for a number with a decimal comma; empty for other texts.
+fn with_point(value: &str) -> String {
+    let point = value.replacen(',', ".", 1);
+    if value.contains(',') && point.parse::<f64>().is_ok() {
+        format!(": write `{point}`, with a point")
+    } else {
+        String::new()
+    }
 }
 
 /// Problem with its 1-based line, counted from the start of the text that was read.

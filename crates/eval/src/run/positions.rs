@@ -28,6 +28,23 @@ impl Positions {
         })
     }
 
+    /// Sentence that names the columns by their numbers.
+    pub(super) fn named(self) -> String {
+        let mut columns = vec![(self.query, "query"), (self.document, "document")];
+        columns.extend(self.rank.map(|at| (at, "rank")));
+        let score = if self.is_distance {
+            "distance"
+        } else {
+            "score"
+        };
+        columns.extend(self.score.map(|at| (at, score)));
+        columns.sort_unstable();
+        let columns = columns
+            .iter()
+            .map(|(at, name)| format!("{} {name}", at + 1));
+        format!("columns are {}", columns.collect::<Vec<_>>().join(", "))
+    }
+
     /// Positions in a table of three columns without a header, of which the last is the rank or the score.
     pub(super) fn of_three(is_rank: bool) -> Self {
         Self {

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use super::answer::{Answer, Order, ReadOptions};
 use super::error::{MAX_WHOLE_BYTES, RunError, RunProblem, Wrong};
 use super::events::{self, LineFormat};
+use super::frame::Frame;
 use super::input::{self, Input, PART_BYTES, Part};
 use super::table::{self, Table};
 use super::{score_map, trec};
@@ -34,6 +35,8 @@ enum Whole {
     ScoreMap,
     /// JSON records with one result each.
     Records,
+    /// Data frame in JSON.
+    Frame(Frame),
     /// Records of User Behavior Insights.
     Ubi,
     Table(Table),
@@ -319,8 +322,11 @@ impl RunReader {
         let is_undecided = self.options.order.is_none();
         let answers = match format {
             Whole::ScoreMap => score_map::parse(text, chosen, scores, columns),
-            Whole::Records => {
-                let (rows, implied) = table::records(text, columns)?;
+            Whole::Records | Whole::Frame(_) => {
+                let (rows, implied) = match format {
+                    Whole::Frame(frame) => table::rows_of(&frame.records(text)?, columns)?,
+                    _ => table::records(text, columns)?,
+                };
                 warning = table::disagreement(&rows, implied)
                     .filter(|_| is_undecided)
                     .map(located);
@@ -516,6 +522,9 @@ fn recognise(text: &str, options: &ReadOptions) -> Result<Format, Wrong> {
         }
         if table::is_record(first, columns) {
             return Ok(Format::Whole(Whole::Records));
+        }
+        if let Some(frame) = Frame::of(text, columns) {
+            return Ok(Format::Whole(Whole::Frame(frame)));
         }
         // An event is complete on its line and has a query id or results.
         let event: Result<Probe, _> = serde_json::from_str(first);

@@ -107,6 +107,8 @@ impl Table {
     /// Reads the rows of a whole text.
     pub(super) fn rows(self, text: &str) -> Result<Vec<Row<'_>>, Wrong> {
         let mut rows = Vec::new();
+        let header = text.lines().find(|line| !is_skipped(line)).map(str::trim);
+        let header = header.filter(|_| self.header.is_some());
         let mut lines = Lines {
             text,
             at: 0,
@@ -133,7 +135,7 @@ impl Table {
                 let cells: Vec<Cow<'_, str>> = cells.collect();
                 last = Some((line, cells.len()));
                 rows.push(
-                    self.row(line, &cells)
+                    self.row(line, &cells, header)
                         .map_err(|wrong| lines.open_quote().unwrap_or(wrong))?,
                 );
             }
@@ -151,12 +153,18 @@ impl Table {
         for (line, content) in lines.skip(usize::from(self.header.is_some())) {
             found.clear();
             found.extend(cells(content, self.separator).map(Cow::Borrowed));
-            rows.push(self.row(line, &found)?);
+            rows.push(self.row(line, &found, header)?);
         }
         Ok(rows)
     }
 
-    fn row<'t>(self, line: usize, cells: &[Cow<'t, str>]) -> Result<Row<'t>, Wrong> {
+    /// Reads a row. `header` is the line of the header, for messages.
+    fn row<'t>(
+        self,
+        line: usize,
+        cells: &[Cow<'t, str>],
+        header: Option<&str>,
+    ) -> Result<Row<'t>, Wrong> {
         let problem = |text: String| RunProblem::Row(text).at(line);
         if let Some(header) = self.header
             && cells
@@ -187,7 +195,16 @@ impl Table {
         };
         let not_a_number = |what, value: &str| {
             let value = value.to_owned();
-            RunProblem::NotANumber { what, value }.at(line)
+            let columns = match header {
+                Some(header) => format!("columns are `{header}`"),
+                None => self.positions.named(),
+            };
+            RunProblem::NotANumber {
+                what,
+                value,
+                columns,
+            }
+            .at(line)
         };
         let rank = match rank {
             None => None,
@@ -421,16 +438,7 @@ pub(super) fn records<'t>(
     text: &str,
     stated: Option<&Columns>,
 ) -> Result<(Vec<Row<'t>>, Order), Wrong> {
-    let mut rows = Vec::new();
-    let mut order = Order::Served;
-    let mut add = |line: usize, record: &Map<String, Value>| {
-        let (row, implied) = record_row(line, record, stated, None)?;
-        if rows.is_empty() {
-            order = implied;
-        }
-        rows.push(row);
-        Ok::<(), Wrong>(())
-    };
+    let mut all = Records::default();
     let json = |error: serde_json::Error, line: usize| {
         RunProblem::Json(format!("not a record of a result in JSON: {error}")).at(line)
     };
@@ -439,19 +447,60 @@ pub(super) fn records<'t>(
             let line = error.line();
             json(error, line)
         })?;
-        for record in &records {
-            add(1, record)?;
-        }
+        return rows_of(&records, stated);
     } else {
         for (line, content) in (1..).zip(text.lines()) {
             if content.trim().is_empty() {
                 continue;
             }
             let record = serde_json::from_str(content).map_err(|error| json(error, line))?;
-            add(line, &record)?;
+            all.add(line, &record, stated)?;
         }
     }
-    Ok((rows, order))
+    Ok((all.rows, all.order))
+}
+
+/// Rows of records on one line, with the order that they imply.
+pub(super) fn rows_of<'t>(
+    records: &[Map<String, Value>],
+    stated: Option<&Columns>,
+) -> Result<(Vec<Row<'t>>, Order), Wrong> {
+    let mut all = Records::default();
+    for record in records {
+        all.add(1, record, stated)?;
+    }
+    Ok((all.rows, all.order))
+}
+
+/// Rows of records, and the order that the first one implies.
+struct Records<'t> {
+    rows: Vec<Row<'t>>,
+    order: Order,
+}
+
+impl Default for Records<'_> {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            order: Order::Served,
+        }
+    }
+}
+
+impl Records<'_> {
+    fn add(
+        &mut self,
+        line: usize,
+        record: &Map<String, Value>,
+        stated: Option<&Columns>,
+    ) -> Result<(), Wrong> {
+        let (row, implied) = record_row(line, record, stated, None)?;
+        if self.rows.is_empty() {
+            self.order = implied;
+        }
+        self.rows.push(row);
+        Ok(())
+    }
 }
 
 /// Row of a record, with the order that its members imply. `query` is the query of the list that the record is
@@ -501,8 +550,17 @@ pub(super) fn record_row<'t>(
             _ => None,
         };
         number.map(Some).ok_or_else(|| {
-            let value = value.to_string();
-            RunProblem::NotANumber { what, value }.at(line)
+            let value = value
+                .as_str()
+                .map_or_else(|| value.to_string(), ToOwned::to_owned);
+            let names: Vec<&str> = record.keys().map(String::as_str).collect();
+            let columns = format!("members are {}", names.join(", "));
+            RunProblem::NotANumber {
+                what,
+                value,
+                columns,
+            }
+            .at(line)
         })
     };
     let rank = number(positions.rank, "rank")?;

@@ -397,6 +397,7 @@ fn read_line<'t>(columns: &Columns<'t>, order: Order) -> Result<Line<'t>, RunPro
     let not_a_number = |what, value: &str| RunProblem::NotANumber {
         what,
         value: value.to_owned(),
+        columns: "columns are `query Q0 document rank score name`".to_owned(),
     };
     let parsed = decimal(score)
         .or_else(|| score.parse().ok())

@@ -276,6 +276,95 @@ fn ranks_of_tables_that_contradict_the_scores_are_warned_about() {
 }
 
 #[test]
+fn data_frames_in_one_object_are_read_in_all_orientations() {
+    // Written by pandas 3.1.0: `DataFrame.to_json(orient=…)`, and `json.dumps(frame.to_dict("list"))`.
+    let by_score = expected(&[("q1", &["b", "a"]), ("q2", &["c"])]);
+    for frame in [
+        r#"{"query_id":{"0":"q1","1":"q1","2":"q2"},"doc_id":{"0":"a","1":"b","2":"c"},"score":{"0":0.5,"1":1.5,"2":1.0}}"#,
+        r#"{"query_id": ["q1", "q1", "q2"], "doc_id": ["a", "b", "c"], "score": [0.5, 1.5, 1.0]}"#,
+        r#"{"0":{"query_id":"q1","doc_id":"a","score":0.5},"1":{"query_id":"q1","doc_id":"b","score":1.5},"10":{"query_id":"q2","doc_id":"c","score":1.0}}"#,
+        r#"{"columns":["query_id","doc_id","score"],"index":[0,1,2],"data":[["q1","a",0.5],["q1","b",1.5],["q2","c",1.0]]}"#,
+        r#"{"schema":{"fields":[{"name":"index","type":"integer"},{"name":"query_id","type":"string"}],"primaryKey":["index"]},"data":[{"index":0,"query_id":"q1","doc_id":"a","score":0.5},{"index":1,"query_id":"q1","doc_id":"b","score":1.5},{"index":2,"query_id":"q2","doc_id":"c","score":1.0}]}"#,
+        "[{\"query_id\":\"q1\",\"doc_id\":\"a\",\"score\":0.5},{\"query_id\":\"q1\",\"doc_id\":\"b\",\"score\":1.5},{\"query_id\":\"q2\",\"doc_id\":\"c\",\"score\":1.0}]",
+        "{\n  \"query_id\":{\n    \"0\":\"q1\",\n    \"1\":\"q1\",\n    \"2\":\"q2\"\n  },\n  \"doc_id\":{\n    \"0\":\"a\",\n    \"1\":\"b\",\n    \"2\":\"c\"\n  },\n  \"score\":{\n    \"0\":0.5,\n    \"1\":1.5,\n    \"2\":1.0\n  }\n}",
+    ] {
+        assert_eq!(
+            documents(frame.as_bytes(), &options(None)),
+            Ok(by_score.clone()),
+            "{frame}"
+        );
+    }
+    // Rows keep their order, of which the names of more than ten rows are no order of texts.
+    let ids = (0..12)
+        .map(|row| format!("\"{row}\":\"d{row}\""))
+        .collect::<Vec<_>>();
+    let queries = (0..12)
+        .map(|row| format!("\"{row}\":1"))
+        .collect::<Vec<_>>();
+    let frame = format!(
+        "{{\"qid\":{{{}}},\"docno\":{{{}}}}}",
+        queries.join(","),
+        ids.join(",")
+    );
+    let listed: Vec<String> = (0..12).map(|row| format!("d{row}")).collect();
+    assert_eq!(
+        documents(frame.as_bytes(), &options(None)),
+        Ok(vec![("1".to_owned(), listed)])
+    );
+    let unequal = r#"{"qid":{"0":"q1"},"docno":{"1":"a"}}"#;
+    let error = documents(unequal.as_bytes(), &options(None)).expect_err("other rows");
+    assert!(
+        error.contains("column `docno`: its rows are not those of the first column"),
+        "{error}"
+    );
+    // Queries may have any names.
+    let map = r#"{"doc_id": {"a": 1}, "score": {"b": 2}}"#;
+    assert_eq!(
+        documents(map.as_bytes(), &options(None)),
+        Ok(expected(&[("doc_id", &["a"]), ("score", &["b"])]))
+    );
+}
+
+#[test]
+fn a_wrong_number_is_reported_with_the_columns_of_its_run() {
+    let with_columns = ReadOptions {
+        columns: Some(Columns::of_run("query,_,document,_,score").expect("columns")),
+        ..options(None)
+    };
+    for (run, options, message) in [
+        (
+            "query_id,doc_id,score\nq1,a,1\nq1,b,nan\n",
+            &options(None),
+            "3: the score `nan` is not a number; the columns are `query_id,doc_id,score`",
+        ),
+        (
+            "query_id;doc_id;score\nq1;a;0,5\n",
+            &options(None),
+            "2: the score `0,5` is not a number: write `0.5`, with a point; the columns are \
+             `query_id;doc_id;score`",
+        ),
+        (
+            "qid,rank,docno,note\nq1,x,a,\"b\"\n",
+            &options(None),
+            "2: the rank `x` is not a number; the columns are `qid,rank,docno,note`",
+        ),
+        (
+            "q1 - a - 1\nq1 - b - high\n",
+            &with_columns,
+            "2: the score `high` is not a number; the columns are 1 query, 3 document, 5 score",
+        ),
+        (
+            "{\"qid\": \"q1\", \"docno\": \"a\", \"score\": \"0,5\"}\n",
+            &options(None),
+            "1: the score `0,5` is not a number: write `0.5`, with a point; the members are docno, qid, score",
+        ),
+    ] {
+        let error = documents(run.as_bytes(), options).expect_err(run);
+        assert!(error.ends_with(message), "{error}");
+    }
+}
+
+#[test]
 fn columns_that_are_not_found_are_stated() {
     let with = |columns: &str| ReadOptions {
         columns: Some(Columns::of_run(columns).expect("columns")),
