@@ -45,13 +45,10 @@ pub enum Problem {
     #[error("{file}: the file is empty; give it queries with judgements, or leave it out")]
     Empty { file: Arc<str> },
     #[error(
-        "{file}: only the header `{header}`, and no judgements; add lines with a query, a document and a grade, \
-         or leave the file out"
+        "{file}: only the header `{}`, and no judgements; add lines with a query, a document and a grade, \
+         or leave the file out", short(.header)
     )]
-    OnlyHeader {
-        file: Arc<str>,
-        header: &'static str,
-    },
+    OnlyHeader { file: Arc<str>, header: String },
     #[error("{file}: `{list}` is an empty list; give it queries, or leave the file out")]
     NoQueries { file: Arc<str>, list: &'static str },
     #[error("{name} is empty; give it queries with judgements")]

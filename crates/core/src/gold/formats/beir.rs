@@ -78,7 +78,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
     if judged.is_empty() && problems.count() == before {
         problems.push(Problem::OnlyHeader {
             file: file.name.clone(),
-            header: "query-id corpus-id score",
+            header: HEADER.join(" "),
         });
     }
     judged.into_draft(file)

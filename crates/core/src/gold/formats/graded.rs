@@ -14,14 +14,10 @@ use super::rows::Rows;
 use super::table::{self, for_each_row};
 use crate::columns::{Columns, Role, missing, position};
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problems;
-use crate::gold::problem::{Place, Problem};
+use crate::gold::problem::{Place, Problem, Problems, excerpt};
 
 /// Maximum number of columns by which a header is recognised.
 const MAX_COLUMNS: usize = 50;
-
-/// Header in messages.
-const HEADER: &str = "query,docid,rating";
 
 /// Positions of the columns.
 #[derive(Clone, Copy)]
@@ -85,8 +81,8 @@ fn unknown_columns(file: &SourceFile, names: &[&str], stated: Option<&Columns>) 
         reason: match stated {
             Some(stated) => missing(names, stated),
             None => format!(
-                "the header does not name the columns `{}`",
-                HEADER.replace(',', "`, `")
+                "the header `{}` does not name a query, a document and a grade, as `query,docid,rating` does",
+                excerpt(&names.join(","), 100)
             ),
         },
     }
@@ -198,7 +194,7 @@ pub(super) fn read(
     if rows.is_empty() && problems.count() == before {
         problems.push(Problem::OnlyHeader {
             file: file.name.clone(),
-            header: HEADER,
+            header: table::header_of(text).replace('\t', " "),
         });
     }
     let mut draft = match by_subtopic {

@@ -22,13 +22,16 @@ pub(super) fn delimiter(header: &str) -> u8 {
     }
 }
 
-/// Returns a reader for `text`, whose first line with content is the header.
-pub(super) fn builder(text: &str) -> csv::ReaderBuilder {
+/// Header of a table: its first line with content.
+pub(super) fn header_of(text: &str) -> &str {
     let header = text.lines().find(|line| !line.trim().is_empty());
+    header.map(str::trim).unwrap_or_default()
+}
+
+/// Returns a reader for `text`.
+pub(super) fn builder(text: &str) -> csv::ReaderBuilder {
     let mut builder = csv::ReaderBuilder::new();
-    builder
-        .flexible(true)
-        .delimiter(delimiter(header.unwrap_or_default()));
+    builder.flexible(true).delimiter(delimiter(header_of(text)));
     builder
 }
 

@@ -42,6 +42,8 @@ fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
         ("topics.tsv", "q1\tzoning\nq2\tpermits\n"),
         ("header.csv", "query,docid,rating\n"),
         ("header.tsv", "query-id\tcorpus-id\tscore\n"),
+        ("frame.csv", "query_id,doc_id,relevance\r\n"),
+        ("frame.tsv", "query_id\tdoc_id\trelevance\n"),
         ("queries.jsonl", "{\"_id\": \"q1\", \"text\": \"zoning\"}\n"),
     ]);
     let topics = "topics.tsv: no judgements, only 2 query texts (an id and a text); give documents with grades";
@@ -55,6 +57,16 @@ fn a_gold_set_without_judgements_is_an_error_that_says_what_was_found() {
         folder.path(),
         &["header.csv"],
         &["header.csv: only the header `query,docid,rating`, and no judgements"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["frame.csv"],
+        &["frame.csv: only the header `query_id,doc_id,relevance`, and no judgements"],
+    );
+    assert_rejected(
+        folder.path(),
+        &["frame.tsv"],
+        &["frame.tsv: only the header `query_id doc_id relevance`, and no judgements"],
     );
     assert_rejected(
         folder.path(),
