@@ -167,7 +167,7 @@ fn a_broker_that_is_away_is_answered_with_503_and_nothing_is_missing_after_it() 
         assert_eq!(send(&mut confirmed), 503);
     }
     broker.restart();
-    wait_until(SOON, "the broker takes events again", || {
+    wait_until(3 * SOON, "the broker takes events again", || {
         (send(&mut confirmed) == 200).then_some(())
     });
     let records = records(&broker, &gateway.search);
