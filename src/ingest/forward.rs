@@ -445,7 +445,7 @@ impl Place {
 }
 
 impl Member for Forwarder {
-    fn note_topics(&mut self, _partitions: usize) {}
+    fn note_topics(&mut self, _counts: [usize; 2]) {}
 
     fn note_connected(&mut self, _is_connected: bool) {}
 

@@ -10,6 +10,7 @@ use tracing::warn;
 use super::context::WorkerContext;
 use super::publisher::Publisher;
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
+use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::{Kind, LossReason};
 use rankgauge_kafka::dead_letters::Outstanding;
@@ -74,8 +75,15 @@ impl EngineMember {
 }
 
 impl Member for EngineMember {
-    fn note_topics(&mut self, partitions: usize) {
-        self.context.published.sessions.note_partitions(partitions);
+    fn note_topics(&mut self, counts: [usize; 2]) {
+        // Partitions in which the records of a session can lie apart. The owner of all reads whole sessions.
+        let apart = match self.context.kafka().join {
+            Join::Partition | Join::Repartition => counts[0],
+            Join::All => 1,
+        };
+        self.context.published.sessions.note_partitions(apart);
+        let shared = counts[0].max(counts[1]);
+        self.context.view().set_topic_partitions(shared);
     }
 
     fn note_connected(&mut self, is_connected: bool) {

@@ -52,8 +52,8 @@ const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Part of a worker that counts the records of its partitions. The consumer calls it inside `poll`, and
 /// the worker uses it between two polls.
 pub trait Member: Send + 'static {
-    /// Notes the number of partitions in which the records of a session can lie apart from each other.
-    fn note_topics(&mut self, partitions: usize);
+    /// Notes the numbers of partitions of both topics.
+    fn note_topics(&mut self, counts: [usize; 2]);
 
     /// Notes a new state of the connection to the brokers.
     fn note_connected(&mut self, is_connected: bool);
@@ -649,12 +649,7 @@ impl<M: Member> Membership<M> {
         wait: Duration,
     ) -> Result<[usize; 2], Error> {
         let counts = topic::matching_partitions(consumer.client(), &self.settings, wait)?;
-        // Of all partitions, the owner reads whole sessions.
-        let apart = match self.settings.join {
-            Join::Partition | Join::Repartition => counts[0],
-            Join::All => 1,
-        };
-        self.state().member.note_topics(apart);
+        self.state().member.note_topics(counts);
         Ok(counts)
     }
 

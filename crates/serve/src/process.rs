@@ -55,6 +55,7 @@ pub struct ProcessMetrics {
     partition_stalled: GaugeVec,
     forwarder_lag: IntGaugeVec,
     assigned_partitions: IntGauge,
+    topic_partitions: IntGauge,
     rebalances: IntCounter,
     sessions_split: IntCounter,
     checkpoints: CheckpointMetrics,
@@ -319,6 +320,7 @@ impl ProcessMetrics {
             partition_stalled: families.gauges(&family::PARTITION_STALLED)?,
             forwarder_lag: families.whole_gauges(&family::FORWARDER_LAG)?,
             assigned_partitions: families.gauge(&family::ASSIGNED_PARTITIONS)?,
+            topic_partitions: families.gauge(&family::TOPIC_PARTITIONS)?,
             rebalances: families.counter(&family::REBALANCES)?,
             sessions_split: families.counter(&family::SESSIONS_CROSS_PARTITION)?,
             checkpoints: CheckpointMetrics::new(&families)?,
@@ -492,6 +494,11 @@ impl ProcessMetrics {
             .set(i64::try_from(without_schema).unwrap_or(i64::MAX));
         self.assigned_partitions
             .set(i64::try_from(partitions).unwrap_or(i64::MAX));
+        let known = published.views.iter().map(|view| view.topic_partitions());
+        // A worker without partitions may have an earlier number.
+        let of_topics = known.filter(|it| *it > 0).min().unwrap_or(0);
+        self.topic_partitions
+            .set(i64::try_from(of_topics).unwrap_or(i64::MAX));
         self.rebalances
             .inc_by(rebalances.saturating_sub(self.rebalances.get()));
         let split = published.sessions.split();

@@ -14,6 +14,7 @@ use super::{
     scrape_when_received, settings, start, wait_until_counted, without_sessions,
 };
 use crate::harness::kafka::{broker, unique_name};
+use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 use rankgauge_core::event::Kind;
 
@@ -41,6 +42,8 @@ fn join_and_leave(protocol: &str) {
         let exposition = second.metrics();
         (exposition.value("rankgauge_assigned_partitions", &[]) == Some(4.0)).then_some(())
     });
+    let of_topics = |it: &Sidecar| it.metrics().value("rankgauge_topic_partitions", &[]);
+    assert_eq!([&first, &second].map(of_topics), [Some(8.0); 2]);
     stream.produce(broker(), 5_000);
 
     wait_until_counted(broker(), &settings, &stream);

@@ -70,6 +70,8 @@ fn topics_with_other_partitions_and_keys_are_joined_by_id_through_kills() {
     let exposition = scrape_when_received(&sidecar, stream.produced());
     let assigned = exposition.sum("rankgauge_assigned_partitions", &[]);
     assert!((assigned - 12.0).abs() < 0.5, "{assigned}");
+    let of_topics = exposition.sum("rankgauge_topic_partitions", &[]);
+    assert!((of_topics - 12.0).abs() < 0.5, "{of_topics}");
     assert_same(
         &added([&counters(&exposition)]),
         &added([&replayed(&settings, &stream, &exposition)]),

@@ -26,6 +26,7 @@ pub struct WorkerView {
     connected: AtomicBool,
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
+    topic_partitions: AtomicUsize,
     rebalances: AtomicU64,
     /// Problem of each topic of which nothing decodes.
     undecodable: [ArcSwapOption<String>; 2],
@@ -124,6 +125,7 @@ impl WorkerView {
             connected: AtomicBool::new(false),
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
+            topic_partitions: AtomicUsize::new(0),
             rebalances: AtomicU64::new(0),
             undecodable: [const { ArcSwapOption::const_empty() }; 2],
             stalled: ArcSwap::default(),
@@ -175,6 +177,16 @@ impl WorkerView {
     /// Number of assigned partitions. The same partition of both topics counts as one.
     pub fn partitions(&self) -> usize {
         self.partitions.load(Ordering::Relaxed)
+    }
+
+    /// Number of partitions of the topics, as the worker last received it; 0 before it is known.
+    pub fn topic_partitions(&self) -> usize {
+        self.topic_partitions.load(Ordering::Relaxed)
+    }
+
+    /// Sets the number of partitions of the topics.
+    pub fn set_topic_partitions(&self, partitions: usize) {
+        self.topic_partitions.store(partitions, Ordering::Relaxed);
     }
 
     /// Number of assignments and revocations.

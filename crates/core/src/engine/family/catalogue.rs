@@ -841,6 +841,12 @@ families! {
         "Partitions assigned to this replica. Partitions of the two topics with the same \
          number count as one.",
     );
+    TOPIC_PARTITIONS = gauge(
+        "topic_partitions",
+        &[],
+        "Partitions that the replicas of the consumer group share, as this replica last received them from the \
+         brokers. Partitions of the two topics with the same number count as one. 0 before the topics are known.",
+    );
     REBALANCES = counter(
         "rebalances_total",
         &[],
