@@ -392,8 +392,11 @@ def simulate(binary, folder, shop, days, seed, sample, is_checked):
     for alert in alerts:
         waits, keeps = duration(alert.get("for")), duration(alert.get("keep_firing_for"))
         for labels, values in prometheus.range(alert["expr"], first, last).items():
+            labels = json.loads(labels)
+            # An alert on an incident has the severity of the incident.
+            severity = labels.pop("severity", alert["labels"]["severity"])
             for start, end in firing([at for at, _ in values], waits, keeps):
-                fired.append((start, end, alert["alert"], alert["labels"]["severity"], json.loads(labels)))
+                fired.append((start, end, alert["alert"], severity, labels))
     prometheus.stop()
     if is_checked:
         mine = [(start, min(end, end_of_check - STEP), name, labels) for start, end, name, _, labels in fired if start < end_of_check]

@@ -23,6 +23,8 @@ pub(crate) const GOGC: &str = "800";
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Prometheus";
 /// Address of Grafana in the links of alerts.
 pub(crate) const GRAFANA: &str = "http://grafana.invalid:3000";
+/// Address of the live page in the links of alerts.
+pub(crate) const PAGE: &str = "http://rankgauge.invalid:9469";
 
 /// Prometheus with an empty storage; dropping it ends the process.
 pub(crate) struct Prometheus {
@@ -297,7 +299,8 @@ fn configuration(targets: &[SocketAddr], scrape_interval: Duration, rules: &[&Pa
     let interval = scrape_interval.as_millis();
     let mut text = format!(
         "global:\n  scrape_interval: {interval}ms\n  scrape_timeout: {interval}ms\n  \
-         evaluation_interval: {interval}ms\n  external_labels:\n    grafana_url: {GRAFANA}\n\
+         evaluation_interval: {interval}ms\n  external_labels:\n    grafana_url: {GRAFANA}\n    \
+         rankgauge_url: {PAGE}\n\
          rule_files:\n"
     );
     for rule in rules {
@@ -314,10 +317,10 @@ fn configuration(targets: &[SocketAddr], scrape_interval: Duration, rules: &[&Pa
     text
 }
 
-/// Alerting configuration, without the label of `prometheus.yaml` that only the links need.
+/// Alerting configuration, without the labels of `prometheus.yaml` that only the links need.
 fn alerting(address: SocketAddr) -> String {
     format!(
-        "alerting:\n  alert_relabel_configs:\n    - {{action: labeldrop, regex: grafana_url}}\n  \
+        "alerting:\n  alert_relabel_configs:\n    - {{action: labeldrop, regex: grafana_url|rankgauge_url}}\n  \
          alertmanagers:\n    - static_configs:\n        - targets: ['{address}']\n"
     )
 }

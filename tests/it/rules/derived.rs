@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 use std::{env, fs};
 
-use super::{Alert, alerts, expanded, rule_files};
+use super::{Alert, OF_THE_INCIDENT, alerts, expanded, rule_files};
 use crate::dashboards::folder;
 
 const PAGE: &str = "docs/operations.md";
@@ -41,13 +41,23 @@ fn sentence(summary: &str) -> String {
 fn table() -> String {
     let mut alerts = alerts();
     alerts.sort_by(|one, other| {
-        let key = |alert: &Alert| (alert.severity != "critical", alert.name.clone());
+        let place = |alert: &Alert| match alert.severity.as_str() {
+            "critical" => 0,
+            OF_THE_INCIDENT => 1,
+            "warning" => 2,
+            _ => 3,
+        };
+        let key = |alert: &Alert| (place(alert), alert.name.clone());
         key(one).cmp(&key(other))
     });
     let mut text =
         "\n| alert | severity | concern | after | it says |\n|---|---|---|---|---|\n".to_owned();
     for alert in alerts {
         let (name, anchor) = (&alert.name, alert.name.to_lowercase());
+        let severity = match alert.severity.as_str() {
+            OF_THE_INCIDENT => "that of the incident",
+            severity => severity,
+        };
         writeln!(
             text,
             "| [`{name}`](runbooks.md#{anchor}) | {} | {} | {} | {} |",

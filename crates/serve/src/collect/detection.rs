@@ -144,6 +144,18 @@ impl View<'_> {
         let starts = members()
             .map(|(labels, incident, _)| (labels, decimal(i128::from(incident.started.at), 3)));
         write_family(&family::INCIDENT_START_TIMESTAMP, starts, sink);
+        let infos: Vec<([&str; 4], String, &str)> = members()
+            .map(|(labels, incident, _)| (labels, incident.name(), incident.severity().name()))
+            .collect();
+        let infos = infos
+            .iter()
+            .map(|([variant, measure, slice, value], id, severity)| {
+                (
+                    [*variant, *measure, *slice, *value, id.as_str(), *severity],
+                    1.0,
+                )
+            });
+        write_family(&family::INCIDENT_INFO, infos, sink);
         let ended = evidence.ended_incidents();
         let ended = ended.map(|(variant, reason, count)| ([variant, reason.name()], count));
         write_family(&family::INCIDENTS_ENDED, ended, sink);

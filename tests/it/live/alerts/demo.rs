@@ -97,6 +97,13 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
     let description = &dropped.next().expect("a drop").annotations["description"];
     assert!(description.contains("The loss is now 0."), "{description}");
     assert!(description.contains(", since about 20"), "{description}");
+    let link = &dropped.annotations["incident_url"];
+    assert!(description.contains(link), "{description}");
+    let path = link.strip_prefix(PAGE).expect("the address of the page");
+    assert_ne!(path, "/incidents");
+    let (status, _) = http_get(&format!("http://{}{path}", sidecar.admin_address()))
+        .unwrap_or_else(|error| panic!("{link}: {error}"));
+    assert_eq!(status, 200, "{link}");
 }
 
 /// Alerts that a receiver was notified of: name and variant.

@@ -483,6 +483,12 @@ families! {
         &[VARIANT, MEASURE, SLICE, VALUE],
         "Estimated beginning of an open incident in event time, in seconds since 1970.",
     );
+    INCIDENT_INFO = gauge(
+        "incident_info",
+        &[VARIANT, MEASURE, SLICE, VALUE, exposed("incident"), exposed("severity")],
+        "Always 1, for each measure and slice of an open incident. incident: its id, as in /api/v1/incidents; \
+         severity: as in incidents.",
+    );
     INCIDENTS_ENDED = counter(
         "incidents_ended_total",
         &[VARIANT, exposed("ended_by")],

@@ -431,7 +431,8 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
     assert!(searches <= (reader.read - 400) + 20, "{drop:?}");
     let snapshot = reader.engine.snapshot();
     let mut incidents = snapshot.totals.evidence.incidents();
-    let loss = incidents.next().and_then(|it| it.measures[0].loss_now());
+    let incident = incidents.next().expect("an incident");
+    let loss = incident.measures[0].loss_now();
     let samples = reader.samples();
     let is_whole = |name: &str| {
         let labels = [r#"slice="all""#, r#"bound="estimate""#];
@@ -445,6 +446,15 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
             .evidence("incident_start_timestamp_seconds")
             .is_some()
     );
+    let info = samples
+        .iter()
+        .filter(|(name, _)| name.starts_with("incident_info"));
+    let of_it = [
+        format!(r#"incident="{}""#, incident.name()),
+        format!(r#"severity="{}""#, incident.severity().name()),
+    ];
+    let of_it = info.filter(|(name, _)| of_it.iter().all(|label| name.contains(label)));
+    assert_eq!(of_it.count(), incident.measures.len());
 }
 
 /// Reads a search for one of `queries` gold queries every three seconds, in rounds. The first three
