@@ -61,7 +61,7 @@ fn table() -> String {
         writeln!(
             text,
             "| [`{name}`](runbooks.md#{anchor}) | {} | {} | {} | {} |",
-            alert.severity,
+            severity,
             alert.concern,
             alert.waits_for.as_deref().unwrap_or("at once"),
             sentence(&alert.summary)
