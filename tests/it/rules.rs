@@ -460,6 +460,12 @@ fn every_alert_links_to_its_panel() {
     assert_eq!(alerts.len(), PANELS.len());
     for alert in alerts {
         let name = &alert.name;
+        assert!(
+            alert
+                .dashboard_url
+                .contains("{{ with $labels.cluster }}var-cluster={{ urlquery . }}&{{ end }}"),
+            "{name}: the link loses the cluster"
+        );
         let mut titles = Vec::new();
         for link in [true, false].map(|is_present| expanded(&alert.dashboard_url, is_present)) {
             let (uid, query) = link
