@@ -1,6 +1,7 @@
 //! Shipped Prometheus rules: valid, tested firing and silent, documented in a runbook, linked to a
 //! panel, routed by Alertmanager, and limited to exposed metrics.
 
+mod arrivals;
 mod causes;
 mod derived;
 mod promtool_tests;
