@@ -26,7 +26,7 @@ const DASHBOARD: &str = "{{ $externalLabels.grafana_url }}/d/";
 
 /// Panels that alerts link to. Panel ids are assigned in the order of the rows: a new panel between others needs an id of
 /// its own (`numbered` in grafana/src/dashboards.ts), or the links must be updated.
-const PANELS: [(&str, &[&str]); 39] = [
+const PANELS: [(&str, &[&str]); 40] = [
     ("RankgaugeCountersFell", &["Age of the published snapshot"]),
     ("RankgaugeAllDown", &["Assigned partitions"]),
     ("RankgaugeTopicUndecodable", &["Invalid events"]),
@@ -92,6 +92,7 @@ const PANELS: [(&str, &[&str]); 39] = [
         &["Evidence of a preferred ranking"],
     ),
     ("RankgaugePartitionStalled", &["Consumer lag"]),
+    ("RankgaugePartitionsUnassigned", &["Assigned partitions"]),
     ("RankgaugeRecordsLost", &["Data loss and limits"]),
     (
         "RankgaugeSampleRatioMismatch",
@@ -522,39 +523,128 @@ fn expanded(template: &str, is_true: bool) -> String {
     text
 }
 
-/// Alerts on quality and service, of all that an alert on the measurement can make wrong: name, measure, and
-/// what the table in docs/runbooks.md calls them.
-const TARGETS: [(&str, &str, &str); 4] = [
-    ("RankgaugeQualityDropped", "nDCG@10", "quality of rankings"),
-    ("RankgaugeQualityDropped", "CTR", "quality of user measures"),
-    (
+/// Alert on quality or service that an alert on the measurement can make wrong.
+struct Target {
+    alert: &'static str,
+    measure: &'static str,
+    /// Groups of alerts that it belongs to, as the table in docs/runbooks.md calls them.
+    groups: &'static [&'static str],
+}
+
+const fn target(
+    alert: &'static str,
+    measure: &'static str,
+    groups: &'static [&'static str],
+) -> Target {
+    Target {
+        alert,
+        measure,
+        groups,
+    }
+}
+
+const RANKINGS: &[&str] = &["quality", "quality of rankings"];
+const USERS: &[&str] = &["quality", "quality of user measures"];
+const OTHERS: &[&str] = &["quality"];
+const SERVICE: &[&str] = &["service"];
+
+/// Value of the label `evaluator` of the target that has one.
+const EVALUATOR: &str = "judge";
+
+const TARGETS: [Target; 22] = [
+    target(
         "RankgaugeQualityDropped",
-        "ZeroResult",
-        "quality of other measures",
+        "nDCG@10",
+        &[
+            "quality",
+            "quality of rankings",
+            "quality of the same variant and measure",
+        ],
     ),
-    ("RankgaugeObjectiveBurningFast", "", "service"),
+    target("RankgaugeQualityDropped", "CTR", USERS),
+    target("RankgaugeQualityDropped", "Rating", USERS),
+    target(
+        "RankgaugeQualityDropped",
+        "Evaluation(evaluator=judge)",
+        &[
+            "quality",
+            "quality of user measures",
+            "drops of the values of the same evaluator",
+        ],
+    ),
+    target("RankgaugeQualityDropped", "ZeroResult", OTHERS),
+    target("RankgaugeQualityBelowTarget", "nDCG@10", RANKINGS),
+    target("RankgaugeQualityBelowTarget", "Abandoned", USERS),
+    target(
+        "RankgaugeQualityBelowTarget",
+        "Evaluation(evaluator=judge)",
+        USERS,
+    ),
+    target("RankgaugeQualityBelowTarget", "ZeroResult", OTHERS),
+    target("RankgaugeLabelledQualityDropped", "nDCG@10", OTHERS),
+    target("RankgaugeSuccessBurningFast", "Success@5", RANKINGS),
+    target("RankgaugeSuccessBurningFast", "SAT", USERS),
+    target("RankgaugeSuccessBurningSlowly", "Success@5", RANKINGS),
+    target("RankgaugeSuccessBurningSlowly", "SessionSuccess", USERS),
+    target("RankgaugeExperimentArmWorse", "", OTHERS),
+    target("RankgaugeRankingPreferred", "", OTHERS),
+    target("RankgaugeSampleRatioMismatch", "", OTHERS),
+    target("RankgaugeObjectiveBurningFast", "", SERVICE),
+    target("RankgaugeObjectiveBurningSlowly", "", SERVICE),
+    target("RankgaugeMeanAboveTarget", "", SERVICE),
+    target("RankgaugeTrafficShareOutOfBounds", "", SERVICE),
+    target(
+        "RankgaugeThroughputBelowTarget",
+        "",
+        &["service", "throughput"],
+    ),
 ];
 
-/// What an alert inhibits, as the table in docs/runbooks.md says.
-fn documented_inhibitions(alert: &str) -> Vec<&'static str> {
+impl Target {
+    /// Variant and experiment of its own, so that no other target inhibits it.
+    fn variant(&self) -> String {
+        format!("{} {}", self.alert, self.measure)
+    }
+
+    fn alert_in(&self, namespace: &str) -> serde_json::Value {
+        let is_of_evaluator = self.groups.iter().any(|it| it.contains("evaluator"));
+        let evaluator = if is_of_evaluator { EVALUATOR } else { "" };
+        json!({"labels": {"alertname": self.alert, "concern": self.groups[0], "job": "rankgauge",
+            "namespace": namespace, "measure": self.measure, "variant": self.variant(), "experiment": self.variant(),
+            "evaluator": evaluator, "slice": "all", "severity": "critical"}})
+    }
+}
+
+/// Variants of the targets that an alert inhibits, as the table in docs/runbooks.md says.
+fn documented_inhibitions(alert: &str) -> Vec<String> {
     let runbooks = fs::read_to_string(folder("docs/runbooks.md")).expect("docs/runbooks.md exists");
     let row = runbooks.lines().find_map(|line| {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        (cells
-            .first()?
-            .strip_suffix(" without labels of a deployment")
-            .unwrap_or(cells[0])
-            == format!("`{alert}`"))
-        .then(|| cells[1].to_owned())
+        let name = cells[0].strip_suffix(" without labels of a deployment");
+        (name.unwrap_or(cells[0]) == format!("`{alert}`")).then(|| cells[1].to_owned())
     });
+    let groups: Vec<&str> = row.iter().flat_map(|row| row.split(", ")).collect();
+    for group in &groups {
+        assert!(
+            TARGETS.iter().any(|it| it.groups.contains(group)),
+            "docs/runbooks.md: {alert} inhibits {group:?}, which no target of this test belongs to"
+        );
+    }
     let inhibited = TARGETS
+        .iter()
+        .filter(|it| it.groups.iter().any(|group| groups.contains(group)));
+    inhibited.map(Target::variant).collect()
+}
+
+#[test]
+fn targets_of_inhibitions_are_all_alerts_on_quality_and_service() {
+    let names: Vec<String> = alerts()
         .into_iter()
-        .filter(|(_, _, what)| match row.as_deref() {
-            None | Some("quality of the same variant and measure") => false,
-            Some("quality, service") => true,
-            Some(of) => of == *what,
-        });
-    inhibited.map(|(_, _, what)| what).collect()
+        .filter(|alert| ["quality", "service"].contains(&alert.concern.as_str()))
+        .map(|alert| alert.name)
+        .filter(|name| !TARGETS.iter().any(|it| it.alert == name))
+        .collect();
+    assert!(names.is_empty(), "{names:?}");
 }
 
 #[test]
@@ -573,39 +663,35 @@ fn alerts_on_the_measurement_inhibit_what_the_runbooks_say() {
         let mut posted = Vec::new();
         for alert in &group {
             let namespace = alert.name.to_lowercase();
-            let source = if alert.name == "RankgaugeAbsent" {
-                json!({"alertname": alert.name, "concern": alert.concern})
-            } else {
-                json!({"alertname": alert.name, "concern": alert.concern, "job": "rankgauge",
-                    "namespace": namespace, "severity": alert.severity})
-            };
-            posted.push(json!({"labels": source}));
-            for (name, measure, what) in TARGETS {
-                let concern = if what == "service" {
-                    "service"
-                } else {
-                    "quality"
-                };
-                posted.push(
-                    json!({"labels": {"alertname": name, "concern": concern, "job": "rankgauge",
-                    "namespace": namespace, "measure": measure, "variant": "V5", "slice": "all",
-                    "severity": "critical"}}),
-                );
+            let mut source = json!({"alertname": alert.name, "concern": alert.concern});
+            if alert.name != "RankgaugeAbsent" {
+                source["job"] = json!("rankgauge");
+                source["namespace"] = json!(namespace);
+                source["severity"] = json!(alert.severity);
             }
+            if alert.name == "RankgaugeEvaluatorDrifted" {
+                source["evaluator"] = json!(EVALUATOR);
+            }
+            if alert.name == "RankgaugeSeriesVanished" {
+                source["variant"] = json!(TARGETS[0].variant());
+                source["measure"] = json!(TARGETS[0].measure);
+            }
+            posted.push(json!({"labels": source}));
+            posted.extend(TARGETS.iter().map(|it| it.alert_in(&namespace)));
         }
         alertmanager.post(&posted.into());
-        let inhibited_by = |alert: &Alert, found: &[Found]| -> Vec<&str> {
+        let inhibited_by = |alert: &Alert, found: &[Found]| -> Vec<String> {
             let of =
                 |label: &str, alert: &Found| alert.labels.get(label).cloned().unwrap_or_default();
-            let inhibited = TARGETS.into_iter().filter(|(name, measure, _)| {
+            let inhibited = TARGETS.iter().map(Target::variant).filter(|variant| {
                 found.iter().any(|it| {
                     of("namespace", it) == alert.name.to_lowercase()
-                        && of("alertname", it) == *name
-                        && of("measure", it) == *measure
+                        && of("alertname", it) != alert.name
+                        && of("variant", it) == *variant
                         && !it.status.inhibited_by.is_empty()
                 })
             });
-            inhibited.map(|(_, _, what)| what).collect()
+            inhibited.collect()
         };
         // An alert inhibits others a while after it is listed. Those that inhibit none come first.
         let found = wait_until(
@@ -631,14 +717,49 @@ fn alerts_on_the_measurement_inhibit_what_the_runbooks_say() {
     }
 }
 
+#[test]
+fn an_incident_that_changes_its_severity_is_notified_once() {
+    let alertmanager = Alertmanager::start(&folder("deploy/alertmanager/alertmanager.yaml"));
+    let of = |variant: &str, severity: &str| {
+        json!({"labels": {"alertname": "RankgaugeQualityDropped", "concern": "quality", "job": "rankgauge",
+            "measure": "nDCG@10", "variant": variant, "slice": "all", "severity": severity}})
+    };
+    alertmanager.post(&json!([
+        of("V1", "critical"),
+        of("V1", "warning"),
+        of("V2", "warning")
+    ]));
+    let told = wait_until(
+        Duration::from_secs(30),
+        "both variants are notified",
+        || {
+            let told = alertmanager.firing("RankgaugeQualityDropped");
+            (told.len() >= 2).then_some(told)
+        },
+    );
+    let mut told: Vec<[String; 2]> = told
+        .into_iter()
+        .map(|(receiver, alert)| [receiver, alert.labels["variant"].clone()])
+        .collect();
+    told.sort();
+    assert_eq!(told, [["on-call", "V1"], ["search-team", "V2"]]);
+}
+
 /// The measures that need feedback are those of the inhibition rules.
 #[test]
 fn alertmanager_names_every_measure_that_needs_feedback() {
     let text = fs::read_to_string(folder("deploy/alertmanager/alertmanager.yaml"));
     let text = text.expect("the example exists");
-    let (_, names) = text.split_once("measure=~\"(").expect("a rule on measures");
-    let (names, _) = names.split_once(')').expect("the end of the names");
-    let inhibited: Vec<&str> = names.split('|').collect();
+    let list = |before: &str| -> Vec<&str> {
+        let (_, names) = text.split_once(before).expect("a rule on measures");
+        let (names, _) = names.split_once(')').expect("the end of the names");
+        names.split('|').collect()
+    };
+    let inhibited = list("measure=~\"(");
+    // Of the measures without feedback, one is none of rankings.
+    let mut not_of_rankings = list("measure!~\"(");
+    not_of_rankings.retain(|name| *name != "ZeroResult");
+    assert_eq!(inhibited, not_of_rankings);
     let documents =
         fs::read_to_string(folder("docs/measures.md")).expect("docs/measures.md exists");
     let row = documents

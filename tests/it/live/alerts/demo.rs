@@ -84,7 +84,7 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
             ["RankgaugeExperimentArmWorse", "V3"],
         ],
     ];
-    assert_eq!(of_teams.map(Vec::from_iter), expected);
+    assert_eq!(of_teams.map(Vec::from_iter), expected, "{told:?}");
     // One notification for each worse arm, none for the preferred ranking, and for the drop of V5 one, and one more if its
     // measures drop at different times. On a busy machine, a scrape may time out: alerts then end and fire again.
     if !prometheus.query("min_over_time(up[1d]) == 1").is_empty() {
