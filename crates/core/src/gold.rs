@@ -36,7 +36,7 @@ pub(crate) use graph::hash_edge;
 pub use graph::{Edge, Graph};
 pub use judgements::{Grade, Judgements, RepeatedDocument};
 pub use load::{Sources, examine, load, parse};
-pub use memory::{JudgedPart, JudgedRows, from_parts};
+pub use memory::{JudgedPart, JudgedRows, SubtopicRow, from_parts, from_subtopics};
 pub use normal_form::{composed, decomposed, normalise};
 pub use problem::{GoldError, MAX_FILE_BYTES, Place, Problem};
 pub use query::{GoldQuery, JudgementDetail};

@@ -4,7 +4,7 @@
 //! later, over all files.
 
 mod beir;
-mod by_subtopic;
+pub(super) mod by_subtopic;
 mod detect;
 pub(super) mod draft;
 pub(super) mod edges;

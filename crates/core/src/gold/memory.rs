@@ -5,8 +5,9 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use twox_hash::XxHash3_128;
 
-use super::digest::hex;
-use super::formats::draft::SourceFile;
+use super::digest::{add_part, hex};
+use super::formats::by_subtopic::{BySubtopic, Judged};
+use super::formats::draft::{Draft, SourceFile};
 use super::formats::rows::{Part, Rows};
 use super::judgements::Grade;
 use super::load::into_result;
@@ -75,10 +76,7 @@ pub fn from_parts(
     parts: Vec<JudgedPart>,
     options: &Options,
 ) -> Result<GoldSet, GoldError> {
-    let file = SourceFile {
-        name: name.into(),
-        bytes: Vec::new(),
-    };
+    let file = in_memory(name);
     let mut hash = Sha256::new();
     let mut rows = Vec::with_capacity(parts.len());
     for part in parts {
@@ -86,7 +84,68 @@ pub fn from_parts(
         rows.push(part.part);
     }
     let draft = Part::into_draft(rows, &file);
-    let mut problems = Problems::default();
+    assembled(draft, &file, options, hash, Problems::default())
+}
+
+/// Judgement of a document for a subtopic of its query.
+#[derive(Clone, Copy, Debug)]
+pub struct SubtopicRow<'a> {
+    /// Id of the query.
+    pub query: &'a str,
+    /// Name of the subtopic; `None` for a judgement for the query alone.
+    pub subtopic: Option<&'a str>,
+    /// Id of the document.
+    pub document: &'a str,
+    /// Grade of the document for the subtopic.
+    pub grade: Grade,
+}
+
+/// Builds a set from judgements for subtopics, as the readers of files do: the grade of a document is its highest
+/// one. `name` is used in messages, with the numbers of the rows from 1.
+///
+/// # Errors
+/// All problems of the judgements.
+pub fn from_subtopics<'a>(
+    name: &str,
+    rows: impl IntoIterator<Item = SubtopicRow<'a>>,
+    options: &Options,
+) -> Result<GoldSet, GoldError> {
+    let file = in_memory(name);
+    let mut hash = Sha256::new();
+    let (mut judgements, mut problems) = (BySubtopic::default(), Problems::default());
+    for (line, row) in (1..).zip(rows) {
+        add_part(&mut hash, row.query.as_bytes());
+        add_part(&mut hash, row.subtopic.unwrap_or_default().as_bytes());
+        add_part(&mut hash, row.document.as_bytes());
+        hash.update(row.grade.get().to_le_bytes());
+        let judged = Judged {
+            line,
+            key: row.query.into(),
+            subtopic: row.subtopic.map(Into::into),
+            document: row.document.into(),
+            grade: row.grade,
+        };
+        judgements.add(&file, judged, &mut problems);
+    }
+    let draft = judgements.into_draft(Rows::default(), &file);
+    assembled(draft, &file, options, hash, problems)
+}
+
+/// File without content, for messages.
+fn in_memory(name: &str) -> SourceFile {
+    SourceFile {
+        name: name.into(),
+        bytes: Vec::new(),
+    }
+}
+
+fn assembled(
+    draft: Draft,
+    file: &SourceFile,
+    options: &Options,
+    hash: Sha256,
+    mut problems: Problems,
+) -> Result<GoldSet, GoldError> {
     if draft
         .queries
         .iter()

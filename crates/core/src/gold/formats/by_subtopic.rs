@@ -10,12 +10,12 @@ use crate::gold::judgements::Grade;
 use crate::gold::problem::{Problem, Problems};
 
 /// Judgement of a document, mostly for a subtopic.
-pub(super) struct Judged<'t> {
-    pub(super) line: usize,
-    pub(super) key: Cow<'t, str>,
-    pub(super) subtopic: Option<Cow<'t, str>>,
-    pub(super) document: Cow<'t, str>,
-    pub(super) grade: Grade,
+pub(in crate::gold) struct Judged<'t> {
+    pub(in crate::gold) line: usize,
+    pub(in crate::gold) key: Cow<'t, str>,
+    pub(in crate::gold) subtopic: Option<Cow<'t, str>>,
+    pub(in crate::gold) document: Cow<'t, str>,
+    pub(in crate::gold) grade: Grade,
 }
 
 /// Judgements of one document of a query.
@@ -28,14 +28,19 @@ struct Document<'t> {
 
 /// Judgements by document.
 #[derive(Default)]
-pub(super) struct BySubtopic<'t> {
+pub(in crate::gold) struct BySubtopic<'t> {
     documents: Vec<Document<'t>>,
     positions: FxHashMap<(Cow<'t, str>, Cow<'t, str>), usize>,
 }
 
 impl<'t> BySubtopic<'t> {
     /// Adds a judgement. One of a document that is judged for the same subtopic is a problem.
-    pub(super) fn add(&mut self, file: &SourceFile, judged: Judged<'t>, problems: &mut Problems) {
+    pub(in crate::gold) fn add(
+        &mut self,
+        file: &SourceFile,
+        judged: Judged<'t>,
+        problems: &mut Problems,
+    ) {
         let Judged {
             line,
             key,
@@ -66,7 +71,7 @@ impl<'t> BySubtopic<'t> {
 
     /// Draft of the judgements. The grade of a document is its highest one. `rows` has queries without
     /// judgements.
-    pub(super) fn into_draft(self, mut rows: Rows<'t>, file: &SourceFile) -> Draft {
+    pub(in crate::gold) fn into_draft(self, mut rows: Rows<'t>, file: &SourceFile) -> Draft {
         let mut subtopics: FxHashMap<Cow<'t, str>, Vec<SubtopicDraft>> = FxHashMap::default();
         for document in self.documents {
             let Document {

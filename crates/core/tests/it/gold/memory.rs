@@ -1,6 +1,6 @@
 //! Gold sets of judgements in memory.
 
-use rankgauge_core::gold::{self, GoldSet, Grade, JudgedPart, JudgedRows, Options};
+use rankgauge_core::gold::{self, GoldSet, Grade, JudgedPart, JudgedRows, Options, SubtopicRow};
 
 /// Rows of a query, a document and a grade, in parts of `size` rows.
 fn parts(rows: &[(&str, &str, u8)], size: usize) -> Vec<JudgedPart> {
@@ -68,6 +68,62 @@ fn problems_name_the_row() {
             "{text}"
         );
     }
+}
+
+/// Judgements for subtopics. A name without a letter is none.
+fn by_subtopic<'a>(rows: &[(&'a str, &'a str, &'a str, u8)]) -> Vec<SubtopicRow<'a>> {
+    let rows = rows.iter();
+    rows.map(|&(query, subtopic, document, grade)| SubtopicRow {
+        query,
+        subtopic: Some(subtopic).filter(|it| !it.is_empty()),
+        document,
+        grade: Grade::from(grade),
+    })
+    .collect()
+}
+
+#[test]
+fn rows_of_subtopics_equal_a_file() {
+    let rows = [
+        ("1", "x", "a", 1),
+        ("1", "y", "a", 2),
+        ("2", "x", "d", 1),
+        ("1", "x", "b", 0),
+        ("1", "", "c", 1),
+    ];
+    let lines = rows.map(|(query, subtopic, document, grade)| {
+        format!("{query},{subtopic},{document},{grade}\n")
+    });
+    let table = format!("query,subtopic,docid,rating\n{}", lines.concat());
+    let file = gold::parse("x.csv", table.as_bytes(), &Options::default()).expect("a table");
+    let set = gold::from_subtopics("qrels", by_subtopic(&rows), &Options::default());
+    let set = set.expect("judgements");
+    assert_eq!(contents(&set), contents(&file));
+    let subtopics = |set: &GoldSet| {
+        let queries = set.queries().iter();
+        queries
+            .map(|query| query.subtopics.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(subtopics(&set), subtopics(&file));
+    let names = set.queries()[0].subtopics.as_ref().map(|it| it.names());
+    assert_eq!(names.map(<[_]>::len), Some(2));
+    let other = by_subtopic(&rows[..4]);
+    let other = gold::from_subtopics("qrels", other, &Options::default());
+    assert_ne!(other.expect("judgements").sha256(), set.sha256());
+}
+
+#[test]
+fn problems_of_subtopics_name_the_row() {
+    let rows = [("1", "x", "a", 1), ("1", "y", "a", 1), ("1", "x", "a", 1)];
+    let error = gold::from_subtopics("qrels", by_subtopic(&rows), &Options::default());
+    let text = error.expect_err("judged twice").to_string();
+    assert!(
+        text.contains("qrels:3: ") && text.contains("qrels:1"),
+        "{text}"
+    );
+    let none = gold::from_subtopics("qrels", Vec::new(), &Options::default());
+    assert!(none.is_err());
 }
 
 #[test]
