@@ -88,7 +88,14 @@ const NAMES: [(Role, &[&str]); 8] = [
     (Role::Text, &["query_text", "text", "query"]),
     (
         Role::Subtopic,
-        &["subtopic_id", "subtopic", "intent_id", "aspect_id"],
+        &[
+            "subtopic_id",
+            "subtopic",
+            "intent_id",
+            "aspect_id",
+            // The second column of TREC qrels in the tables of ir_measures and ir_datasets.
+            "iteration",
+        ],
     ),
 ];
 

@@ -487,9 +487,12 @@ fn a_column_of_a_table_is_a_subtopic() {
         columns: columns.ok(),
         ..Options::default()
     };
+    let of_ir_measures =
+        "query_id,doc_id,relevance,iteration\n1,a,1,1\n1,a,2,2\n1,b,0,1\n1,c,1,3\n2,d,1,9\n";
+    let of_ir_measures = set("div.csv", of_ir_measures);
     let stated = gold::parse("div.csv", stated.as_bytes(), &options).expect("a valid gold file");
     for key in ["1", "2"] {
-        for other in [&table, &stated] {
+        for other in [&table, &stated, &of_ir_measures] {
             assert_eq!(judged(other, key), judged(&qrels, key), "{key}");
             let of = |set: &GoldSet| {
                 let query = set.find(Some(key), None).map(|index| set.query(index));
