@@ -245,14 +245,16 @@ pub fn position(names: &[&str], stated: Option<&Columns>, role: Role) -> Option<
     }
 }
 
-/// Description of the stated names that a header does not contain, and of the header.
-pub fn missing(names: &[&str], stated: &Columns) -> String {
+/// Description of the stated names that a header does not contain, and of the header. `None` if it contains all.
+pub fn missing(names: &[&str], stated: &Columns) -> Option<String> {
     let has = |wanted: &str| names.iter().any(|name| compared(name) == compared(wanted));
     let missing = stated.names().filter(|(_, name)| !has(name));
     let missing: Vec<String> = missing.map(|(_, name)| format!("`{name}`")).collect();
-    format!(
-        "no column is called {}; the columns are {}",
-        missing.join(" or "),
-        names.join(", ")
-    )
+    (!missing.is_empty()).then(|| {
+        format!(
+            "no column is called {}; the columns are {}",
+            missing.join(" or "),
+            names.join(", ")
+        )
+    })
 }

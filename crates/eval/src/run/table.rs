@@ -70,9 +70,11 @@ impl Table {
             header: has_header.then_some(names.len()),
             positions,
         };
+        if let Some(text) = stated.and_then(|stated| missing(&names, stated)) {
+            return Err(RunProblem::Row(text).at(number));
+        }
         let found = Positions::of(&names, stated);
         match (stated, found) {
-            (Some(stated), None) => Err(RunProblem::Row(missing(&names, stated)).at(number)),
             (Some(stated), Some(positions)) => {
                 let is_text = |at: usize| {
                     let cell = names.get(at).map(|cell| unquoted(cell).parse::<f64>());
@@ -83,7 +85,7 @@ impl Table {
                 Ok(Some(table(positions, has_header)))
             }
             (None, Some(positions)) => Ok(Some(table(positions, true))),
-            (None, None) => {
+            (_, None) => {
                 let positions = of_three_columns(lines, separator)?;
                 Ok(positions.map(|positions| table(positions, false)))
             }

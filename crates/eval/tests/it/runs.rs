@@ -393,6 +393,12 @@ fn columns_that_are_not_found_are_stated() {
         missing.contains("no column is called `topic`; the columns are topic_nr, article, s"),
         "{missing}"
     );
+    let columns = with("query=topic_nr,document=article,score=points");
+    let missing = documents(table.as_bytes(), &columns).expect_err("no such column");
+    assert!(
+        missing.contains("no column is called `points`; the columns are topic_nr, article, s"),
+        "{missing}"
+    );
     for (columns, reason) in [
         ("query,rank", "the column of the document is missing"),
         ("query,document,grade", "`grade` is no content of a column"),

@@ -74,17 +74,16 @@ fn positions_of_texts(names: &[&str]) -> Option<(usize, usize)> {
     Some((query, text))
 }
 
-/// Problem of a header without the needed columns.
-fn unknown_columns(file: &SourceFile, names: &[&str], stated: Option<&Columns>) -> Problem {
+/// Problem of a header without the needed or stated columns.
+fn unknown_columns(file: &SourceFile, names: &[&str], missing: Option<String>) -> Problem {
     Problem::Row {
         place: file.place(Some(1)),
-        reason: match stated {
-            Some(stated) => missing(names, stated),
-            None => format!(
+        reason: missing.unwrap_or_else(|| {
+            format!(
                 "the header `{}` does not name a query, a document and a grade, as `query,docid,rating` does",
                 excerpt(&names.join(","), 100)
-            ),
-        },
+            )
+        }),
     }
 }
 
@@ -112,8 +111,10 @@ pub(super) fn read(
         return rows.into_draft(file);
     };
     let names: Vec<&str> = header.iter().collect();
-    let Some(positions) = Positions::of(&names, stated) else {
-        problems.push(unknown_columns(file, &names, stated));
+    let missing = stated.and_then(|stated| missing(&names, stated));
+    let positions = Positions::of(&names, stated).filter(|_| missing.is_none());
+    let Some(positions) = positions else {
+        problems.push(unknown_columns(file, &names, missing));
         return rows.into_draft(file);
     };
     let grade_of = |text: &str| text.trim().parse().ok().and_then(Grade::new);

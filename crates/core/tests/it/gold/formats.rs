@@ -340,6 +340,11 @@ fn columns_of_judgements_are_stated() {
     let error = gold::parse("gold", table.as_bytes(), &columns).expect_err("no such column");
     let expected = "gold:1: no column is called `nr`; the columns are topic, article, value";
     assert!(error.to_string().contains(expected), "{error}");
+    // A content that is not needed is stated to be read.
+    let columns = with("query=topic,document=article,grade=value,subtopic=intent");
+    let error = gold::parse("gold", table.as_bytes(), &columns).expect_err("no such column");
+    let expected = "gold:1: no column is called `intent`; the columns are topic, article, value";
+    assert!(error.to_string().contains(expected), "{error}");
     for (columns, reason) in [
         ("query,document", "the column of the grade is missing"),
         (
@@ -482,14 +487,14 @@ fn a_column_of_a_table_is_a_subtopic() {
     let table = "query,subtopic,docid,rating\n1,1,a,1\n1,2,a,2\n1,1,b,0\n1,3,c,1\n2,9,d,1\n3,,,\n";
     let table = set("div.csv", table);
     let stated = "qid;intent;product;stars\n1;1;a;1\n1;2;a;2\n1;1;b;0\n1;3;c;1\n2;9;d;1\n";
+    let of_ir_measures =
+        "query_id,doc_id,relevance,iteration\n1,a,1,1\n1,a,2,2\n1,b,0,1\n1,c,1,3\n2,d,1,9\n";
+    let of_ir_measures = set("div.csv", of_ir_measures);
     let columns = Columns::of_gold("query=qid,subtopic=intent,document=product,grade=stars");
     let options = Options {
         columns: columns.ok(),
         ..Options::default()
     };
-    let of_ir_measures =
-        "query_id,doc_id,relevance,iteration\n1,a,1,1\n1,a,2,2\n1,b,0,1\n1,c,1,3\n2,d,1,9\n";
-    let of_ir_measures = set("div.csv", of_ir_measures);
     let stated = gold::parse("div.csv", stated.as_bytes(), &options).expect("a valid gold file");
     for key in ["1", "2"] {
         for other in [&table, &stated, &of_ir_measures] {
