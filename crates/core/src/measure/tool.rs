@@ -459,6 +459,10 @@ fn of_ir_measures(text: &str) -> Result<Measure, MeasureError> {
             None => text.replace("SetP(relative=False)", "SetP"),
         }
     };
+    // ir_measures prints its NumRelRet so.
+    if let Some(rest) = text.strip_prefix("NumRet(") {
+        return arguments::parse(&format!("NumRelRet({rest}"));
+    }
     if text.contains(['\'', '"']) || text.contains("dcg=") || text.contains("relative=") {
         return arguments::parse(&known(text));
     }

@@ -215,6 +215,7 @@ fn names_with_a_tool_are_read_as_in_the_tool() {
             "nDCG(gains=0:0;1:2;2:5)@10",
         ),
         ("SetP(relative=True)", "SetRelP"),
+        ("NumRet(rel=1)", "NumRelRet(rel=1)"),
         ("gm_map", "GMAP"),
         ("11pt_avg", "IPrecAvg"),
         ("unj_5", "Unjudged@5"),
