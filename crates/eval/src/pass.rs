@@ -280,7 +280,7 @@ pub fn judge_in_memory(
     name: &str,
     run: &[RankedQuery],
     options: &Options,
-) -> Result<RunEvaluation, JudgeError> {
+) -> Result<JudgedRun, JudgeError> {
     let plan = Plan::new(options);
     let next = AtomicUsize::new(0);
     let work = || {
@@ -311,8 +311,7 @@ pub fn judge_in_memory(
         tag: None,
         warning: None,
     };
-    let judged = finish(gold, name, PathBuf::from(name), None, &plan, read)?;
-    Ok(judged.evaluation)
+    finish(gold, name, PathBuf::from(name), None, &plan, read)
 }
 
 /// Number of answers that a thread takes at once from a run in memory.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
-use super::answer::{Answer, Order, Results, by_score};
+use super::answer::{Answer, Order, ReadOptions, Results, by_score};
 use super::error::RunProblem;
 
 /// Results for one query, in the order in which they are judged.
@@ -42,6 +42,26 @@ impl RankedQuery {
             }
             Some(Order::Rank) => return Err(RunProblem::NoOrder { what: "rank" }),
         }
+        Ok(Self::of(key, results))
+    }
+
+    /// Results in the order of their ranks, equal ranks as listed. An earlier result has the higher score.
+    ///
+    /// # Errors
+    /// A rank is NaN.
+    pub fn by_rank(key: &str, results: &mut [(f64, &str)]) -> Result<Self, RunProblem> {
+        if results.iter().any(|(rank, _)| rank.is_nan()) {
+            return Err(RunProblem::NoOrder { what: "rank" });
+        }
+        // -0 is equal to 0.
+        results.sort_by(|(one, _), (other, _)| (one + 0.0).total_cmp(&(other + 0.0)));
+        for ((rank, _), at) in results.iter_mut().zip(0_u32..) {
+            *rank = -f64::from(at);
+        }
+        Ok(Self::of(key, results))
+    }
+
+    fn of(key: &str, results: &[(f64, &str)]) -> Self {
         let mut ranked = Self {
             key: key.to_owned(),
             text: String::with_capacity(results.iter().map(|(_, id)| id.len()).sum()),
@@ -53,20 +73,30 @@ impl RankedQuery {
             ranked.ends.push(ranked.text.len());
             ranked.scores.push(*score);
         }
-        Ok(ranked)
+        ranked
     }
 
-    /// The first `length` results.
+    /// The results with the changes that the options of a reader demand: composed ids, fewer results. `None`
+    /// without a change.
     #[must_use]
-    pub fn truncated(&self, length: usize) -> Self {
-        let ends = self.ends.get(..length).unwrap_or(&self.ends);
-        let end = ends.last().copied().unwrap_or(0);
-        Self {
-            key: self.key.clone(),
-            text: self.text.get(..end).unwrap_or_default().to_owned(),
-            ends: ends.to_vec(),
-            scores: self.scores.iter().take(length).copied().collect(),
-        }
+    pub fn changed(&self, options: &ReadOptions) -> Option<Self> {
+        let answer = Answer {
+            scores: self.scores.clone(),
+            ..self.answer()
+        };
+        let Answer {
+            query,
+            results,
+            scores,
+        } = options.changed(&answer)?;
+        let Results::Documents(documents) = results else {
+            return None;
+        };
+        let results: Vec<(f64, &str)> = scores
+            .into_iter()
+            .zip(documents.iter().map(AsRef::as_ref))
+            .collect();
+        Some(Self::of(&query, &results))
     }
 
     /// The same results in another order.

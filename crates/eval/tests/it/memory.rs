@@ -67,8 +67,57 @@ fn a_run_in_memory_equals_a_file() {
             tag: None,
             ..in_file(order)
         };
-        assert_eq!(evaluation.expect("judged"), file);
+        assert_eq!(evaluation.expect("judged").evaluation, file);
     }
+}
+
+fn documents(query: &RankedQuery) -> Vec<&str> {
+    query.documents().collect()
+}
+
+#[test]
+fn results_are_ordered_by_their_ranks() {
+    let mut rows = [
+        (3.0, "c"),
+        (1.0, "a"),
+        (10.0, "d"),
+        (1.0, "b"),
+        (-0.0, "x"),
+        (0.0, "y"),
+    ];
+    let ranked = RankedQuery::by_rank("q", &mut rows).expect("ranks");
+    assert_eq!(documents(&ranked), ["x", "y", "a", "b", "c", "d"]);
+    assert!(ranked.scores().is_sorted_by(|one, other| one > other));
+    let error = RankedQuery::by_rank("q", &mut [(f64::NAN, "a")]);
+    let text = error.expect_err("no rank").to_string();
+    assert!(text.contains("has no rank"), "{text}");
+}
+
+#[test]
+fn results_are_changed_as_a_reader_changes_them() {
+    let limits = rankgauge_core::event::Limits {
+        record_bytes: 1 << 20,
+        results_per_search: 100,
+    };
+    let unchanged = ReadOptions::new(limits);
+    let mut rows = [(3.0, "q\u{fc}"), (2.0, "cafe\u{301}"), (1.0, "z")];
+    let ranked = RankedQuery::new("qu\u{308}", &mut rows, None).expect("results");
+    assert!(ranked.changed(&unchanged).is_none());
+    let changed = |options: ReadOptions| ranked.changed(&options).expect("a change");
+    let composed = changed(ReadOptions {
+        compose_ids: true,
+        ..unchanged.clone()
+    });
+    assert_eq!(composed.key(), "q\u{fc}");
+    assert_eq!(documents(&composed), ["q\u{fc}", "caf\u{e9}", "z"]);
+    let few = changed(ReadOptions {
+        compose_ids: true,
+        ignore_identical_ids: true,
+        max_results: Some(1),
+        ..unchanged
+    });
+    assert_eq!(documents(&few), ["caf\u{e9}"]);
+    assert_eq!(few.scores(), [2.0]);
 }
 
 #[test]
