@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use rankgauge_core::statistics::Settings;
-use rankgauge_eval::compare::{self as tests, Options, RunScores};
+use rankgauge_eval::compare::{self as tests, Options, RunScores, overlaps};
 use rankgauge_eval::gate::{self, Check, FailOn};
 use rankgauge_eval::report::compare as report;
 
@@ -53,7 +53,8 @@ fn compared(py: Python<'_>, runs: Vec<RunScores>, options: Options) -> PyResult<
     Ok(Comparison { comparison })
 }
 
-/// Compares the runs of an evaluation with the first.
+/// Compares the runs of an evaluation with the first. `rbo` is the probability of continuing to the next rank, for the
+/// overlap of their results.
 #[pyfunction]
 pub(crate) fn compare(
     py: Python<'_>,
@@ -61,15 +62,25 @@ pub(crate) fn compare(
     alpha: f64,
     seed: u64,
     resamples: Option<u32>,
+    rbo: Option<f64>,
 ) -> PyResult<Comparison> {
     let evaluation = &scores.evaluation;
+    if rbo.is_some_and(|p| !(p > 0.0 && p < 1.0)) {
+        return Err(PyValueError::new_err(
+            "rbo: a number between 0 and 1 is expected, 0.9",
+        ));
+    }
     let options = Options {
         gold: Some(evaluation.gold.clone()),
         ..options(alpha, seed, resamples)?
     };
     let runs = evaluation.runs.iter();
     let runs = runs.map(|run| RunScores::of(run, &evaluation.measures));
-    compared(py, runs.collect(), options)
+    let Comparison { mut comparison } = compared(py, runs.collect(), options)?;
+    if let Some(p) = rbo {
+        comparison.overlaps = overlaps(&evaluation.runs, &comparison.runs, p);
+    }
+    Ok(Comparison { comparison })
 }
 
 /// Compares scores by query that were computed before: name, then query -> measure -> score.

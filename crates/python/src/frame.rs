@@ -1,4 +1,5 @@
-//! Rows of a data frame: a query, a document and a number each. Rows of a query are adjacent, or apart.
+//! Rows of a data frame: a query and a document each, mostly a number, and a subtopic if judgements state one. Rows of a
+//! query are adjacent, or apart.
 
 use std::ops::Range;
 
@@ -11,11 +12,12 @@ use arrow_array::{
     Array, ArrayRef, LargeStringArray, RecordBatch, StringArray, StringViewArray,
     downcast_dictionary_array,
 };
-use arrow_schema::{DataType, SchemaRef};
+use arrow_schema::{ArrowError, DataType, SchemaRef};
+use rankgauge_core::number::real_length;
 use rustc_hash::FxHashMap;
 
-/// Names of the columns of a query, a document and a number.
-pub(crate) type Names = [String; 3];
+/// Names of the columns of a query, a document, a number and a subtopic.
+pub(crate) type Names = (String, String, Option<String>, Option<String>);
 
 /// Rows of a data frame, in batches.
 pub(crate) struct Frame {
@@ -26,9 +28,20 @@ pub(crate) struct Frame {
 pub(crate) struct Batch {
     /// Number of rows before these.
     pub(crate) before: usize,
+    length: usize,
     queries: Texts,
     documents: Texts,
-    numbers: Vec<f64>,
+    /// `None` without such a column.
+    numbers: Option<Vec<f64>>,
+    subtopics: Option<Subtopics>,
+}
+
+/// Columns of equal length, as lists.
+pub(crate) struct Lists {
+    pub(crate) queries: Vec<Id>,
+    pub(crate) documents: Vec<Id>,
+    pub(crate) numbers: Option<Vec<f64>>,
+    pub(crate) subtopics: Option<Vec<Option<String>>>,
 }
 
 /// Rows of a query in a batch.
@@ -85,6 +98,41 @@ impl Texts {
             DataType::UInt32 => integers::<UInt32Type>(array),
             DataType::UInt64 => integers::<UInt64Type>(array),
             _ => return None,
+        })
+    }
+}
+
+/// Column of subtopics. A row without a text has none.
+struct Subtopics {
+    texts: Texts,
+    /// Rows that are null; empty without one.
+    missing: Vec<bool>,
+}
+
+impl Subtopics {
+    fn get(&self, row: usize) -> Option<&str> {
+        let is_missing = self.missing.get(row).copied().unwrap_or(false);
+        let text = (!is_missing).then(|| self.texts.get(row).trim());
+        text.filter(|text| !text.is_empty())
+    }
+
+    /// Column of an array. `None` for a type that is no name.
+    fn of(array: &ArrayRef) -> Option<Self> {
+        let texts = match array.data_type() {
+            DataType::Null => Texts::Owned(Vec::new()),
+            // Whole numbers with missing values are floats in pandas.
+            DataType::Float16 | DataType::Float32 | DataType::Float64 => {
+                let names = numbers(array)?.into_iter();
+                let name = |number: f64| (!number.is_nan()).then(|| number.to_string());
+                Texts::Owned(names.map(|it| name(it).unwrap_or_default()).collect())
+            }
+            _ => Texts::of(array)?,
+        };
+        let nulls = array.logical_nulls();
+        let missing = nulls.map(|nulls| nulls.iter().map(|is_valid| !is_valid).collect());
+        Some(Self {
+            texts,
+            missing: missing.unwrap_or_default(),
         })
     }
 }
@@ -152,63 +200,83 @@ impl Frame {
         batches: &[RecordBatch],
         names: &Names,
     ) -> Result<Self, String> {
-        let columns: Vec<usize> = names
-            .iter()
-            .map(|name| schema.index_of(name))
-            .collect::<Result<_, _>>()
-            .map_err(|error| format!("{what}: {error}"))?;
+        let (query, document, number, subtopic) = names;
+        let find = |name: &String| schema.index_of(name);
+        let found = || {
+            let number = number.as_ref().map(find).transpose()?;
+            let subtopic = subtopic.as_ref().map(find).transpose()?;
+            Ok((find(query)?, find(document)?, number, subtopic))
+        };
+        let (query, document, number, subtopic) =
+            found().map_err(|error: ArrowError| format!("{what}: {error}"))?;
+        let name = |at: usize| schema.field(at).name();
         let mut before = 0;
         let batches = batches.iter().map(|batch| {
             let column = |at: usize| {
-                let array = batch.column(columns[at]);
+                let array = batch.column(at);
                 match (0..array.len()).find(|row| array.is_null(*row)) {
                     Some(row) if array.null_count() > 0 => Err(format!(
                         "{what}:{}: `{}` is null; fill it, or leave the row out",
                         before + row + 1,
-                        names[at]
+                        name(at)
                     )),
                     _ => Ok(array),
                 }
             };
-            let kind = |at: usize, array: &ArrayRef, needs: &str| {
-                let (name, kind) = (&names[at], array.data_type());
+            let kind = |at: usize, needs: &str| {
+                let (name, kind) = (name(at), batch.column(at).data_type());
                 format!("{what}: the column `{name}` is of type {kind}; it needs {needs}")
             };
             let texts = |at: usize| {
-                let array = column(at)?;
-                Texts::of(array).ok_or_else(|| kind(at, array, "texts or whole numbers"))
+                Texts::of(column(at)?).ok_or_else(|| kind(at, "texts or whole numbers"))
             };
-            let (queries, documents) = (texts(0)?, texts(1)?);
-            let array = column(2)?;
-            let numbers = numbers(array).ok_or_else(|| kind(2, array, "numbers"))?;
+            let numbers = |at: usize| numbers(column(at)?).ok_or_else(|| kind(at, "numbers"));
+            let subtopics = |at: usize| {
+                Subtopics::of(batch.column(at)).ok_or_else(|| kind(at, "texts or numbers"))
+            };
             let batch = Batch {
                 before,
-                queries,
-                documents,
-                numbers,
+                length: batch.num_rows(),
+                queries: texts(query)?,
+                documents: texts(document)?,
+                numbers: number.map(numbers).transpose()?,
+                subtopics: subtopic.map(subtopics).transpose()?,
             };
-            before += batch.numbers.len();
+            before += batch.length;
             Ok(batch)
         });
         let batches: Result<Vec<Batch>, String> = batches.collect();
         Ok(Self { batches: batches? })
     }
 
-    /// Rows of lists of equal length.
-    pub(crate) fn of_lists(
-        queries: Vec<String>,
-        documents: Vec<String>,
-        numbers: Vec<f64>,
-    ) -> Self {
-        let (queries, documents) = (Texts::Owned(queries), Texts::Owned(documents));
+    /// Rows of lists.
+    pub(crate) fn of_lists(lists: Lists) -> Self {
+        let ids = |ids: Vec<Id>| Texts::Owned(ids.into_iter().map(id_text).collect());
+        let subtopics = lists.subtopics.map(|names| {
+            let names = names.into_iter().map(Option::unwrap_or_default);
+            Subtopics {
+                texts: Texts::Owned(names.collect()),
+                missing: Vec::new(),
+            }
+        });
         Self {
             batches: vec![Batch {
                 before: 0,
-                queries,
-                documents,
-                numbers,
+                length: lists.queries.len(),
+                queries: ids(lists.queries),
+                documents: ids(lists.documents),
+                numbers: lists.numbers,
+                subtopics,
             }],
         }
+    }
+
+    /// Returns true if the rows have different subtopics. Otherwise each query has one, as without a column.
+    pub(crate) fn has_subtopics(&self) -> bool {
+        let batches = self.batches.iter();
+        let mut all = batches.flat_map(|batch| (0..batch.length).map(|row| batch.subtopic(row)));
+        let first = all.next();
+        first.is_some_and(|first| all.any(|other| other != first))
     }
 
     /// Queries in the order of their first rows, with all their rows.
@@ -233,33 +301,46 @@ impl Frame {
         queries
     }
 
-    /// Documents of segments with their numbers.
+    /// Documents of segments with their numbers. Without a column of numbers, they are numbered in their order.
     pub(crate) fn rows<'f>(&'f self, segments: &[Segment]) -> Vec<(f64, &'f str)> {
         let mut rows = Vec::with_capacity(segments.iter().map(|it| it.rows.len()).sum());
         for segment in segments {
-            let batch = self.batches.get(segment.batch);
-            rows.extend(batch.into_iter().flat_map(|batch| {
-                let rows = segment.rows.clone();
-                rows.map(|row| {
-                    let (_, document, number) = batch.row(row);
-                    (number, document)
-                })
-            }));
+            let Some(batch) = self.batches.get(segment.batch) else {
+                continue;
+            };
+            for row in segment.rows.clone() {
+                let number = batch.number(row).unwrap_or_else(|| real_length(rows.len()));
+                rows.push((number, batch.documents.get(row)));
+            }
         }
         rows
+    }
+
+    /// Returns true if the rows have numbers.
+    pub(crate) fn has_numbers(&self) -> bool {
+        self.batches.iter().all(|batch| batch.numbers.is_some())
     }
 }
 
 impl Batch {
     /// Number of rows.
     pub(crate) fn len(&self) -> usize {
-        self.numbers.len()
+        self.length
     }
 
-    /// Query, document and number of a row.
-    pub(crate) fn row(&self, row: usize) -> (&str, &str, f64) {
-        let number = self.numbers.get(row).copied().unwrap_or_default();
-        (self.queries.get(row), self.documents.get(row), number)
+    /// Query and document of a row.
+    pub(crate) fn ids(&self, row: usize) -> (&str, &str) {
+        (self.queries.get(row), self.documents.get(row))
+    }
+
+    /// Number of a row. `None` without a column of numbers.
+    pub(crate) fn number(&self, row: usize) -> Option<f64> {
+        self.numbers.as_ref()?.get(row).copied()
+    }
+
+    /// Subtopic of a row.
+    pub(crate) fn subtopic(&self, row: usize) -> Option<&str> {
+        self.subtopics.as_ref()?.get(row)
     }
 
     /// Adjacent rows of equal queries.
@@ -277,7 +358,7 @@ impl Batch {
 }
 
 /// Text of an id of a list: of a text, or of a whole number.
-pub(crate) fn id_text(value: Id) -> String {
+fn id_text(value: Id) -> String {
     match value {
         Id::Text(text) => text,
         Id::Whole(number) => number.to_string(),

@@ -3,15 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rankgauge_core::gold::{self, GoldSet, Grade, JudgedPart, JudgedRows, Options};
+use rankgauge_core::gold::{
+    self, GoldError, GoldSet, Grade, JudgedPart, JudgedRows, Options, SubtopicRow,
+};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::arrow;
+use crate::columns::of_gold;
 use crate::dictionary::{self, Chunk};
 use crate::error::Failure;
-use crate::frame::{Batch, Frame, Id, Names, id_text};
+use crate::frame::{Batch, Frame, Id, Lists, Names};
 use crate::guard::{catch, compute, compute_long, start};
 use crate::results::Results;
 
@@ -25,15 +29,25 @@ const ROWS_AT_ONCE: usize = 1 << 14;
 #[pyclass(frozen, module = "rankgauge._native")]
 pub(crate) struct Gold {
     pub(crate) set: Arc<GoldSet>,
+    /// True if the ids are composed.
+    pub(crate) composes_ids: bool,
 }
 
-fn options(relevance_level: Option<f64>) -> Result<Options, Failure> {
+fn options(relevance_level: Option<f64>, normalise_ids: Option<&str>) -> PyResult<Options> {
+    let relevance_level = relevance_level.map(|level| {
+        grade(level).map_err(|text| Failure::Gold(format!("relevance_level: {text}")))
+    });
     Ok(Options {
-        relevance_level: relevance_level
-            .map(|level| {
-                grade(level).map_err(|text| Failure::Gold(format!("relevance_level: {text}")))
-            })
-            .transpose()?,
+        relevance_level: relevance_level.transpose()?,
+        compose_ids: match normalise_ids {
+            None => false,
+            Some("nfc") => true,
+            Some(other) => {
+                return Err(PyValueError::new_err(format!(
+                    "normalise_ids is `nfc`, not `{other}`"
+                )));
+            }
+        },
         ..Options::default()
     })
 }
@@ -49,9 +63,15 @@ fn grade(value: f64) -> Result<Grade, String> {
 }
 
 fn of_parts(parts: Vec<JudgedPart>, options: &Options) -> Result<Gold, Failure> {
-    let set = gold::from_parts(NAME, parts, options);
+    of_set(gold::from_parts(NAME, parts, options), options)
+}
+
+fn of_set(set: Result<GoldSet, GoldError>, options: &Options) -> Result<Gold, Failure> {
     let set = set.map_err(|error| Failure::Gold(error.to_string()))?;
-    Ok(Gold { set: Arc::new(set) })
+    Ok(Gold {
+        set: Arc::new(set),
+        composes_ids: options.compose_ids,
+    })
 }
 
 /// Reads `{query: {document: grade}}`.
@@ -84,16 +104,27 @@ pub(crate) fn from_dicts(
     judgements: &Bound<'_, PyDict>,
     results: &Bound<'_, PyDict>,
     relevance_level: Option<f64>,
+    normalise_ids: Option<&str>,
     order: Option<&str>,
 ) -> PyResult<(Gold, Results)> {
-    let options = options(relevance_level)?;
+    let options = options(relevance_level, normalise_ids)?;
     let parts = parts_of(judgements)?;
     let set = start(move || of_parts(parts, &options))?;
     let results = Results::from_dict(results, order);
     Ok((set.end(py)?, results?))
 }
 
+/// Grade of a row. `row` is its number, from 0.
+fn grade_of(batch: &Batch, row: usize) -> Result<Grade, Failure> {
+    let value = batch.number(row).unwrap_or(f64::NAN);
+    let number = batch.before + row + 1;
+    grade(value).map_err(|text| Failure::Gold(format!("{NAME}:{number}: {text}")))
+}
+
 fn of_frame(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
+    if frame.has_subtopics() {
+        return by_subtopic(frame, options);
+    }
     let slices: Vec<(&Batch, usize)> = frame
         .batches
         .iter()
@@ -108,11 +139,9 @@ fn of_frame(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
         .map(|(batch, first)| {
             let mut rows = JudgedRows::with_capacity(ROWS_AT_ONCE);
             for row in first..batch.len().min(first + ROWS_AT_ONCE) {
-                let number = batch.before + row + 1;
-                let (query, document, value) = batch.row(row);
-                let grade = grade(value)
-                    .map_err(|text| Failure::Gold(format!("{NAME}:{number}: {text}")))?;
-                rows.judge(query, number, document, grade);
+                let (query, document) = batch.ids(row);
+                let grade = grade_of(batch, row)?;
+                rows.judge(query, batch.before + row + 1, document, grade);
             }
             Ok(rows.finish())
         })
@@ -120,7 +149,29 @@ fn of_frame(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
     of_parts(parts?, options)
 }
 
+/// Judgements of rows with different subtopics.
+fn by_subtopic(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
+    let batches = frame.batches.iter();
+    let rows = batches.flat_map(|batch| {
+        (0..batch.len()).map(move |row| {
+            let (query, document) = batch.ids(row);
+            Ok(SubtopicRow {
+                query,
+                subtopic: batch.subtopic(row),
+                document,
+                grade: grade_of(batch, row)?,
+            })
+        })
+    });
+    let rows: Result<Vec<SubtopicRow<'_>>, Failure> = rows.collect();
+    of_set(gold::from_subtopics(NAME, rows?, options), options)
+}
+
 #[pymethods]
+#[allow(
+    clippy::too_many_arguments,
+    reason = "arguments of functions of Python"
+)]
 impl Gold {
     /// Reads files and folders.
     #[staticmethod]
@@ -128,12 +179,16 @@ impl Gold {
         py: Python<'_>,
         paths: Vec<PathBuf>,
         relevance_level: Option<f64>,
+        normalise_ids: Option<&str>,
+        columns: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(relevance_level)?;
-        let set = compute_long(py, move || {
-            gold::load(&paths, &options).map_err(|error| Failure::Gold(error.to_string()))
-        })?;
-        Ok(Self { set: Arc::new(set) })
+        let options = Options {
+            columns: of_gold(columns)?,
+            ..options(relevance_level, normalise_ids)?
+        };
+        Ok(compute_long(py, move || {
+            of_set(gold::load(&paths, &options), &options)
+        })?)
     }
 
     /// Reads `{query: {document: grade}}`.
@@ -142,21 +197,23 @@ impl Gold {
         py: Python<'_>,
         judgements: &Bound<'_, PyDict>,
         relevance_level: Option<f64>,
+        normalise_ids: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(relevance_level)?;
+        let options = options(relevance_level, normalise_ids)?;
         let parts = parts_of(judgements)?;
         Ok(compute(py, move || of_parts(parts, &options))?)
     }
 
-    /// Reads the columns `names` (query, document, grade) of a table of Arrow.
+    /// Reads the columns `names` (query, document, grade, subtopic) of a table of Arrow.
     #[staticmethod]
     fn from_arrow(
         py: Python<'_>,
         table: &Bound<'_, PyAny>,
         names: Names,
         relevance_level: Option<f64>,
+        normalise_ids: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(relevance_level)?;
+        let options = options(relevance_level, normalise_ids)?;
         let (schema, batches) = catch(|| arrow::read(table))?;
         Ok(compute(py, move || {
             let frame = Frame::of_arrow(NAME, &schema, &batches, &names).map_err(Failure::Gold)?;
@@ -171,12 +228,17 @@ impl Gold {
         queries: Vec<Id>,
         documents: Vec<Id>,
         grades: Vec<f64>,
+        subtopics: Option<Vec<Option<String>>>,
         relevance_level: Option<f64>,
+        normalise_ids: Option<&str>,
     ) -> PyResult<Self> {
-        let options = options(relevance_level)?;
-        let queries = queries.into_iter().map(id_text).collect();
-        let documents = documents.into_iter().map(id_text).collect();
-        let frame = Frame::of_lists(queries, documents, grades);
+        let options = options(relevance_level, normalise_ids)?;
+        let frame = Frame::of_lists(Lists {
+            queries,
+            documents,
+            numbers: Some(grades),
+            subtopics,
+        });
         Ok(compute(py, || of_frame(&frame, &options))?)
     }
 
@@ -195,6 +257,18 @@ impl Gold {
     #[getter]
     fn judgements(&self) -> usize {
         self.set.judgement_count()
+    }
+
+    /// Lowest grade that counts as relevant.
+    #[getter]
+    fn relevance_level(&self) -> f64 {
+        self.set.relevance_level().get()
+    }
+
+    /// Form of the ids; `None` if they are as written.
+    #[getter]
+    fn normalise_ids(&self) -> Option<&'static str> {
+        self.composes_ids.then_some("nfc")
     }
 
     /// Version: as a file states it, or the beginning of the hash.

@@ -6,6 +6,7 @@
 //! `raw` have `unsafe` code.
 
 mod arrow;
+mod columns;
 mod comparison;
 mod dictionary;
 mod error;
@@ -22,6 +23,8 @@ use pyo3::prelude::*;
 /// Native part of the package.
 #[pymodule]
 mod _native {
+    #[pymodule_export]
+    use super::columns::{gold_columns, run_columns};
     #[pymodule_export]
     use super::comparison::{Comparison, compare, compare_scores};
     #[pymodule_export]

@@ -6,14 +6,16 @@ use std::sync::Arc;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Limits;
 use rankgauge_eval::run::{Order, RankedQuery, ReadOptions, RunProblem, RunReader};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::arrow;
+use crate::columns::of_run;
 use crate::dictionary;
 use crate::error::Failure;
-use crate::frame::{Frame, Id, Names, id_text};
+use crate::frame::{Frame, Id, Lists, Names};
 use crate::guard::{catch, compute, compute_long};
 
 /// Name of a run in memory, in messages.
@@ -35,42 +37,35 @@ pub(crate) struct Results {
 #[derive(Clone)]
 pub(crate) enum Source {
     /// Read whenever it is judged.
-    File(PathBuf, Option<Order>),
+    File(PathBuf, Option<Order>, Option<Columns>),
     Memory(Arc<Vec<RankedQuery>>, Option<Order>),
 }
 
-/// Changes of runs that an evaluation demands.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Changes {
-    /// True to compare scores as 64-bit floats (trec_eval 10).
-    pub(crate) doubles: bool,
-    /// Maximum number of results of a query (trec_eval -M).
-    pub(crate) max_results: Option<usize>,
+/// Returns the queries of a run in memory with the changes that `reading` demands; `None` without a change.
+pub(crate) fn changed(
+    queries: &[RankedQuery],
+    order: Option<Order>,
+    reading: &ReadOptions,
+) -> Result<Option<Vec<RankedQuery>>, Failure> {
+    let is_by_score = matches!(order, None | Some(Order::Score));
+    let has_doubles = reading.doubles && is_by_score;
+    let has_changes =
+        reading.compose_ids || reading.ignore_identical_ids || reading.max_results.is_some();
+    if !has_doubles && !has_changes {
+        return Ok(None);
+    }
+    let changed = queries.iter().map(|query| {
+        let reordered = has_doubles.then(|| query.reordered(Order::Score64));
+        let reordered = reordered.transpose().map_err(|problem| wrong(&problem))?;
+        let query = reordered.as_ref().unwrap_or(query);
+        Ok(query.changed(reading).unwrap_or_else(|| query.clone()))
+    });
+    changed.collect::<Result<_, _>>().map(Some)
 }
 
-impl Changes {
-    /// Returns the changed queries of a run in memory; `None` without a change.
-    pub(crate) fn of(
-        self,
-        queries: &[RankedQuery],
-        order: Option<Order>,
-    ) -> Result<Option<Vec<RankedQuery>>, Failure> {
-        let is_by_score = matches!(order, None | Some(Order::Score));
-        let doubles = self.doubles && is_by_score;
-        if !doubles && self.max_results.is_none() {
-            return Ok(None);
-        }
-        let changed = queries.iter().map(|query| {
-            let length = self.max_results.unwrap_or(usize::MAX);
-            if !doubles {
-                return Ok(query.truncated(length));
-            }
-            let reordered = query.reordered(Order::Score64);
-            let reordered = reordered.map_err(|problem| wrong(&problem))?;
-            Ok(reordered.truncated(length))
-        });
-        changed.collect::<Result<_, _>>().map(Some)
-    }
+/// Options of a reader without a choice.
+pub(crate) fn reading() -> ReadOptions {
+    ReadOptions::new(LIMITS)
 }
 
 /// Parses the name of an order.
@@ -91,13 +86,13 @@ fn order_of(order: Option<&str>) -> PyResult<Option<Order>> {
 pub(crate) fn open(
     path: &Path,
     order: Option<Order>,
-    changes: Changes,
+    columns: Option<Columns>,
+    reading: &ReadOptions,
 ) -> Result<RunReader, Failure> {
     let options = ReadOptions {
         order,
-        doubles: changes.doubles,
-        max_results: changes.max_results,
-        ..ReadOptions::new(LIMITS)
+        columns,
+        ..reading.clone()
     };
     RunReader::open(path, &options).map_err(|error| Failure::Run(error.to_string()))
 }
@@ -117,7 +112,12 @@ fn in_memory(queries: Vec<RankedQuery>, order: Option<Order>) -> Result<Results,
 
 fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
     let queries = frame.queries().into_par_iter().map(|(key, segments)| {
-        let ranked = RankedQuery::new(key, &mut frame.rows(&segments), order);
+        let rows = &mut frame.rows(&segments);
+        let ranked = if order == Some(Order::Rank) || !frame.has_numbers() {
+            RankedQuery::by_rank(key, rows)
+        } else {
+            RankedQuery::new(key, rows, order)
+        };
         let ranked = ranked.map_err(|problem| wrong(&problem))?;
         ranked.check_distinct().map_err(|problem| wrong(&problem))?;
         Ok(ranked)
@@ -130,14 +130,20 @@ fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
 impl Results {
     /// Run in a file, whose format is recognised by its content.
     #[staticmethod]
-    fn from_file(py: Python<'_>, path: PathBuf, order: Option<&str>) -> PyResult<Self> {
+    fn from_file(
+        py: Python<'_>,
+        path: PathBuf,
+        order: Option<&str>,
+        columns: Option<&str>,
+    ) -> PyResult<Self> {
         let order = order_of(order)?;
-        let path = compute_long(py, move || {
-            open(&path, order, Changes::default()).map(|_| path)
-        })?;
-        Ok(Self {
-            source: Source::File(path, order),
-        })
+        let columns = of_run(columns)?;
+        Ok(compute_long(py, move || {
+            open(&path, order, columns.clone(), &reading())?;
+            Ok(Self {
+                source: Source::File(path, order, columns),
+            })
+        })?)
     }
 
     /// Reads `{query: {document: score}}`.
@@ -158,7 +164,7 @@ impl Results {
         Ok(in_memory(parts.into_iter().flatten().collect(), order)?)
     }
 
-    /// Reads the columns `names` (query, document, score) of a table of Arrow.
+    /// Reads the columns `names` (query, document, and score or rank) of a table of Arrow.
     #[staticmethod]
     fn from_arrow(
         py: Python<'_>,
@@ -180,13 +186,16 @@ impl Results {
         py: Python<'_>,
         queries: Vec<Id>,
         documents: Vec<Id>,
-        scores: Vec<f64>,
+        numbers: Option<Vec<f64>>,
         order: Option<&str>,
     ) -> PyResult<Self> {
         let order = order_of(order)?;
-        let queries = queries.into_iter().map(id_text).collect();
-        let documents = documents.into_iter().map(id_text).collect();
-        let frame = Frame::of_lists(queries, documents, scores);
+        let frame = Frame::of_lists(Lists {
+            queries,
+            documents,
+            numbers,
+            subtopics: None,
+        });
         Ok(compute(py, || of_frame(&frame, order))?)
     }
 

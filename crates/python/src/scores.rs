@@ -12,11 +12,12 @@ use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation};
 use rankgauge_eval::gate::{self, Check, Conditions};
 use rankgauge_eval::pass::{Contents, judge, judge_in_memory};
 use rankgauge_eval::report::{self, Format};
+use rankgauge_eval::run::ReadOptions;
 
 use crate::error::Failure;
 use crate::gold::Gold;
 use crate::guard::{catch, compute, compute_long};
-use crate::results::{Changes, Results, Source, open};
+use crate::results::{Results, Source, changed, open, reading};
 
 /// Number of queries up to which an evaluation is short.
 const SHORT: usize = 1000;
@@ -89,10 +90,11 @@ pub(crate) fn measure_name(name: &str) -> PyResult<String> {
 #[pyfunction]
 #[pyo3(signature = (
     gold, runs, measures, *, complete=false, has_relevant=false, by=Vec::new(), compat=None, judged_only=false,
-    max_results=None, documents=None
+    max_results=None, documents=None, ignore_identical_ids=false, keeps_documents=false
 ))]
 #[allow(
     clippy::too_many_arguments,
+    clippy::fn_params_excessive_bools,
     reason = "keyword arguments of a function of Python"
 )]
 pub(crate) fn evaluate(
@@ -107,6 +109,8 @@ pub(crate) fn evaluate(
     judged_only: bool,
     max_results: Option<usize>,
     documents: Option<u64>,
+    ignore_identical_ids: bool,
+    keeps_documents: bool,
 ) -> PyResult<Scores> {
     let compat: Compat = match compat {
         None => Compat::default(),
@@ -114,9 +118,12 @@ pub(crate) fn evaluate(
             .parse()
             .map_err(|error| PyValueError::new_err(format!("compat: {error}")))?,
     };
-    let changes = Changes {
+    let reading = ReadOptions {
         doubles: compat == Compat::TrecEval10,
         max_results,
+        ignore_identical_ids,
+        compose_ids: gold.composes_ids,
+        ..reading()
     };
     let documents = documents.and_then(|documents| Number::new(real(documents)));
     let measures = catch(|| {
@@ -142,9 +149,10 @@ pub(crate) fn evaluate(
         has_relevant,
         by,
         judged_only,
+        documents: keeps_documents,
         ..Options::default()
     };
-    let work = move || judged(&set, &runs, &options, changes);
+    let work = move || judged(&set, &runs, &options, &reading);
     let (evaluation, warnings) = if is_short {
         compute(py, work)?
     } else {
@@ -161,25 +169,24 @@ fn judged(
     set: &GoldSet,
     runs: &[(String, Source)],
     options: &Options,
-    changes: Changes,
+    reading: &ReadOptions,
 ) -> Result<(Evaluation, Vec<String>), Failure> {
     let (mut evaluations, mut warnings) = (Vec::new(), Vec::new());
     for (name, source) in runs {
-        evaluations.push(match source {
+        let judged = match source {
             Source::Memory(queries, order) => {
-                let ordered = changes.of(queries, *order)?;
-                let queries = ordered.as_ref().unwrap_or(queries);
+                let changed = changed(queries, *order, reading)?;
+                let queries = changed.as_ref().unwrap_or(queries);
                 judge_in_memory(set, name, queries, options)
-                    .map_err(|error| Failure::Run(error.to_string()))?
             }
-            Source::File(path, order) => {
-                let run = open(path, *order, changes)?;
-                let judged = judge(set, name, run, options, &Contents::default())
-                    .map_err(|error| Failure::Run(error.to_string()))?;
-                warnings.extend(judged.warning);
-                judged.evaluation
+            Source::File(path, order, columns) => {
+                let run = open(path, *order, columns.clone(), reading)?;
+                judge(set, name, run, options, &Contents::default())
             }
-        });
+        };
+        let judged = judged.map_err(|error| Failure::Run(error.to_string()))?;
+        warnings.extend(judged.warning);
+        evaluations.push(judged.evaluation);
     }
     Ok((Evaluation::of(set, options, evaluations), warnings))
 }

@@ -202,3 +202,77 @@ def test_flags_of_trec_eval(tmp_path):
     assert rankgauge.evaluate(qrels, below, "RR", compat="trec_eval@10")["RR"] == 1.0
     with pytest.raises(ValueError, match="compat: unknown tool `trec_eval@8`"):
         rankgauge.evaluate(qrels, run, "RR", compat="trec_eval@8")
+
+
+def table(path, text):
+    path.write_text(text)
+    return str(path)
+
+
+def test_results_with_the_id_of_the_query_are_left_out(tmp_path):
+    qrels = {"q": {"b": 1}}
+    run = {"q": {"q": 3.0, "x": 2.0, "b": 1.0}}
+    path = table(tmp_path / "r.run", "q Q0 q 1 3 t\nq Q0 x 2 2 t\nq Q0 b 3 1 t\n")
+    for source in (run, path, rankgauge.Run(run)):
+        assert rankgauge.evaluate(qrels, source, "RR")["RR"] == pytest.approx(1 / 3)
+        assert rankgauge.evaluate(qrels, source, "RR", ignore_identical_ids=True)["RR"] == 0.5
+
+
+def test_ids_are_composed_on_request(tmp_path):
+    # The run is in decomposed letters, the judgements are not.
+    qrels, run = {"질의": {"caf\u00e9": 1}}, {"질의": {"x": 2.0, "cafe\u0301": 1.0}}
+    gold = table(tmp_path / "g.qrels", "질의 0 caf\u00e9 1\n")
+    path = table(tmp_path / "r.run", "질의 Q0 x 1 2 t\n질의 Q0 cafe\u0301 2 1 t\n")
+    for judged in (qrels, gold):
+        for source in (run, path, rankgauge.Run(run)):
+            with pytest.warns(UserWarning, match="only in Unicode normalisation: 1, such as `cafe"):
+                assert rankgauge.evaluate(judged, source, "RR")["RR"] == 0.0
+            assert rankgauge.evaluate(judged, source, "RR", normalise_ids="nfc")["RR"] == 0.5
+    made = rankgauge.Qrels(qrels, normalise_ids="nfc")
+    assert rankgauge.evaluate(made, run, "RR")["RR"] == 0.5
+    assert rankgauge.evaluate(made, run, "RR", normalise_ids="nfc")["RR"] == 0.5
+    with pytest.raises(ValueError, match="normalise_ids comes too late for judgements that are read"):
+        rankgauge.evaluate(rankgauge.Qrels(qrels), run, "RR", normalise_ids="nfc")
+    with pytest.raises(ValueError, match="normalise_ids is `nfc`, not `NFD`"):
+        rankgauge.evaluate(qrels, run, "RR", normalise_ids="NFD")
+
+
+def test_columns_of_tables_are_stated(tmp_path):
+    gold = table(tmp_path / "gold.csv", "topic,article,value\nq,a,0\nq,b,1\n")
+    run = table(tmp_path / "run.csv", "topic,article,points\nq,a,2\nq,b,1\n")
+    of_gold, of_run = "query=topic,document=article,grade=value", "query=topic,document=article,score=points"
+    scores = rankgauge.evaluate(gold, run, "RR", gold_columns=of_gold, columns=of_run)
+    assert scores["RR"] == 0.5
+    made = rankgauge.Qrels.read(gold, columns=of_gold)
+    ranked = rankgauge.Run.read(run, columns="query=1,document=2,score=3")
+    assert rankgauge.evaluate(made, ranked, "RR") == scores
+    missing = "no column is called `other`; the columns are topic, article, "
+    with pytest.raises(rankgauge.GoldError, match=missing + "value"):
+        rankgauge.Qrels.read(gold, columns=of_gold + ",text=other")
+    with pytest.raises(rankgauge.RunError, match=missing + "points"):
+        rankgauge.Run.read(run, columns="query=topic,document=article,score=other")
+    with pytest.raises(ValueError, match="gold_columns: the column of the grade is missing"):
+        rankgauge.evaluate(gold, run, "RR", gold_columns="query,document")
+    with pytest.raises(ValueError, match="^columns states the columns of a table, and a dictionary has none"):
+        rankgauge.evaluate(QRELS, RUN, "RR", columns=of_run)
+    with pytest.raises(ValueError, match="gold_columns states the columns of a table"):
+        rankgauge.evaluate(QRELS, RUN, "RR", gold_columns=of_gold)
+
+
+def test_options_that_come_too_late_are_refused():
+    qrels, run = rankgauge.Qrels(QRELS, relevance_level=2), rankgauge.Run(RUN, order="served")
+    assert rankgauge.evaluate(qrels, run, "P@2", relevance_level=2, order="served")["P@2"] == 0.25
+    with pytest.raises(ValueError, match="relevance_level comes too late for judgements that are read"):
+        rankgauge.evaluate(qrels, run, "P@2", relevance_level=1)
+    with pytest.raises(ValueError, match="order comes too late for a run that is read; pass order to Run"):
+        rankgauge.evaluate(qrels, run, "P@2", order="score")
+    with pytest.raises(ValueError, match="columns comes too late for a run"):
+        rankgauge.evaluate(qrels, run, "P@2", columns="query,document,score")
+
+
+def test_measures_of_ir_measures_are_read_as_they_print():
+    import ir_measures
+
+    scores = rankgauge.evaluate(QRELS, RUN, [ir_measures.NumRelRet, ir_measures.NumRet, ir_measures.NumQ], per_query=True)
+    assert scores.per_query["q1"] == {"NumRelRet(rel=1)": 1.0, "NumRet": 3.0, "NumQ": 1.0}
+    assert scores[ir_measures.NumRelRet] == 2.0

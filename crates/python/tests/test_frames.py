@@ -114,6 +114,142 @@ def test_wrong_values_are_named():
         rankgauge.Qrels.from_df(polars.DataFrame(twice).head(0))
 
 
+def columns(rows, *names):
+    return dict(zip(names, map(list, zip(*rows)), strict=True))
+
+
+# Judgements and a run as in docs/measures.md: `a` and `c` are relevant to several subtopics.
+JUDGED = [("1", "x", "a", 1), ("1", "y", "a", 2), ("1", "x", "b", 1), ("1", "y", "c", 1), ("1", "z", "c", 1), ("2", "x", "d", 1)]
+RESULTS = {"1": {"b": 3.0, "a": 2.0, "c": 1.0}, "2": {"d": 1.0}}
+OF_SUBTOPICS = "StRecall@1 alpha_nDCG@2 P_IA@2 AP_IA nDCG@2"
+FRAMES = [pandas.DataFrame, polars.DataFrame, pyarrow.table]
+
+
+def without_pyarrow(monkeypatch):
+    def missing(*_, **__):
+        raise ImportError("pyarrow")
+
+    monkeypatch.setattr(pandas.DataFrame, "__arrow_c_stream__", missing)
+
+
+def of_subtopics(qrels, **options):
+    return rankgauge.evaluate(qrels, RESULTS, OF_SUBTOPICS, per_query=True, **options).per_query
+
+
+@pytest.fixture
+def subtopics_of_file(tmp_path):
+    path = tmp_path / "div.qrels"
+    path.write_text("".join(" ".join(map(str, row)) + "\n" for row in JUDGED))
+    expected = of_subtopics(path)
+    assert expected["1"]["StRecall@1"] == pytest.approx(1 / 3)
+    assert expected["2"]["StRecall@1"] == 1.0
+    return expected
+
+
+@pytest.mark.parametrize("name", ["subtopic_id", "Subtopic", "iteration"])
+@pytest.mark.parametrize("frame", FRAMES)
+def test_subtopics_of_frames_are_those_of_a_file(subtopics_of_file, frame, name, monkeypatch):
+    table = columns(JUDGED, "query_id", name, "doc_id", "relevance")
+    assert of_subtopics(frame(table)) == subtopics_of_file
+    renamed = columns(JUDGED, "q", "intent", "d", "g")
+    named = rankgauge.Qrels.from_df(frame(renamed), "q", "d", "g", "intent")
+    assert of_subtopics(named) == subtopics_of_file
+    stated = "query=q,document=d,grade=g,subtopic=intent"
+    assert of_subtopics(frame(renamed), gold_columns=stated) == subtopics_of_file
+    assert named.to_dict()["1"] == {"a": 2, "b": 1, "c": 1}
+    without_pyarrow(monkeypatch)
+    assert of_subtopics(pandas.DataFrame(table)) == subtopics_of_file
+
+
+def test_subtopics_of_files_of_frames(subtopics_of_file, tmp_path):
+    table = columns(JUDGED, "query_id", "iteration", "doc_id", "relevance")
+    pandas.DataFrame(table).to_csv(tmp_path / "div.csv", index=False)
+    pandas.DataFrame(table).to_parquet(tmp_path / "div.parquet")
+    for name in ("div.csv", "div.parquet"):
+        assert of_subtopics(tmp_path / name) == subtopics_of_file
+
+
+def test_subtopics_may_be_missing_or_numbers(monkeypatch):
+    numbers = {"x": 1.0, "y": 2.0, "z": math.nan}
+    rows = [(query, numbers[subtopic], document, grade) for query, subtopic, document, grade in JUDGED]
+    table = columns(rows, "query_id", "subtopic", "doc_id", "relevance")
+    texts = {**table, "subtopic": [None if math.isnan(it) else str(int(it)) for it in table["subtopic"]]}
+    expected = of_subtopics(polars.DataFrame(texts))
+    # Without `z`, which would be a third subtopic.
+    assert expected["1"]["StRecall@1"] == 0.5
+    categories = pandas.DataFrame(texts).astype({"subtopic": "category"})
+    frames = [pandas.DataFrame(table), polars.DataFrame(table), pyarrow.table(texts), categories]
+    for frame in frames:
+        assert of_subtopics(frame) == expected
+    without_pyarrow(monkeypatch)
+    assert of_subtopics(pandas.DataFrame(table)) == of_subtopics(pandas.DataFrame(texts)) == expected
+
+
+def test_a_column_of_equal_subtopics_states_none():
+    rows = [(query, "0", document, grade) for query, _, document, grade in JUDGED[1:]]
+    table = columns(rows, "query_id", "iteration", "doc_id", "relevance")
+    plain = {name: values for name, values in table.items() if name != "iteration"}
+    with pytest.raises(rankgauge.GoldError, match="qrels:4: query `1` judges document `c` again, first at qrels:3"):
+        of_subtopics(polars.DataFrame(table))
+    once = [0, 1, 2, 4]
+    assert of_subtopics(polars.DataFrame(table)[once]) == of_subtopics(polars.DataFrame(plain)[once])
+    twice = columns([*JUDGED, JUDGED[1]], "query_id", "subtopic", "doc_id", "relevance")
+    with pytest.raises(rankgauge.GoldError, match="qrels:7: query `1` judges document `a` again, first at qrels:1"):
+        of_subtopics(pandas.DataFrame(twice))
+
+
+RANKED = [("1", "b", 2), ("1", "a", 1), ("1", "c", 10), ("2", "d", 1)]
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_runs_of_ranks_are_judged_by_rank(frame, tmp_path, monkeypatch):
+    qrels = {"1": {"b": 1}, "2": {"d": 1}}
+    table = columns(RANKED, "qid", "docno", "rank")
+    path = tmp_path / "ranked.csv"
+    pandas.DataFrame(table).to_csv(path, index=False)
+    expected = rankgauge.evaluate(qrels, path, "RR AP", per_query=True).per_query
+    assert expected["1"]["RR"] == 0.5
+
+    def scores(run, **options):
+        return rankgauge.evaluate(qrels, run, "RR AP", per_query=True, **options).per_query
+
+    assert scores(frame(table)) == scores(frame(table), order="rank") == expected
+    assert scores(frame(table), compat="trec_eval@10", max_results=2) == expected
+    run = rankgauge.Run.from_df(frame(table))
+    assert [list(documents) for documents in run.to_dict().values()] == [["a", "b", "c"], ["d"]]
+    assert scores(run.to_dict()) == expected
+    both = {**table, "score": [3.0, 2.0, 1.0, 1.0]}
+    assert scores(frame(both))["1"]["RR"] == 1.0
+    assert scores(frame(both), order="rank") == expected
+    other = columns(RANKED, "q", "d", "place")
+    assert scores(frame(other), columns="query=q,document=d,rank=place") == expected
+    assert scores(rankgauge.Run.from_df(frame(other), "q", "d", rank_col="place")) == expected
+    distances = {**table, "distance": [0.5, 0.25, 0.75, 1.0]}
+    assert scores(frame(distances)) == expected
+    listed = {"qid": table["qid"], "docno": table["docno"]}
+    assert scores(frame(listed), order="served")["1"]["RR"] == 1.0
+    without_pyarrow(monkeypatch)
+    assert scores(pandas.DataFrame(table)) == expected
+    assert scores(pandas.DataFrame(listed), order="served")["1"]["RR"] == 1.0
+
+
+def test_columns_of_runs_that_are_missing_are_named():
+    frame = polars.DataFrame(columns(RANKED, "qid", "docno", "place"))
+    with pytest.raises(ValueError, match="no column of scores or ranks was found; the columns are qid, docno, place"):
+        rankgauge.Run.from_df(frame)
+    with pytest.raises(ValueError, match="no column of ranks was found.*: name it with rank_col="):
+        rankgauge.Run.from_df(frame, order="rank")
+    with pytest.raises(ValueError, match="no column is called `points`; the columns are qid, docno, place"):
+        rankgauge.Run.from_df(frame, columns="query=qid,document=docno,score=points")
+    with pytest.raises(ValueError, match="columns: `grade` is no content of a column"):
+        rankgauge.Run.from_df(frame, columns="query=qid,document=docno,grade=place")
+    with pytest.raises(ValueError, match="columns states all columns; leave out q_id_col"):
+        rankgauge.Run.from_df(frame, "qid", columns="query=qid,document=docno,rank=place")
+    unranked = polars.DataFrame({"qid": ["1"], "docno": ["a"], "rank": [math.nan]})
+    with pytest.raises(rankgauge.RunError, match="has no rank"):
+        rankgauge.Run.from_df(unranked)
+
+
 def test_results_are_frames(data):
     qrels, run, expected = data
     result = rankgauge.evaluate(pandas.DataFrame(qrels), pandas.DataFrame(run), MEASURES, per_query=True)

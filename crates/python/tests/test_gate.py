@@ -38,6 +38,56 @@ def test_comparison_finds_the_worse_run():
     assert comparison.to_polars().shape[0] == 2
 
 
+def test_comparisons_have_the_options_of_an_evaluation(tmp_path):
+    qrels, good, bad = systems(queries=8)
+    runs = {"good": good, "bad": bad}
+    measures = "P@5 NumRet"
+    for options in (
+        {"judged_only": True},
+        {"max_results": 3},
+        {"compat": "trec_eval@10"},
+        {"ignore_identical_ids": True},
+        {"normalise_ids": "nfc"},
+    ):
+        rows = rankgauge.compare(qrels, runs, measures, resamples=100, **options).to_df()
+        for column, run in (("mean_a", good), ("mean_b", bad)):
+            alone = rankgauge.evaluate(qrels, run, measures, per_query=True, **options).per_query
+            for measure, mean in zip(rows["measure"], rows[column]):
+                values = [scores[measure] for scores in alone.values()]
+                assert mean == pytest.approx(sum(values) / len(values)), options
+    utility = "utility.1,-1,0,1"
+    means = [rankgauge.compare(qrels, runs, utility, resamples=100, documents=n).to_df()["mean_a"][0] for n in (20, 30)]
+    assert means[1] - means[0] == pytest.approx(10)
+    gold, table = tmp_path / "gold.csv", tmp_path / "run.csv"
+    gold.write_text("topic,article,value\nq,a,1\nr,b,1\n")
+    table.write_text("topic,article,points\nq,a,1\nr,b,1\n")
+    comparison = rankgauge.compare(
+        gold,
+        [table, table],
+        "RR",
+        resamples=100,
+        gold_columns="query=topic,document=article,grade=value",
+        columns="query=topic,document=article,score=points",
+    )
+    assert comparison.to_dict()["comparisons"][0]["measures"]["RR"]["b"] == 1.0
+
+
+def test_comparisons_state_the_overlap_of_results():
+    qrels = {"q": {"a": 1}, "r": {"a": 1}}
+    one = {"q": {"a": 3.0, "b": 2.0}, "r": {"a": 1.0}}
+    other = {"q": {"b": 3.0, "a": 2.0}, "r": {"a": 1.0}}
+    comparison = rankgauge.compare(qrels, {"one": one, "other": other}, "RR", resamples=100, rbo=0.9)
+    (overlap,) = comparison.overlaps
+    assert (overlap["a"], overlap["b"], overlap["p"]) == ("one", "other", 0.9)
+    # Agreement 0 at depth 1 and 1 from depth 2 on: 1 - (1 - p).
+    assert overlap["queries"] == {"q": pytest.approx(0.9), "r": pytest.approx(1.0)}
+    assert overlap["mean"] == pytest.approx(0.95)
+    assert "Overlap of the results" in str(comparison)
+    assert rankgauge.compare(qrels, {"one": one, "other": other}, "RR", resamples=100).overlaps == []
+    with pytest.raises(ValueError, match="rbo: a number between 0 and 1"):
+        rankgauge.compare(qrels, [one, other], "RR", rbo=1)
+
+
 def test_scores_of_before_are_compared():
     qrels, good, bad = systems()
     scores = {

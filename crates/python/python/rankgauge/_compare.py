@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _native
 from ._evaluate import score
-from ._inputs import QrelsLike, Run, RunLike
+from ._inputs import Qrels, QrelsLike, Run, RunLike
 
 
 class Comparison:
@@ -28,6 +28,16 @@ class Comparison:
         if self._document is None:
             self._document = json.loads(self._native.report("json", None))
         return self._document
+
+    @property
+    def overlaps(self) -> list[dict[str, Any]]:
+        """Overlap of the results of each run with those of the first, if ``rbo`` was passed.
+
+        A dictionary for each run: ``a`` and ``b`` are the names of both, ``p`` is ``rbo``, ``mean`` the mean over
+        the queries that both answer, and ``queries`` has the overlap of each of these queries.
+        """
+        overlaps: list[dict[str, Any]] = self.to_dict().get("overlaps", [])
+        return overlaps
 
     def report(self, format: str = "text", *, fail_on: str | None = None) -> str:
         """Return the report of the command ``rankgauge compare``.
@@ -93,10 +103,12 @@ class Comparison:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _named(runs: Mapping[str, RunLike] | Iterable[RunLike], order: str | None) -> list[Run]:
+def _named(
+    runs: Mapping[str, RunLike] | Iterable[RunLike], columns: str | None, order: str | None
+) -> list[Run]:
     if isinstance(runs, Mapping):
-        return [Run.of(run, name=name, order=order) for name, run in runs.items()]
-    return [Run.of(run, order=order) for run in runs]
+        return [Run.of(run, columns=columns, name=name, order=order) for name, run in runs.items()]
+    return [Run.of(run, columns=columns, order=order) for run in runs]
 
 
 def compare(
@@ -111,21 +123,37 @@ def compare(
     alpha: float = 0.05,
     seed: int = 1,
     resamples: int | None = None,
+    compat: str | None = None,
+    judged_only: bool = False,
+    max_results: int | None = None,
+    documents: int | None = None,
+    ignore_identical_ids: bool = False,
+    normalise_ids: str | None = None,
+    columns: str | None = None,
+    gold_columns: str | None = None,
+    rbo: float | None = None,
 ) -> Comparison:
     """Evaluate two or more runs and compare each with the first.
 
     ``runs`` is a list of runs, or ``{name: run}``. A difference is shown if its p after Holm's correction
-    is below ``alpha``.
+    is below ``alpha``. ``rbo`` adds the rank-biased overlap of the results of each run with those of the
+    first, with this probability of continuing to the next rank: 0.9. The other arguments are those of
+    ``evaluate``.
     """
     scores = score(
-        qrels,
-        _named(runs, order),
+        Qrels.of(qrels, columns=gold_columns, relevance_level=relevance_level, normalise_ids=normalise_ids),
+        _named(runs, columns, order),
         measures,
         complete=complete,
         has_relevant=has_relevant,
-        relevance_level=relevance_level,
+        compat=compat,
+        judged_only=judged_only,
+        max_results=max_results,
+        documents=documents,
+        ignore_identical_ids=ignore_identical_ids,
+        keeps_documents=rbo is not None,
     )
-    return Comparison(_native.compare(scores, alpha, seed, resamples))
+    return Comparison(_native.compare(scores, alpha, seed, resamples, rbo))
 
 
 def compare_scores(

@@ -127,24 +127,23 @@ class Evaluation(dict[str, float]):
 
 
 def score(
-    qrels: QrelsLike,
+    qrels: Qrels,
     runs: Iterable[Run],
     measures: object,
     *,
     complete: bool,
     has_relevant: bool,
-    relevance_level: float | None,
-    compat: str | None = None,
-    judged_only: bool = False,
-    max_results: int | None = None,
-    documents: int | None = None,
+    compat: str | None,
+    judged_only: bool,
+    max_results: int | None,
+    documents: int | None,
+    ignore_identical_ids: bool,
+    keeps_documents: bool = False,
 ) -> _native.Scores:
     """Evaluate several runs. Signs of a mistake in them are warnings."""
-    gold = Qrels.of(qrels, relevance_level=relevance_level)._native
-    named = [(run.name, run._native) for run in runs]
     scores = _native.evaluate(
-        gold,
-        named,
+        qrels._native,
+        [(run.name, run._native) for run in runs],
         names_of(measures),
         complete=complete,
         has_relevant=has_relevant,
@@ -152,6 +151,8 @@ def score(
         judged_only=judged_only,
         max_results=max_results,
         documents=documents,
+        ignore_identical_ids=ignore_identical_ids,
+        keeps_documents=keeps_documents,
     )
     for warning in scores.warnings:
         warnings.warn(warning, stacklevel=3)
@@ -173,6 +174,10 @@ def evaluate(
     judged_only: bool = False,
     max_results: int | None = None,
     documents: int | None = None,
+    ignore_identical_ids: bool = False,
+    normalise_ids: str | None = None,
+    columns: str | None = None,
+    gold_columns: str | None = None,
 ) -> Evaluation:
     """Evaluate a run against judgements.
 
@@ -186,19 +191,33 @@ def evaluate(
     trec_eval), ``ascending`` (distances), ``served`` or ``rank``. ``compat`` is ``trec_eval@9`` (the default) or
     ``trec_eval@10``; ``judged_only``, ``max_results`` and ``documents`` are ``trec_eval -J``, ``-M`` and ``-N``.
 
+    ``ignore_identical_ids`` leaves out results whose id is that of the query, as BEIR does;
+    ``normalise_ids="nfc"`` composes the ids of queries and documents, so that equal letters have equal
+    characters. ``columns`` and ``gold_columns`` state the columns of tables in files and frames, as the options
+    ``--columns`` and ``--gold-columns`` do: ``"query=qid,document=pid,score=3"``.
+
     Raises ``GoldError``, ``RunError`` and ``MeasureError``, with the texts of the command line.
     """
-    qrels, run = both(qrels, run, relevance_level=relevance_level, name=name, order=order)
-    scores = score(
+    judged, ranked = both(
         qrels,
-        [run],
+        run,
+        gold_columns=gold_columns,
+        relevance_level=relevance_level,
+        normalise_ids=normalise_ids,
+        columns=columns,
+        name=name,
+        order=order,
+    )
+    scores = score(
+        judged,
+        [ranked],
         measures,
         complete=complete,
         has_relevant=has_relevant,
-        relevance_level=relevance_level,
         compat=compat,
         judged_only=judged_only,
         max_results=max_results,
         documents=documents,
+        ignore_identical_ids=ignore_identical_ids,
     )
     return Evaluation(scores, per_query)

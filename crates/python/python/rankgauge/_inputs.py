@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, Union
 
 from . import _native
 
 if TYPE_CHECKING:
     from ._native import Gold, Results
-
-QUERY_COLUMNS = ("query_id", "qid", "q_id", "query", "query-id", "query_key", "topic", "topic_id")
-DOCUMENT_COLUMNS = (
-    "doc_id", "docid", "docno", "document_id", "document", "corpus-id", "corpus_id", "doc", "object_id", "id",
-)
-GRADE_COLUMNS = ("relevance", "grade", "rel", "label", "relevancy", "rating", "judgement", "judgment", "score")
-SCORE_COLUMNS = ("score", "similarity", "sim", "relevance_score")
 
 
 def _is_frame(value: object) -> bool:
@@ -36,78 +29,77 @@ def _column_names(frame: Any) -> list[str]:
     return [str(name) for name in names] if names is not None else []
 
 
-def _choose(known: list[str], given: str | None, candidates: Sequence[str], what: str, argument: str) -> str:
-    """Return the name of a column: the given one, else the first usual name."""
-    if given is not None:
-        if known and given not in known:
-            raise ValueError(f"no column is called `{given}`; the columns are {', '.join(known)}")
-        return given
-    lowered = {name.lower(): name for name in reversed(known)}
-    for candidate in candidates:
-        if candidate in lowered:
-            return lowered[candidate]
-    raise ValueError(
-        f"no column of {what} was found; the columns are {', '.join(known) or 'not known'}: name it with {argument}="
-    )
+#: Columns of a query, a document, a number and a subtopic.
+_Names = tuple[str, str, Union[str, None], Union[str, None]]
 
 
-def _columns(
-    frame: Any,
-    query: str | None,
-    document: str | None,
-    number: str | None,
-    numbers: Sequence[str],
-    what: str,
-    argument: str,
-) -> tuple[str, str, str]:
-    known = _column_names(frame)
-    return (
-        _choose(known, query, QUERY_COLUMNS, "query ids", "q_id_col"),
-        _choose(known, document, DOCUMENT_COLUMNS, "document ids", "doc_id_col"),
-        _choose(known, number, numbers, what, argument),
-    )
+def _check_no_table(argument: str, columns: str | None) -> None:
+    if columns is not None:
+        raise ValueError(f"{argument} states the columns of a table, and a dictionary has none; leave it out")
 
 
-def _selected(frame: Any, names: tuple[str, str, str]) -> Any:
+def _check_columns(columns: str | None, **names: str | None) -> None:
+    given = [name for name, value in names.items() if value is not None]
+    if columns is not None and given:
+        raise ValueError(f"columns states all columns; leave out {', '.join(given)}")
+
+
+def _selected(frame: Any, names: _Names) -> Any:
     """Return only the columns that are needed, where a frame can select them."""
     try:
-        return frame[list(names)] if hasattr(frame, "columns") and hasattr(frame, "loc") else frame
+        wanted = list(dict.fromkeys(name for name in names if name is not None))
+        return frame[wanted] if hasattr(frame, "columns") and hasattr(frame, "loc") else frame
     except (KeyError, TypeError):
         return frame
 
 
-def _lists(frame: Any, names: tuple[str, str, str]) -> tuple[list[Any], list[Any], list[float]]:
-    def values(name: str) -> list[Any]:
-        column = frame[name]
-        convert = getattr(column, "tolist", None) or getattr(column, "to_list", None)
-        return list(convert()) if convert is not None else list(column)
-
-    return values(names[0]), values(names[1]), [float(value) for value in values(names[2])]
+def _values(frame: Any, name: str) -> list[Any]:
+    column = frame[name]
+    convert = getattr(column, "tolist", None) or getattr(column, "to_list", None)
+    return list(convert()) if convert is not None else list(column)
 
 
-def _from_frame(kind: Any, frame: Any, names: tuple[str, str, str], option: Any) -> Any:
+def _numbers(frame: Any, name: str | None) -> list[float] | None:
+    return None if name is None else [float(value) for value in _values(frame, name)]
+
+
+def _subtopic(value: Any) -> str | None:
+    if value is None or value != value:
+        return None
+    # Whole numbers with missing values are floats.
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _from_frame(kind: Any, frame: Any, names: _Names, lists: Callable[[], tuple[Any, ...]], *options: Any) -> Any:
+    """Read a frame by the interface of Arrow, else by lists of its columns."""
     if hasattr(frame, "__arrow_c_stream__"):
         try:
-            return kind.from_arrow(_selected(frame, names), list(names), option)
+            return kind.from_arrow(_selected(frame, names), names, *options)
         except ImportError:
             # pandas exports Arrow only with pyarrow, which is no requirement.
             pass
-    return kind.from_lists(*_lists(frame, names), option)
+    return kind.from_lists(*lists(), *options)
 
 
 class Qrels:
     """Judgements: graded documents of queries.
 
     Made by ``from_dict``, ``from_df``, ``read`` or, as ranx does, by the class itself from a
-    dictionary. They are checked once and can be used for any number of evaluations.
+    dictionary. They are checked once and can be used for any number of evaluations. With
+    ``normalise_ids="nfc"``, the ids of queries and documents are composed, here and in the runs that are
+    evaluated, so that equal letters have equal characters.
     """
 
     _native: Gold
 
     def __init__(
-        self, qrels: Mapping[str, Mapping[str, float]], *, relevance_level: float | None = None
+        self,
+        qrels: Mapping[str, Mapping[str, float]],
+        *,
+        relevance_level: float | None = None,
+        normalise_ids: str | None = None,
     ) -> None:
-        self._native = _native.Gold.from_dict(dict(qrels), relevance_level)
+        self._native = _native.Gold.from_dict(dict(qrels), relevance_level, normalise_ids)
 
     @classmethod
     def _of(cls, native: Gold) -> Qrels:
@@ -117,10 +109,14 @@ class Qrels:
 
     @classmethod
     def from_dict(
-        cls, qrels: Mapping[str, Mapping[str, float]], *, relevance_level: float | None = None
+        cls,
+        qrels: Mapping[str, Mapping[str, float]],
+        *,
+        relevance_level: float | None = None,
+        normalise_ids: str | None = None,
     ) -> Qrels:
         """Judgements of ``{query: {document: grade}}``."""
-        return cls(qrels, relevance_level=relevance_level)
+        return cls(qrels, relevance_level=relevance_level, normalise_ids=normalise_ids)
 
     @classmethod
     def from_df(
@@ -129,42 +125,80 @@ class Qrels:
         q_id_col: str | None = None,
         doc_id_col: str | None = None,
         score_col: str | None = None,
+        subtopic_col: str | None = None,
         *,
+        columns: str | None = None,
         relevance_level: float | None = None,
+        normalise_ids: str | None = None,
     ) -> Qrels:
         """Judgements of a data frame of pandas or polars, or of any table of Arrow.
 
-        Without names, columns of usual names are taken: ``query_id``, ``doc_id``, ``relevance`` and
-        others.
+        Without names, columns are found as in tables in files: ``query_id``, ``doc_id``, ``relevance``,
+        ``subtopic_id`` or ``iteration``, and others. With a column of subtopics that has different values, a
+        document may be judged for several: its grade is the highest one. ``columns`` states the columns as
+        ``--gold-columns`` does: ``"query=qid,document=pid,grade=3"``.
         """
-        names = _columns(df, q_id_col, doc_id_col, score_col, GRADE_COLUMNS, "grades", "score_col")
-        return cls._of(_from_frame(_native.Gold, df, names, relevance_level))
+        _check_columns(columns, q_id_col=q_id_col, doc_id_col=doc_id_col, score_col=score_col, subtopic_col=subtopic_col)
+        given = [q_id_col, doc_id_col, score_col, subtopic_col]
+        names = _native.gold_columns(_column_names(df), given, columns)
+        query, document, grade, subtopic = names
+
+        def lists() -> tuple[Any, ...]:
+            subtopics = None if subtopic is None else [_subtopic(value) for value in _values(df, subtopic)]
+            return _values(df, query), _values(df, document), _numbers(df, grade), subtopics
+
+        return cls._of(_from_frame(_native.Gold, df, names, lists, relevance_level, normalise_ids))
 
     @classmethod
     def read(
         cls,
         *paths: str | os.PathLike[str],
+        columns: str | None = None,
         relevance_level: float | None = None,
+        normalise_ids: str | None = None,
     ) -> Qrels:
-        """Judgements of files and folders in any format of docs/gold.md, recognised by the content."""
-        return cls._of(_native.Gold.from_files([os.fspath(path) for path in paths], relevance_level))
+        """Judgements of files and folders in any format of docs/gold.md, recognised by the content.
+
+        ``columns`` states the columns of tables, as ``--gold-columns`` does.
+        """
+        given = [os.fspath(path) for path in paths]
+        return cls._of(_native.Gold.from_files(given, relevance_level, normalise_ids, columns))
 
     @classmethod
-    def of(cls, qrels: QrelsLike, *, relevance_level: float | None = None) -> Qrels:
+    def of(
+        cls,
+        qrels: QrelsLike,
+        *,
+        columns: str | None = None,
+        relevance_level: float | None = None,
+        normalise_ids: str | None = None,
+    ) -> Qrels:
         """Judgements of whatever ``evaluate`` accepts."""
         if isinstance(qrels, Qrels):
+            qrels._check_made(columns, relevance_level, normalise_ids)
             return qrels
         if isinstance(qrels, Mapping):
-            return cls.from_dict(qrels, relevance_level=relevance_level)
-        if _is_path(qrels):
-            return cls.read(qrels, relevance_level=relevance_level)
+            _check_no_table("gold_columns", columns)
+            return cls.from_dict(qrels, relevance_level=relevance_level, normalise_ids=normalise_ids)
         if _is_frame(qrels):
-            return cls.from_df(qrels, relevance_level=relevance_level)
-        if isinstance(qrels, Sequence) and qrels and all(_is_path(path) for path in qrels):
-            return cls.read(*qrels, relevance_level=relevance_level)
+            return cls.from_df(qrels, columns=columns, relevance_level=relevance_level, normalise_ids=normalise_ids)
+        paths = [qrels] if _is_path(qrels) else qrels
+        if isinstance(paths, Sequence) and paths and all(_is_path(path) for path in paths):
+            return cls.read(*paths, columns=columns, relevance_level=relevance_level, normalise_ids=normalise_ids)
         raise TypeError(
             f"qrels of type {type(qrels).__name__}: give a dictionary, a data frame, a path or Qrels"
         )
+
+    def _check_made(self, columns: str | None, relevance_level: float | None, normalise_ids: str | None) -> None:
+        """Reject options that the judgements were made without."""
+        late = "gold_columns" if columns is not None else ""
+        if relevance_level is not None and relevance_level != self._native.relevance_level:
+            late = "relevance_level"
+        if normalise_ids is not None and normalise_ids != self._native.normalise_ids:
+            late = "normalise_ids"
+        if late:
+            argument = late.replace("gold_", "")
+            raise ValueError(f"{late} comes too late for judgements that are read; pass {argument} to Qrels")
 
     def queries(self) -> list[str]:
         """Keys of the queries, in their order."""
@@ -193,18 +227,21 @@ class Run:
     """
 
     _native: Results
+    _order: str | None
     name: str
 
     def __init__(
         self, run: Mapping[str, Mapping[str, float]], name: str = "run", *, order: str | None = None
     ) -> None:
         self._native = _native.Results.from_dict(dict(run), order)
+        self._order = order
         self.name = name
 
     @classmethod
-    def _of(cls, native: Results, name: str) -> Run:
+    def _of(cls, native: Results, name: str, order: str | None) -> Run:
         run = cls.__new__(cls)
         run._native = native
+        run._order = order
         run.name = name
         return run
 
@@ -222,37 +259,63 @@ class Run:
         q_id_col: str | None = None,
         doc_id_col: str | None = None,
         score_col: str | None = None,
+        rank_col: str | None = None,
         *,
+        columns: str | None = None,
         name: str = "run",
         order: str | None = None,
     ) -> Run:
         """Results of a data frame of pandas or polars, or of any table of Arrow.
 
-        Without names, columns of usual names are taken: ``query_id``, ``doc_id``, ``score`` and others.
+        Without names, columns are found as in tables in files: ``query_id``, ``doc_id``, ``score``, else
+        ``distance`` or ``rank``, and others. Without ``order``, results are judged by score, else by
+        distance (lower is better), else by rank. ``columns`` states the columns as ``--columns`` does:
+        ``"query=qid,document=pid,rank=3"``.
         """
-        names = _columns(df, q_id_col, doc_id_col, score_col, SCORE_COLUMNS, "scores", "score_col")
-        return cls._of(_from_frame(_native.Results, df, names, order), name)
+        _check_columns(columns, q_id_col=q_id_col, doc_id_col=doc_id_col, score_col=score_col, rank_col=rank_col)
+        given = [q_id_col, doc_id_col, score_col, rank_col]
+        names, found = _native.run_columns(_column_names(df), given, columns, order)
+        query, document, number, _ = names
+
+        def lists() -> tuple[Any, ...]:
+            return _values(df, query), _values(df, document), _numbers(df, number)
+
+        return cls._of(_from_frame(_native.Results, df, names, lists, found), name, order)
 
     @classmethod
     def read(
-        cls, path: str | os.PathLike[str], *, name: str | None = None, order: str | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        columns: str | None = None,
+        name: str | None = None,
+        order: str | None = None,
     ) -> Run:
-        """Results of a file in any format of docs/reports.md, recognised by the content."""
+        """Results of a file in any format of docs/reports.md, recognised by the content.
+
+        ``columns`` states the columns of a table, as ``--columns`` does.
+        """
         path = os.fspath(path)
         stem = os.path.splitext(os.path.basename(path))[0]
-        return cls._of(_native.Results.from_file(path, order), name or stem)
+        return cls._of(_native.Results.from_file(path, order, columns), name or stem, order)
 
     @classmethod
-    def of(cls, run: RunLike, *, name: str | None = None, order: str | None = None) -> Run:
+    def of(
+        cls, run: RunLike, *, columns: str | None = None, name: str | None = None, order: str | None = None
+    ) -> Run:
         """Results of whatever ``evaluate`` accepts."""
         if isinstance(run, Run):
-            return run if name is None else cls._of(run._native, name)
+            late = "columns" if columns is not None else "order" if order not in (None, run._order) else ""
+            if late:
+                raise ValueError(f"{late} comes too late for a run that is read; pass {late} to Run")
+            return run if name is None else cls._of(run._native, name, run._order)
         if isinstance(run, Mapping):
+            _check_no_table("columns", columns)
             return cls.from_dict(run, name or "run", order=order)
         if _is_path(run):
-            return cls.read(run, name=name, order=order)
+            return cls.read(run, columns=columns, name=name, order=order)
         if _is_frame(run):
-            return cls.from_df(run, name=name or "run", order=order)
+            return cls.from_df(run, columns=columns, name=name or "run", order=order)
         raise TypeError(f"a run of type {type(run).__name__}: give a dictionary, a data frame, a path or a Run")
 
     def to_dict(self) -> dict[str, dict[str, float]]:
@@ -277,13 +340,22 @@ class Run:
 
 
 def both(
-    qrels: QrelsLike, run: RunLike, *, relevance_level: float | None, name: str | None, order: str | None
+    qrels: QrelsLike,
+    run: RunLike,
+    *,
+    gold_columns: str | None,
+    relevance_level: float | None,
+    normalise_ids: str | None,
+    columns: str | None,
+    name: str | None,
+    order: str | None,
 ) -> tuple[Qrels, Run]:
     """Judgements and results of whatever ``evaluate`` accepts. Two dictionaries take less time together."""
-    if isinstance(qrels, Mapping) and isinstance(run, Mapping):
-        gold, results = _native.from_dicts(dict(qrels), dict(run), relevance_level, order)
-        return Qrels._of(gold), Run._of(results, name or "run")
-    return Qrels.of(qrels, relevance_level=relevance_level), Run.of(run, name=name, order=order)
+    if isinstance(qrels, Mapping) and isinstance(run, Mapping) and columns is None and gold_columns is None:
+        gold, results = _native.from_dicts(dict(qrels), dict(run), relevance_level, normalise_ids, order)
+        return Qrels._of(gold), Run._of(results, name or "run", order)
+    made = Qrels.of(qrels, columns=gold_columns, relevance_level=relevance_level, normalise_ids=normalise_ids)
+    return made, Run.of(run, columns=columns, name=name, order=order)
 
 
 QrelsLike = Union[Qrels, Mapping[str, Mapping[str, float]], str, "os.PathLike[str]", Sequence["str | os.PathLike[str]"], Any]

@@ -1,5 +1,8 @@
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+# Columns of a query, a document, a number and a subtopic.
+_Names = tuple[str, str, str | None, str | None]
 
 __version__: str
 
@@ -15,23 +18,43 @@ def from_dicts(
     judgements: dict[str, Mapping[str, float]],
     results: dict[str, Mapping[str, float]],
     relevance_level: float | None,
+    normalise_ids: str | None,
     order: str | None,
 ) -> tuple[Gold, Results]: ...
+def gold_columns(names: list[str], given: list[str | None], stated: str | None) -> _Names: ...
+def run_columns(
+    names: list[str], given: list[str | None], stated: str | None, order: str | None
+) -> tuple[_Names, str | None]: ...
 
 class Gold:
     @staticmethod
-    def from_files(paths: list[str], relevance_level: float | None) -> Gold: ...
+    def from_files(
+        paths: list[str], relevance_level: float | None, normalise_ids: str | None, columns: str | None
+    ) -> Gold: ...
     @staticmethod
-    def from_dict(judgements: dict[str, Mapping[str, float]], relevance_level: float | None) -> Gold: ...
+    def from_dict(
+        judgements: dict[str, Mapping[str, float]], relevance_level: float | None, normalise_ids: str | None
+    ) -> Gold: ...
     @staticmethod
-    def from_arrow(table: Any, names: list[str], relevance_level: float | None) -> Gold: ...
+    def from_arrow(
+        table: Any, names: _Names, relevance_level: float | None, normalise_ids: str | None
+    ) -> Gold: ...
     @staticmethod
     def from_lists(
-        queries: list[str | int], documents: list[str | int], grades: list[float], relevance_level: float | None
+        queries: list[str | int],
+        documents: list[str | int],
+        grades: list[float],
+        subtopics: Sequence[str | None] | None,
+        relevance_level: float | None,
+        normalise_ids: str | None,
     ) -> Gold: ...
     def queries(self) -> list[str]: ...
     @property
     def judgements(self) -> int: ...
+    @property
+    def relevance_level(self) -> float: ...
+    @property
+    def normalise_ids(self) -> str | None: ...
     @property
     def version(self) -> str: ...
     def to_dict(self) -> dict[str, dict[str, float]]: ...
@@ -39,14 +62,14 @@ class Gold:
 
 class Results:
     @staticmethod
-    def from_file(path: str, order: str | None) -> Results: ...
+    def from_file(path: str, order: str | None, columns: str | None) -> Results: ...
     @staticmethod
     def from_dict(results: dict[str, Mapping[str, float]], order: str | None) -> Results: ...
     @staticmethod
-    def from_arrow(table: Any, names: list[str], order: str | None) -> Results: ...
+    def from_arrow(table: Any, names: _Names, order: str | None) -> Results: ...
     @staticmethod
     def from_lists(
-        queries: list[str | int], documents: list[str | int], scores: list[float], order: str | None
+        queries: list[str | int], documents: list[str | int], numbers: list[float] | None, order: str | None
     ) -> Results: ...
     @property
     def size(self) -> int | None: ...
@@ -86,8 +109,12 @@ def evaluate(
     judged_only: bool = False,
     max_results: int | None = None,
     documents: int | None = None,
+    ignore_identical_ids: bool = False,
+    keeps_documents: bool = False,
 ) -> Scores: ...
-def compare(scores: Scores, alpha: float, seed: int, resamples: int | None) -> Comparison: ...
+def compare(
+    scores: Scores, alpha: float, seed: int, resamples: int | None, rbo: float | None
+) -> Comparison: ...
 def compare_scores(
     runs: list[tuple[str, dict[str, dict[str, float]]]], alpha: float, seed: int, resamples: int | None
 ) -> Comparison: ...
