@@ -192,16 +192,19 @@ def test_suite_of_ir_measures(suite_of_ir_measures, monkeypatch):
 
 def test_measures_of_ir_measures_have_its_values():
     """The provider and the usual ones agree on every measure that both have."""
-    from ir_measures import AP, ERR, P, R, RBP, RR, Bpref, IPrec, Judged, Success, nDCG
+    from ir_measures import AP, ERR, P, R, RBP, RR, Bpref, IPrec, Judged, NumQ, NumRel, NumRelRet, NumRet
+    from ir_measures import Rprec, SetAP, SetF, SetP, Success, nDCG
 
     # gdeval requires ids of queries that are numbers.
     qrels = {"1": {"a": 0, "b": 1, "c": 2, "d": 1, "e": 0}, "2": {"a": 1, "f": 2, "g": 0}, "3": {"a": 1}}
     run = {"1": {"b": 9, "x": 8, "c": 7, "a": 6, "d": 5}, "2": {"g": 3, "y": 2, "f": 1}}
     measures = [P @ 2, P(rel=2) @ 2, R @ 3, RR, RR @ 2, AP, AP(rel=2), AP @ 2, nDCG, nDCG @ 2, nDCG(dcg="exp-log2") @ 2]
     measures += [Success @ 1, IPrec @ 0.5, Bpref, Judged @ 2, RBP(p=0.8, rel=1), ERR @ 3]
+    measures += [NumQ, NumRet, NumRelRet, NumRet(rel=2), NumRel]
+    measures += [it(judged_only=True) for it in (P @ 2, P(rel=2) @ 3, R @ 2, RR, AP, AP @ 2, nDCG, nDCG @ 2, Rprec)]
+    measures += [it(judged_only=True) for it in (Success @ 1, IPrec @ 0.5, SetP, SetP(relative=True), SetF, SetAP)]
     ours = rankgauge.ir_measures.provider
     assert all(ours.supports(measure) for measure in measures)
-    assert not ours.supports(P(judged_only=True) @ 2)
     reference = {metric[:2]: metric.value for metric in ir_measures.iter_calc(measures, qrels, run)}
     scores = {metric[:2]: metric.value for metric in ours.iter_calc(measures, qrels, run)}
     assert scores.keys() == reference.keys()
@@ -209,6 +212,78 @@ def test_measures_of_ir_measures_have_its_values():
         # gdeval prints five digits.
         tolerance = 5.1e-6 if key[1].NAME in {"ERR", "nDCG"} else 1e-9
         assert math.isclose(scores[key], value, abs_tol=tolerance), (key, scores[key], value)
+
+
+def test_sums_of_ir_measures_are_sums():
+    from ir_measures import Accuracy, NumQ, NumRelRet, NumRet
+
+    qrels = {"1": {"a": 1, "b": 1}, "2": {"a": 1}, "3": {"a": 1}}
+    run = {"1": {"a": 2.0, "x": 1.5, "b": 1.0}, "2": {"x": 1.0}}
+    # Accuracy has no value for a query without a relevant result.
+    expected = {NumQ: 2, NumRelRet: 2, NumRet: 4, Accuracy: 0.5, Accuracy(rel=2): math.nan, Accuracy @ 2: 1.0}
+    scores = rankgauge.ir_measures.provider.calc_aggregate(list(expected), qrels, run)
+    assert scores == pytest.approx(expected, nan_ok=True)
+    # Its own providers add values for missing queries if several are combined.
+    theirs = {measure: ir_measures.calc_aggregate([measure], qrels, run)[measure] for measure in expected}
+    assert theirs == pytest.approx(expected, nan_ok=True)
+
+
+def test_measures_of_subtopics_are_those_of_pyndeval():
+    """Values of pyndeval 0.0.8, as in tests/it/inputs.rs."""
+    from ir_measures import AP_IA, ERR_IA, NRBP, P_IA, Qrel, ScoredDoc, StRecall, alpha_DCG, alpha_nDCG, nERR_IA, nNRBP
+
+    text = "1 1 a 1,1 2 a 1,1 1 b 1,1 2 c 1,1 3 c 1,1 3 d 1,1 2 e 0,1 4 f 0"
+    rows = [row.split() for row in text.split(",")]
+    qrels = [Qrel(query, document, int(grade), subtopic) for query, subtopic, document, grade in rows]
+    run = [ScoredDoc("1", document, 5.0 - rank) for rank, document in enumerate("abxce")]
+    expected = {
+        ERR_IA @ 3: 0.5625,
+        nERR_IA @ 3: 0.7714285714285715,
+        alpha_DCG @ 3: 0.5358142624882984,
+        alpha_nDCG @ 3: 0.7243989383522972,
+        NRBP: 0.609375,
+        nNRBP: 0.8297872340425532,
+        AP_IA: 0.625,
+        P_IA @ 3: 1 / 3,
+        StRecall @ 3: 2 / 3,
+        alpha_nDCG @ 20: 0.8680280058681222,
+        alpha_DCG(alpha=0.25) @ 3: 0.46989105795725294,
+        nNRBP(alpha=0.25, beta=0.75): 0.8148505303760848,
+    }
+    import pandas
+
+    ours = rankgauge.ir_measures.provider
+    assert all(ours.supports(measure) for measure in expected)
+    for judged in (qrels, iter(qrels), pandas.DataFrame(qrels)):
+        scores = ours.calc_aggregate(expected, judged, run)
+        assert scores == {measure: pytest.approx(value, abs=1e-12) for measure, value in expected.items()}
+    # ir_measures cannot compute these: its filter fails. Unjudged results do not count.
+    measures = [it(judged_only=True) @ 3 for it in (alpha_nDCG, P_IA)]
+    without_x = [it for it in run if it.doc_id != "x"]
+    plain = ours.calc_aggregate([alpha_nDCG @ 3, P_IA @ 3], qrels, without_x)
+    assert list(ours.calc_aggregate(measures, qrels, run).values()) == list(plain.values())
+    # Other measures take the last judgement of a document, as those of ir_measures do.
+    twice = [Qrel("1", "a", 1, "x"), Qrel("1", "a", 0, "y")]
+    assert ours.calc_aggregate([StRecall @ 1, ir_measures.RR], twice, run) == {StRecall @ 1: 1.0, ir_measures.RR: 0.0}
+
+
+def test_measures_that_the_provider_leaves_out():
+    """docs/python.md lists them."""
+    from ir_measures import ERR, RBP, P
+
+    ours, given = rankgauge.ir_measures.provider, {"cutoff": 5, "max_rel": 3, "recall": 0.5}
+    left_out = set()
+    for measure in set(ir_measures.measures.registry.values()):
+        params = {name: given[name] for name in given if name in measure.SUPPORTED_PARAMS}
+        if not ours.supports(measure(**params)) and not ours.supports(type(measure)(**measure.params)):
+            left_out.add(measure.NAME)
+    assert left_out == {"RBP"}
+    assert ours.supports(RBP(rel=1)) and not ours.supports(RBP) and not ours.supports(RBP(rel=1) @ 5)
+    assert not ours.supports(ERR)
+    page = (HERE.parents[2] / "docs" / "python.md").read_text()
+    assert "`RBP` without `rel`" in page
+    own = ir_measures.define_byquery(lambda qrels, run: 0.0, name="P")
+    assert ours.supports(P @ 5) and not ours.supports(own)
 
 
 def test_registered_provider_comes_first():
