@@ -148,9 +148,9 @@ def test_assert_quality():
 
 
 def test_a_baseline_of_too_few_queries_has_no_verdict():
-    qrels, good, _ = systems(queries=5)
+    qrels, good, bad = systems(queries=5)
     with pytest.raises(rankgauge.GateError, match="no verdict: 5 queries with a score in both .* and 6 are needed"):
-        rankgauge.assert_quality(qrels, good, measures="AP", baseline=good)
+        rankgauge.assert_quality(qrels, good, measures="AP", baseline=bad)
 
 
 def test_plugin_of_pytest(pytester):
