@@ -96,6 +96,13 @@ def test_without_pyarrow_columns_are_lists(data, monkeypatch):
     assert rankgauge.evaluate(*frames, MEASURES) == expected
 
 
+@pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame, pyarrow.table])
+def test_other_columns_of_a_frame_are_not_read(data, frame):
+    qrels, run, expected = data
+    notes = [None] * len(qrels["query_id"])
+    assert rankgauge.evaluate(frame({**qrels, "note": notes}), frame(run), MEASURES) == expected
+
+
 def test_wrong_values_are_named():
     run = {"query_id": ["q", "q"], "doc_id": ["a", "a"], "score": [1.0, 2.0]}
     qrels = {"q": {"a": 1}}

@@ -46,10 +46,11 @@ def _check_columns(columns: str | None, **names: str | None) -> None:
 
 def _selected(frame: Any, names: _Names) -> Any:
     """Return only the columns that are needed, where a frame can select them."""
+    wanted = list(dict.fromkeys(name for name in names if name is not None))
     try:
-        wanted = list(dict.fromkeys(name for name in names if name is not None))
-        return frame[wanted] if hasattr(frame, "columns") and hasattr(frame, "loc") else frame
-    except (KeyError, TypeError):
+        # pandas; polars and pyarrow.
+        return frame[wanted] if hasattr(frame, "loc") else frame.select(wanted)
+    except (AttributeError, KeyError, TypeError):
         return frame
 
 
