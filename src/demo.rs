@@ -281,7 +281,7 @@ fn story(
 ) -> (TrafficSettings, Vec<(EventTime, &'static str)>) {
     let began = planned_change(options).map(|after| Millis(after.0 + HISTORY.0));
     let after_beginning = |span: Option<Duration>| Some(Millis(began?.0 + Millis::from(span?).0));
-    let lasts = options.scenario.lasts(options.library);
+    let lasts = options.scenario.lasts();
     let settings = TrafficSettings {
         seed: options.seed,
         start,

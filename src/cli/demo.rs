@@ -82,7 +82,7 @@ pub(super) struct Demo {
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = parse_duration)]
     regress_after: Duration,
     /// Time after its beginning at which the change ends; a deployment repairs a drop. By default 3m for
-    /// drop and answers in the shop, 2m for outage, otherwise never.
+    /// drop and answers, 2m for outage, otherwise never.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     repair_after: Option<Duration>,
     /// Time after the beginning at which a deployment is reported that repairs nothing (2m).

@@ -97,11 +97,11 @@ impl Scenario {
     }
 
     /// Time after its beginning at which the change ends, unless an option states it.
-    pub(super) fn lasts(self, library: Library) -> Option<Duration> {
-        match (self, library) {
-            (Self::Outage, _) => Some(Duration::from_mins(2)),
-            (Self::Drop | Self::Answers, Library::Shop) => Some(Duration::from_mins(3)),
-            _ => None,
+    pub(super) fn lasts(self) -> Option<Duration> {
+        match self {
+            Self::Outage => Some(Duration::from_mins(2)),
+            Self::Drop | Self::Answers => Some(Duration::from_mins(3)),
+            Self::Experiment | Self::Unjudged | Self::Bots => None,
         }
     }
 

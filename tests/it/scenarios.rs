@@ -157,6 +157,14 @@ fn drop_of_the_shop_is_one_incident_that_ends_with_its_repair_within_ten_minutes
 }
 
 #[test]
+fn drop_of_the_law_library_is_one_incident_of_documents_without_judgements() {
+    let played = play(Library::Law, Scenario::Drop, 8);
+    let systems: BTreeSet<&str> = played.alarms.iter().map(|(system, _)| &**system).collect();
+    assert_eq!(systems, BTreeSet::from(["V5"]));
+    assert_eq!(played.only_incident().class, DropClass::MoreUnjudged);
+}
+
+#[test]
 fn outage_is_an_incident_on_every_system_that_ends_with_it() {
     let played = play(Library::Shop, Scenario::Outage, 6);
     let ranked: BTreeSet<&str> = played.alarms.iter().map(|(system, _)| &**system).collect();
