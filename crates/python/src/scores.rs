@@ -30,7 +30,7 @@ pub(crate) type CheckRow = (String, String, &'static str, String);
 pub(crate) struct Scores {
     pub(crate) evaluation: Evaluation,
     pub(crate) measures: Vec<Measure>,
-    /// Signs of a mistake in valid runs, as sentences.
+    /// Signs of a mistake in valid judgements and runs, as sentences.
     warnings: Vec<String>,
 }
 
@@ -171,7 +171,8 @@ fn judged(
     options: &Options,
     reading: &ReadOptions,
 ) -> Result<(Evaluation, Vec<String>), Failure> {
-    let (mut evaluations, mut warnings) = (Vec::new(), Vec::new());
+    let mut evaluations = Vec::new();
+    let mut warnings: Vec<String> = set.level_warning().into_iter().collect();
     for (name, source) in runs {
         let judged = match source {
             Source::Memory(queries, order) => {
@@ -266,7 +267,7 @@ impl Scores {
         runs.map(|run| run.name.clone()).collect()
     }
 
-    /// Signs of a mistake in valid runs, as sentences.
+    /// Signs of a mistake in valid judgements and runs, as sentences.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.warnings.clone()

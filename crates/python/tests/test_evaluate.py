@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import warnings
 
 import pytest
 import pytrec_eval
@@ -86,6 +87,15 @@ def test_qrels_and_runs_are_used_again():
 def test_relevance_level_and_queries_without_relevant_documents():
     assert rankgauge.evaluate(QRELS, RUN, "P@2", relevance_level=2)["P@2"] == 0.25
     assert rankgauge.evaluate(QRELS, RUN, "P@2", relevance_level=2, has_relevant=True)["P@2"] == 0.5
+
+
+def test_a_relevance_level_above_all_grades_is_warned_about():
+    shares = {"q1": {"a": 0.9, "b": 0.1}}
+    with pytest.warns(UserWarning, match="no document counts as relevant: the highest grade is 0.9"):
+        assert rankgauge.evaluate(shares, RUN, "P@2")["P@2"] == 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert rankgauge.evaluate(shares, RUN, "P@2", relevance_level=0.5)["P@2"] == 0.5
 
 
 def test_served_order_keeps_the_order_of_the_dictionary():

@@ -140,7 +140,7 @@ def score(
     ignore_identical_ids: bool,
     keeps_documents: bool = False,
 ) -> _native.Scores:
-    """Evaluate several runs. Signs of a mistake in them are warnings."""
+    """Evaluate several runs. Signs of a mistake in judgements and runs are warnings."""
     scores = _native.evaluate(
         qrels._native,
         [(run.name, run._native) for run in runs],
