@@ -344,7 +344,8 @@ fn of_table(tool: Tool, table: &[Foreign], text: &str) -> Option<String> {
     for parameter in inside.split(',').map(str::trim).filter(|it| !it.is_empty()) {
         let (key, value) = parameter.split_once('=')?;
         match (tool, key.trim(), value.trim()) {
-            (Tool::Torchmetrics, "top_k", "None") => {}
+            (Tool::Torchmetrics, "top_k", "None")
+            | (Tool::Elasticsearch, "normalize" | "ignore_unlabeled", "false") => {}
             (Tool::Elasticsearch, "k", value) | (Tool::Torchmetrics, "top_k", value) => {
                 cutoff = Some(value.to_owned());
             }
@@ -355,7 +356,6 @@ fn of_table(tool: Tool, table: &[Foreign], text: &str) -> Option<String> {
                 parameters.push(format!("max={value}"));
             }
             (Tool::Elasticsearch, "normalize", "true") => "ndcg".clone_into(&mut name),
-            (Tool::Elasticsearch, "normalize" | "ignore_unlabeled", "false") => {}
             (Tool::Elasticsearch, "ignore_unlabeled", "true") if name == "precision" => {
                 denominator = Some("denominator=judged");
             }
