@@ -191,6 +191,9 @@ impl GoldWatch {
             sha256 = gold.sha256(),
             "gold set loaded"
         );
+        if gold.is_unjudged() {
+            warn!("gold set without judgements; no search is judged");
+        }
         if let Some(warning) = gold.level_warning() {
             warn!(warning, "gold set without relevant documents");
         }

@@ -68,8 +68,8 @@ pub enum Problem {
     )]
     NoJudgements { files: Vec<String>, topics: usize },
     #[error(
-        "{}: {}, and nothing is judged; give documents with grades in {grades}: `rankgauge gold propose` and \
-         `rankgauge label` find documents to grade",
+        "{}: {}, and nothing is judged; give documents with grades in {grades}; `rankgauge gold propose` finds \
+         documents to grade",
         escape_controls(&files.join(", ")),
         count_of(*.queries, "query", "queries")
     )]

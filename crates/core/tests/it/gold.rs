@@ -5,6 +5,7 @@ mod expansion;
 mod formats;
 mod hostile;
 mod memory;
+mod published;
 mod wrong_files;
 
 use std::collections::BTreeMap;

@@ -4,12 +4,14 @@
 //! the group, else the text of its first query. The other texts are its aliases.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::draft::{Draft, QueryDraft};
-use super::json::{JsonError, Pairs, Rating, Source, StringOrInteger, parse, scalar};
+use super::json::{JsonError, Rating, Source, StringOrInteger, parse, scalar};
 use super::judgements::JudgementDraft;
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problem;
@@ -17,6 +19,8 @@ use crate::gold::problem::Problems;
 
 #[derive(Deserialize)]
 struct Ratings {
+    /// Name of the placeholder with the text of a query.
+    query_placeholder: Option<String>,
     #[serde(default)]
     topics: Vec<Topic>,
     #[serde(default)]
@@ -47,8 +51,48 @@ struct Query {
     relevant_documents: Option<Documents>,
 }
 
-/// Documents by id, `{id: {gain: 3}}`, or ids by gain, `{3: [id, …]}`.
-type Documents = Pairs<Entry>;
+/// Documents by id, `{id: {gain: 3}}`, ids by gain, `{3: [id, …]}`, or a list, `[{document_id: id, gain: 3}, …]`.
+struct Documents(Vec<(String, Entry)>);
+
+#[derive(Deserialize)]
+struct ListedDocument {
+    #[serde(alias = "doc_id", alias = "id")]
+    document_id: StringOrInteger,
+    gain: Rating,
+}
+
+impl<'de> Deserialize<'de> for Documents {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Documents;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("documents by id, ids by gain, or a list of documents with `document_id` and `gain`")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Documents, A::Error> {
+                let mut documents = Vec::new();
+                while let Some(document) = map.next_entry()? {
+                    documents.push(document);
+                }
+                Ok(Documents(documents))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Documents, A::Error> {
+                let mut documents = Vec::new();
+                while let Some(listed) = list.next_element()? {
+                    let ListedDocument { document_id, gain } = listed;
+                    documents.push((document_id.0, Entry::Document { gain }));
+                }
+                Ok(Documents(documents))
+            }
+        }
+
+        deserializer.deserialize_any(Reader)
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(
@@ -61,9 +105,10 @@ enum Entry {
 }
 
 impl Query {
-    /// Text of the query: the placeholder `$query`, else the first one.
-    fn text(&self) -> Option<String> {
-        let named = self.placeholders.get("$query");
+    /// Text of the query: that of the stated placeholder, else of `$query`, else the first one.
+    fn text(&self, placeholder: Option<&str>) -> Option<String> {
+        let mut names = placeholder.into_iter().chain(["$query"]);
+        let named = names.find_map(|name| self.placeholders.get(name));
         let value = named.or_else(|| self.placeholders.values().next())?;
         scalar(value.clone()).filter(|text| !text.trim().is_empty())
     }
@@ -104,7 +149,11 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
         }
         draft.queries.push(query);
     };
-    let texts = |group: &Group| group.queries.iter().filter_map(Query::text).collect();
+    let placeholder = ratings.query_placeholder.as_deref();
+    let texts = |group: &Group| {
+        let texts = group.queries.iter();
+        texts.filter_map(|query| query.text(placeholder)).collect()
+    };
     for topic in ratings.topics {
         for group in topic.query_groups {
             let texts = texts(&group);
@@ -123,7 +172,7 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
         add(group.name, texts, group.relevant_documents, None, problems);
     }
     for query in ratings.queries {
-        let texts = query.text().into_iter().collect();
+        let texts = query.text(placeholder).into_iter().collect();
         if let Some(documents) = query.relevant_documents {
             add(None, texts, documents, None, problems);
         }
