@@ -86,11 +86,11 @@ fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
     for (name, content) in [
         ("gold.json", r#"{"q1": {}}"#),
         ("rankgauge.yaml", "gold:\n  paths: [gold.json]\n"),
-        ("run.txt", "q1 Q0 d1 1 2 x\n"),
-        ("other.txt", "q1 Q0 d2 1 2 x\n"),
+        ("run.txt", "q2 Q0 d1 1 2 x\n"),
+        ("other.txt", "q2 Q0 d2 1 2 x\n"),
         (
             "sheet.csv",
-            "query_id,query_text,document_id,grade\nq1,,d1,2\n",
+            "query_id,query_text,document_id,grade\nq2,,d1,2\n",
         ),
     ] {
         fs::write(folder.path().join(name), content).expect("a file");
