@@ -103,13 +103,16 @@ impl Frame {
     }
 }
 
+/// Values by the names of their rows.
+type ByRow<'a, T> = Vec<(Cow<'a, str>, T)>;
+
 /// Records of columns, which have the same rows.
 fn of_columns(Entries(columns): Members<'_>) -> Result<Vec<Map<String, Value>>, Wrong> {
-    let mut rows: Option<Vec<(Cow<'_, str>, Map<String, Value>)>> = None;
+    let mut rows: Option<ByRow<'_, Map<String, Value>>> = None;
     for (name, values) in columns {
         let problem = |reason: String| RunProblem::Row(format!("column `{name}`: {reason}")).at(1);
         let wrong = |error: serde_json::Error| problem(error.to_string());
-        let values: Vec<(Cow<'_, str>, Value)> = if values.get().starts_with('[') {
+        let values: ByRow<'_, Value> = if values.get().starts_with('[') {
             let values: Vec<Value> = serde_json::from_str(values.get()).map_err(wrong)?;
             let rows = (0..).map(|row: usize| Cow::Owned(row.to_string()));
             rows.zip(values).collect()

@@ -450,14 +450,13 @@ pub(super) fn records<'t>(
             json(error, line)
         })?;
         return rows_of(&records, stated);
-    } else {
-        for (line, content) in (1..).zip(text.lines()) {
-            if content.trim().is_empty() {
-                continue;
-            }
-            let record = serde_json::from_str(content).map_err(|error| json(error, line))?;
-            all.add(line, &record, stated)?;
+    }
+    for (line, content) in (1..).zip(text.lines()) {
+        if content.trim().is_empty() {
+            continue;
         }
+        let record = serde_json::from_str(content).map_err(|error| json(error, line))?;
+        all.add(line, &record, stated)?;
     }
     Ok((all.rows, all.order))
 }

@@ -94,20 +94,20 @@ fn failure(rules: &Path, label: &str, others: &str) -> Option<String> {
         .iter()
         .flat_map(|file| mappings(file.as_mapping().expect("a mapping"), "tests"));
     let tests: Vec<&MarkedMappingNode> = tests.collect();
-    let mut texts = INTERVALS.map(|(_, evaluation)| {
+    let mut written = INTERVALS.map(|(_, evaluation)| {
         format!(
             "rule_files: {:?}\nevaluation_interval: {evaluation}m\ntests:\n",
             rule_files()
         )
     });
-    texts[0].push_str(&absence(label, others));
+    written[0].push_str(&absence(label, others));
     for alert in alerts().iter().filter(|alert| alert.name != ABSENT) {
         let waits_for = alert.waits_for.as_deref().map_or(0.0, minutes);
         let cause = Cause::of(alert, &tests);
         let place = usize::from(cause.start > MAX_MINUTES);
-        texts[place].push_str(&test(&cause, waits_for, INTERVALS[place].0, label, others));
+        written[place].push_str(&test(&cause, waits_for, INTERVALS[place].0, label, others));
     }
-    let failures = texts.map(|text| promtool_tests::failure(&text, rules, Kept::OfTheAlert));
+    let failures = written.map(|text| promtool_tests::failure(&text, rules, Kept::OfTheAlert));
     let failures: Vec<String> = failures.into_iter().flatten().collect();
     (!failures.is_empty()).then(|| failures.join("\n"))
 }

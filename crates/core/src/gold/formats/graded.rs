@@ -121,12 +121,7 @@ pub(super) fn read(
     let has_header = stated.is_none_or(Columns::need_header)
         || header.get(positions.grade).and_then(grade_of).is_none();
     let mut reader = builder.has_headers(has_header).from_reader(text.as_bytes());
-    let Positions {
-        query,
-        document,
-        grade,
-        ..
-    } = positions;
+    let (query, document, grade) = (positions.query, positions.document, positions.grade);
     let needed = query.max(document).max(grade) + 1;
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     let mut by_subtopic = positions.subtopic.map(|at| (at, BySubtopic::default()));

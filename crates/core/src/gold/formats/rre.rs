@@ -107,8 +107,8 @@ enum Entry {
 impl Query {
     /// Text of the query: that of the stated placeholder, else of `$query`, else the first one.
     fn text(&self, placeholder: Option<&str>) -> Option<String> {
-        let mut names = placeholder.into_iter().chain(["$query"]);
-        let named = names.find_map(|name| self.placeholders.get(name));
+        let mut keys = placeholder.into_iter().chain(["$query"]);
+        let named = keys.find_map(|key| self.placeholders.get(key));
         let value = named.or_else(|| self.placeholders.values().next())?;
         scalar(value.clone()).filter(|text| !text.trim().is_empty())
     }
