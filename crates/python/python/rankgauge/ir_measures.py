@@ -29,16 +29,10 @@ _WITHOUT_DEFAULT = {"Accuracy"}
 
 
 def _spelling(measure: Any) -> str:
-    """Return the name of a measure of ir_measures in the grammar of rankgauge."""
+    """Return the name by which rankgauge reads a measure of ir_measures."""
     # Unjudged results are left out before a measure is computed.
     params = {name: value for name, value in measure.params.items() if name != "judged_only"}
-    text = str(type(measure)(**params)).replace("'", "").replace('"', "")
-    if measure.NAME == "nDCG":
-        text = text.replace("dcg=exp-log2", "gain=exp").replace("dcg=log2", "gain=linear")
-    if measure.NAME == "ERR":
-        # gdeval has five grades.
-        text = text.replace("ERR@", "ERR(max=4)@")
-    return text
+    return f"ir_measures:{type(measure)(**params)}"
 
 
 def _by_subtopic(rows: Iterable[Any]) -> Qrels:
