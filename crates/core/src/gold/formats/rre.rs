@@ -7,11 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
 use super::draft::{Draft, QueryDraft};
-use super::json::{JsonError, Rating, Source, StringOrInteger, parse, scalar};
+use super::json::{JsonError, Pairs, Rating, Source, StringOrInteger, parse, scalar};
 use super::judgements::JudgementDraft;
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problem;
@@ -72,11 +73,8 @@ impl<'de> Deserialize<'de> for Documents {
                 f.write_str("documents by id, ids by gain, or a list of documents with `document_id` and `gain`")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Documents, A::Error> {
-                let mut documents = Vec::new();
-                while let Some(document) = map.next_entry()? {
-                    documents.push(document);
-                }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Documents, A::Error> {
+                let Pairs(documents) = Pairs::deserialize(MapAccessDeserializer::new(map))?;
                 Ok(Documents(documents))
             }
 
