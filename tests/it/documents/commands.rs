@@ -219,6 +219,17 @@ fn commands(text: &str) -> Vec<String> {
     parts.map(|part| part.trim().to_owned()).collect()
 }
 
+/// Shell for commands of a page, in a folder. It finds the built program.
+pub(crate) fn shell(commands: &str, folder: &Path) -> Command {
+    let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
+    let programs = program.parent().expect("a folder").display();
+    let tools = std::env::var("PATH").expect("a path");
+    let mut shell = Command::new("sh");
+    shell.args(["-euc", commands]).current_dir(folder);
+    shell.env("PATH", format!("{programs}:{tools}"));
+    shell
+}
+
 #[test]
 fn every_command_block_runs_or_has_a_reason() {
     let mut used = BTreeSet::new();
@@ -245,15 +256,7 @@ fn every_command_block_runs_or_has_a_reason() {
             block.page
         );
         let copy = copy_of(folder);
-        let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
-        let programs = program.parent().expect("a folder").display();
-        let tools = std::env::var("PATH").expect("a path");
-        let done = Command::new("sh")
-            .args(["-euc", &block.text])
-            .current_dir(copy.path())
-            .env("PATH", format!("{programs}:{tools}"))
-            .output()
-            .expect("a shell");
+        let done = shell(&block.text, copy.path()).output().expect("a shell");
         assert!(
             done.status.success(),
             "{}: the block\n{}ends with {}: {}",

@@ -3,7 +3,6 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::Command;
 
 use rankgauge_core::time::Millis;
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,7 +10,7 @@ use serde_json::json;
 
 use super::stream::Stream;
 use super::{CONSUMED, SOON, scrape_when_received, settings, start, yaml};
-use crate::documents::commands::{Block, blocks, lines};
+use crate::documents::commands::{Block, blocks, lines, shell};
 use crate::harness::kafka::broker;
 use crate::harness::{free_port, wait_until};
 
@@ -92,19 +91,13 @@ fn run(page: &str, line: &str, folder: &Path, admin: &str) {
     let endless = ENDLESS.iter().find(|(begin, _)| line.starts_with(begin));
     let log = folder.join("output");
     let output = File::create(&log).expect("a file");
-    let program = Path::new(env!("CARGO_BIN_EXE_rankgauge"));
-    let programs = program.parent().expect("a folder").display();
-    let tools = std::env::var("PATH").expect("a path");
     // A second process has listeners of its own.
     let admin = if line.starts_with("rankgauge run") {
         "127.0.0.1:0"
     } else {
         admin
     };
-    let mut process = Command::new("sh")
-        .args(["-euc", &format!("exec {line}")])
-        .current_dir(folder)
-        .env("PATH", format!("{programs}:{tools}"))
+    let mut process = shell(&format!("exec {line}"), folder)
         .env("CURL_HOME", folder)
         .env("RANKGAUGE__ADMIN__LISTEN", admin)
         .env("RANKGAUGE__METRICS__LISTEN", "127.0.0.1:0")
