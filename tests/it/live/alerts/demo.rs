@@ -75,22 +75,25 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
         (notified(&told, "on-call").len() + notified(&told, "search-team").len() >= 4)
             .then_some(told)
     });
+    // Wrong documents of the demo have no judgements: its incident is a warning, unless a scrape was before more unjudged
+    // results were found.
+    let was_critical = !prometheus
+        .query("max_over_time(rankgauge:incident_info:critical[1d])")
+        .is_empty();
+    let drop = BTreeSet::from([["RankgaugeQualityDropped", "V5"]]);
+    let arms = ["V1", "V2", "V3"].map(|variant| ["RankgaugeExperimentArmWorse", variant]);
+    let arms = BTreeSet::from(arms);
     let of_teams = ["on-call", "search-team"].map(|receiver| notified(&told, receiver));
-    let expected = [
-        vec![["RankgaugeQualityDropped", "V5"]],
-        vec![
-            ["RankgaugeExperimentArmWorse", "V1"],
-            ["RankgaugeExperimentArmWorse", "V2"],
-            ["RankgaugeExperimentArmWorse", "V3"],
-        ],
-    ];
-    assert_eq!(of_teams.map(Vec::from_iter), expected, "{told:?}");
+    let expected = if was_critical {
+        [drop, arms]
+    } else {
+        [BTreeSet::new(), &drop | &arms]
+    };
+    assert_eq!(of_teams, expected, "{told:?}");
     // One notification for each worse arm, none for the preferred ranking, and for the drop of V5 one, and one more if its
     // measures drop at different times. On a busy machine, a scrape may time out: alerts then end and fire again.
     if !prometheus.query("min_over_time(up[1d]) == 1").is_empty() {
-        let by = |receiver: &str| told.iter().filter(|it| it.receiver == receiver).count();
-        assert_eq!(by("search-team"), 3, "{told:?}");
-        assert!((1..=2).contains(&by("on-call")), "{told:?}");
+        assert!((4..=5).contains(&told.len()), "{told:?}");
     }
     let dropped = told.iter().flat_map(|notification| &notification.alerts);
     let mut dropped = dropped.filter(|it| it.labels["alertname"] == "RankgaugeQualityDropped");
