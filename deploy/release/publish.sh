@@ -23,6 +23,7 @@ for runner in X64=amd64 ARM64=arm64; do
     (cd "$folder" && sha256sum --check --quiet --strict SHA256SUMS)
     cp "$folder"/*.deb "$folder"/*.rpm "$folder"/*.tar.gz "$out"
     cp "$folder"/*.cdx.json "$out/rankgauge-$version-$architecture.cdx.json"
+    cp "$folder"/rankgauge.profdata "$out/rankgauge-$version-$architecture.profdata"
     cp "$folder"/rankgauge-"$version".tgz "$out"
     images+=("oci-archive:$folder/rankgauge-image.tar")
 done

@@ -19,7 +19,7 @@ from steps import require, run_steps
 WORKFLOW = ROOT / ".github/workflows/release.yml"
 # Files of target/release-artifacts on one architecture, as deploy/release/release.sh writes them.
 NAMES = ["rankgauge", "rankgauge_{version}_{deb}.deb", "rankgauge-{version}-1.{rpm}.rpm", "rankgauge-{version}-linux-{deb}.tar.gz",
-         "rankgauge-{version}.tgz", "rankgauge-{version}.cdx.json", "rankgauge-image.tar", "rankgauge-core-{version}.crate"]
+         "rankgauge.profdata", "rankgauge-{version}.tgz", "rankgauge-{version}.cdx.json", "rankgauge-image.tar", "rankgauge-core-{version}.crate"]
 # Files without a checksum.
 OTHERS = ["SHA256SUMS", "rankgauge-image.digest"]
 ARCHITECTURES = {"X64": ("amd64", "x86_64"), "ARM64": ("arm64", "aarch64")}
@@ -88,7 +88,7 @@ def complete(_):
         expected = [f"rankgauge-{version}.tgz", "SHA256SUMS"]
         for deb, rpm in ARCHITECTURES.values():
             expected += [f"rankgauge_{version}_{deb}.deb", f"rankgauge-{version}-1.{rpm}.rpm", f"rankgauge-{version}-linux-{deb}.tar.gz",
-                         f"rankgauge-{version}-{deb}.cdx.json", WHEEL.format(version=version, rpm=rpm)]
+                         f"rankgauge-{version}-{deb}.cdx.json", f"rankgauge-{version}-{deb}.profdata", WHEEL.format(version=version, rpm=rpm)]
         require(found == sorted(expected), f"published {found}")
         sums = (release.root / "target/publish/SHA256SUMS").read_text()
         require(sorted(line.split("  ")[1] for line in sums.splitlines()) == sorted(set(found) - {"SHA256SUMS"}), sums)
