@@ -136,6 +136,7 @@ fn is_separator_line(line: &str) -> bool {
 /// format reports where JSON is not valid.
 fn of_object(text: &str) -> Option<Content> {
     let (mut named, mut queries) = (None, "");
+    let mut is_response = false;
     let (mut entries, mut objects) = (0_usize, 0_usize);
     let whole = each_entry(text, |name, value| {
         entries += 1;
@@ -145,6 +146,8 @@ fn of_object(text: &str) -> Option<Content> {
                 queries = value;
             }
             named = named.or(by_name(&name));
+        } else if matches!(&*name, "hits" | "_source") {
+            is_response |= value.contains("\"judgmentRatings\"");
         }
     });
     match named {
@@ -152,6 +155,7 @@ fn of_object(text: &str) -> Option<Content> {
         Some(content) => Some(content),
         // The names of the object are arbitrary query ids, and the values are grades by document.
         None if whole.is_ok() && entries > 0 && entries == objects => Some(Content::Ranx),
+        None if whole.is_ok() && is_response => Some(Content::Srw),
         None if whole.is_ok() || each_line_is_an_object(text) => None,
         None => Some(Content::Native),
     }

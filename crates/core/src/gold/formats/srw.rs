@@ -4,22 +4,62 @@
 //! {"judgmentRatings": [{"query": "17조 검색", "ratings": [{"docId": "법률_제17조", "rating": "3.000"}]}]}
 //! ```
 //!
-//! The workbench writes ratings as strings and has no query ids: the text is also the id.
+//! The workbench writes ratings as strings and has no query ids: the text is also the id. Its answer to a request for a
+//! judgement list has the object as the `_source` of a hit, as all documents of OpenSearch.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::draft::{Draft, QueryDraft};
-use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
+use super::json::{JsonError, LineCounter, Rating, Source, StringOrInteger, each_object, parse};
 use super::judgements::JudgementDraft;
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
+/// Request of an import, document, or response with documents.
 #[derive(Deserialize)]
 struct SrwSet<'a> {
     #[serde(borrow, rename = "judgmentRatings")]
+    judgment_ratings: Option<&'a RawValue>,
+    #[serde(borrow, rename = "_source")]
+    document: Option<SrwDocument<'a>>,
+    #[serde(borrow)]
+    hits: Option<SrwHits<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SrwHits<'a> {
+    #[serde(borrow)]
+    hits: Vec<SrwHit<'a>>,
+}
+
+#[derive(Deserialize)]
+struct SrwHit<'a> {
+    #[serde(borrow, rename = "_source")]
+    document: SrwDocument<'a>,
+}
+
+#[derive(Deserialize)]
+struct SrwDocument<'a> {
+    #[serde(borrow, rename = "judgmentRatings")]
     judgment_ratings: &'a RawValue,
+}
+
+impl<'a> SrwSet<'a> {
+    /// Lists of judged queries, of which there is at least one.
+    fn lists(self) -> Result<Vec<&'a RawValue>, JsonError> {
+        let hits = self.hits.into_iter().flat_map(|hits| hits.hits);
+        let documents = self.document.into_iter();
+        let documents = documents.chain(hits.map(|hit| hit.document));
+        let own = self.judgment_ratings.into_iter();
+        let lists = own.chain(documents.map(|document| document.judgment_ratings));
+        let lists: Vec<&RawValue> = lists.collect();
+        if lists.is_empty() {
+            return Err(JsonError::missing("judgmentRatings"));
+        }
+        Ok(lists)
+    }
 }
 
 #[derive(Deserialize)]
@@ -38,35 +78,44 @@ struct SrwRating {
 /// Parses judgements. `None` if there is no list of ratings.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft> {
     let Source { file, text } = source;
-    let set: SrwSet<'_> = match parse(text) {
-        Ok(set) => set,
+    let lists = match parse(text).and_then(SrwSet::lists) {
+        Ok(lists) => lists,
         Err(fault) => {
             problems.push(fault.problem(file, 1, ""));
             return None;
         }
     };
     let mut draft = Draft::new(file.place(None));
-    let list = set.judgment_ratings.get();
-    let found = each_object(
-        source,
-        &mut LineCounter::new(text),
-        list,
-        "judgmentRatings",
-        "a query, which is an object with `query` and `ratings`",
-        problems,
-        |line, text| {
-            let query: SrwQuery = parse(text)?;
-            let ratings = query.ratings.into_iter();
-            draft.queries.push(QueryDraft {
-                text: Some(query.query.clone()),
-                judgements: ratings
-                    .map(|rating| JudgementDraft::new(rating.document.0, rating.rating.0))
-                    .collect(),
-                ..QueryDraft::new(file.place(Some(line)), query.query)
+    let mut lines = LineCounter::new(text);
+    for list in lists {
+        let list = list.get();
+        let found = each_object(
+            source,
+            &mut lines,
+            list,
+            "judgmentRatings",
+            "a query, which is an object with `query` and `ratings`",
+            problems,
+            |line, text| {
+                let query: SrwQuery = parse(text)?;
+                let ratings = query.ratings.into_iter();
+                draft.queries.push(QueryDraft {
+                    text: Some(query.query.clone()),
+                    judgements: ratings
+                        .map(|rating| JudgementDraft::new(rating.document.0, rating.rating.0))
+                        .collect(),
+                    ..QueryDraft::new(file.place(Some(line)), query.query)
+                });
+                Ok(())
+            },
+        );
+        if found == 0 && list.starts_with('[') {
+            problems.push(Problem::NoQueries {
+                file: file.name.clone(),
+                list: "judgmentRatings",
             });
-            Ok(())
-        },
-    );
+        }
+    }
     let mut positions: FxHashMap<String, usize> = FxHashMap::default();
     let mut groups: Vec<Vec<QueryDraft>> = Vec::new();
     for query in draft.queries {
@@ -84,11 +133,5 @@ pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Option<Draft
             _ => QueryDraft::merged(group, problems),
         });
     draft.queries = queries.collect();
-    if found == 0 && list.starts_with('[') {
-        problems.push(Problem::NoQueries {
-            file: file.name.clone(),
-            list: "judgmentRatings",
-        });
-    }
     Some(draft)
 }

@@ -49,6 +49,43 @@ fn exports_of_quepid_are_read() {
 }
 
 #[test]
+fn a_judgement_list_is_read_as_opensearch_responds_with_it() {
+    let set = load("srw-response.json");
+    assert_eq!((set.queries().len(), set.judgement_count()), (2, 10));
+    assert_judged(
+        &set,
+        "red dress",
+        &[
+            ("B077ZJXCTS", 3.0),
+            ("B071S6LTJJ", 2.0),
+            ("B01IDSPDJI", 2.0),
+            ("B07QRCGL3G", 0.0),
+            ("B074V6Q1DR", 1.0),
+        ],
+    );
+    let read = |text: &str| gold::parse("srw.json", text.as_bytes(), &Options::default());
+    let list = r#"[{"query": "a", "ratings": [{"docId": "d", "rating": "1.0"}], "failures": [{"docId": "e"}]}]"#;
+    let document = format!(r#"{{"_id": "1", "_source": {{"judgmentRatings": {list}}}}}"#);
+    let several = format!(r#"{{"took": 1, "hits": {{"hits": [{document}, {document}]}}}}"#);
+    // As the document itself, and in several hits that agree.
+    for text in [&document, &several] {
+        let set = read(text).expect(text);
+        assert_eq!(set.queries().len(), 1, "{text}");
+        assert_judged(&set, "a", &[("d", 1.0)]);
+    }
+    let wrong =
+        "{\"took\": 1, \"hits\": {\"hits\": [{\"_source\": {\"judgmentRatings\":\n[{}]}}]}}";
+    let error = read(wrong).expect_err("no query").to_string();
+    assert!(
+        error.contains("srw.json:2: judgmentRatings[0]: missing field `query`"),
+        "{error}"
+    );
+    // The names of queries are arbitrary.
+    let set = read(r#"{"hits": {"d": 1}, "_source": {"judgmentRatings": 2}}"#);
+    assert_judged(&set.expect("a set"), "_source", &[("judgmentRatings", 2.0)]);
+}
+
+#[test]
 fn a_request_of_elasticsearch_is_read() {
     let set = load("rank_eval.json");
     let judged = [
