@@ -86,6 +86,25 @@ fn a_judgement_list_is_read_as_opensearch_responds_with_it() {
 }
 
 #[test]
+fn judgements_of_the_million_query_track_are_read() {
+    let set = load("prels.20001-60000");
+    assert_eq!((set.queries().len(), set.judgement_count()), (2, 10));
+    // The fifth column is a probability, not a grade.
+    assert_judged(
+        &set,
+        "20001",
+        &[
+            ("clueweb09-en0003-55-31884", 0.0),
+            ("clueweb09-enwp01-75-20596", 1.0),
+            ("clueweb09-enwp01-31-11362", 2.0),
+            ("clueweb09-en0009-84-37392", 0.0),
+            ("clueweb09-enwp01-75-07456", 1.0),
+            ("clueweb09-enwp01-06-03485", 2.0),
+        ],
+    );
+}
+
+#[test]
 fn a_request_of_elasticsearch_is_read() {
     let set = load("rank_eval.json");
     let judged = [
