@@ -1,4 +1,4 @@
-"""Writes the runs of this folder with the tools that their names begin with: pandas, polars and ranx.
+"""Writes the runs of this folder with the tools that their names begin with: pandas, polars, ranx and Python.
 
     target/python/bin/python tests/data/runs/generate.py
 
@@ -33,3 +33,6 @@ frame.write_ndjson(HERE / "polars.jsonl")
 
 run = ranx.Run({"q1": {"a, b": 0.5, "b": 1.5}, "q2": {"c": 1.0}}, name="ranx")
 run.save(str(HERE / "ranx.json"))
+
+lists = {"q1": ["b", "a, b"], "q2": ["c"]}
+(HERE / "python-lists.json").write_text(json.dumps(lists))

@@ -6,7 +6,11 @@ use proptest::prelude::*;
 
 use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Limits;
+use rankgauge_core::gold;
+use rankgauge_core::measure::Measure;
 use rankgauge_core::text;
+use rankgauge_eval::evaluate;
+use rankgauge_eval::pass::{Contents, judge};
 use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
 
 /// Content of a run: each query, the line of its first result, and its ordered documents with their
@@ -276,12 +280,12 @@ fn ranks_of_tables_that_contradict_the_scores_are_warned_about() {
 }
 
 #[test]
-fn runs_of_pandas_polars_and_ranx_are_read_as_they_write_them() {
+fn runs_of_pandas_polars_ranx_and_python_are_read_as_they_write_them() {
     let expected = expected(&[("q1", &["b", "a, b"]), ("q2", &["c"])]);
     let mut read = 0;
     for entry in fs::read_dir(crate::repository("tests/data/runs")).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if path.extension().is_some_and(|ending| ending == "py") {
+        if path.is_dir() || path.extension().is_some_and(|ending| ending == "py") {
             continue;
         }
         let run = fs::read(&path).expect("a file");
@@ -289,7 +293,46 @@ fn runs_of_pandas_polars_and_ranx_are_read_as_they_write_them() {
         assert_eq!(found, Ok(expected.clone()), "{}", path.display());
         read += 1;
     }
-    assert_eq!(read, 16);
+    assert_eq!(read, 17);
+}
+
+#[test]
+fn a_submission_to_ms_marco_is_judged_by_rank() {
+    let path = crate::repository("tests/data/runs/published/msmarco.tsv");
+    let submitted = fs::read(&path).expect("a file");
+    let passages = [
+        "8766037", "8021997", "7816201", "8296123", "8790898", "5451590", "8021999", "8388210",
+        "8702520", "8790903",
+    ];
+    let expected = expected(&[("1124703", &passages)]);
+    assert_eq!(documents(&submitted, &options(None)), Ok(expected.clone()));
+    // With stated columns, the lines may be in any order.
+    let text = String::from_utf8(submitted).expect("UTF-8");
+    let reversed: Vec<&str> = text.lines().rev().collect();
+    let stated = ReadOptions {
+        columns: Some(Columns::of_run("query,document,rank").expect("columns")),
+        ..options(None)
+    };
+    let found = documents(reversed.join("\n").as_bytes(), &stated);
+    assert_eq!(found, Ok(expected));
+    // The measure of MS MARCO is RR@10: of the passages at ranks 4 and 10, the first one decides.
+    let judged = "1124703 0 8790903 1\n1124703 0 8296123 1\n";
+    let gold = gold::parse("dev.qrels", judged.as_bytes(), &gold::Options::default());
+    let measures = Measure::parse_list("RR@10 RR@3 P@10").expect("measures");
+    let run = RunReader::open(&path, &options(None)).expect("a run");
+    let requested = evaluate::Options {
+        measures,
+        ..evaluate::Options::default()
+    };
+    let found = judge(
+        &gold.expect("judgements"),
+        "run",
+        run,
+        &requested,
+        &Contents::default(),
+    );
+    let means = found.expect("judged").evaluation.means;
+    assert_eq!(means, [Some(0.25), Some(0.0), Some(0.2)]);
 }
 
 #[test]
