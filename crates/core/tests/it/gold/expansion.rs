@@ -132,6 +132,10 @@ fn errors_of_edge_files_are_reported_by_line() {
             "edges:2: not valid JSON: EOF while parsing a value",
         ]
     );
+    assert_eq!(
+        messages("from,to,relation\npermits, 2020,b,decree\na,b,decree\n"),
+        ["edges:2: 4 fields where the header has 3; quote a field that contains the separator",]
+    );
     assert_eq!(messages("a b decree\n").len(), 1);
     assert_eq!(parse_relations("edges", b"\n").expect("no edges"), []);
 }

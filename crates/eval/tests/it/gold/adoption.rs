@@ -140,6 +140,10 @@ fn all_problems_of_a_sheet_are_reported_together_with_their_lines() {
             "sheet.csv:3: the grade `1e9` is not a number from -1000 to 1000",
         ]
     );
+    assert_eq!(
+        wrong(&format!("{HEADER}q,permits, 2020,x,2\n")),
+        ["sheet.csv:2: 5 fields where the header has 4; quote a field that contains the separator"]
+    );
     let no_sheet = "sheet.csv:1: a sheet is CSV with a header that names the columns `query_id`, \
                     `query_text`, `document_id` and `grade`";
     assert_eq!(wrong(""), [no_sheet]);
