@@ -252,7 +252,9 @@ fn the_version_names_revision_compiler_librdkafka_and_features() {
 fn exit_codes_are_listed_in_the_help() {
     let output = rankgauge().arg("--help").output().expect("it runs");
     let help = String::from_utf8(output.stdout).expect("UTF-8");
-    assert!(help.contains("Exit codes:\n  0  success"), "{help}");
+    for code in ["Exit codes:\n  0  success", "\n  3  a gate that is missed"] {
+        assert!(help.contains(code), "{help}");
+    }
     assert_eq!(
         rankgauge()
             .arg("--nothing")
