@@ -214,13 +214,14 @@ impl Frame {
         let batches = batches.iter().map(|batch| {
             let column = |at: usize| {
                 let array = batch.column(at);
-                match (0..array.len()).find(|row| array.is_null(*row)) {
-                    Some(row) if array.null_count() > 0 => Err(format!(
+                let nulls = array.logical_nulls();
+                match nulls.and_then(|nulls| nulls.iter().position(|is_valid| !is_valid)) {
+                    Some(row) => Err(format!(
                         "{what}:{}: `{}` is null; fill it, or leave the row out",
                         before + row + 1,
                         name(at)
                     )),
-                    _ => Ok(array),
+                    None => Ok(array),
                 }
             };
             let kind = |at: usize, needs: &str| {

@@ -192,6 +192,19 @@ def test_subtopics_may_be_missing_or_numbers(monkeypatch):
     assert of_subtopics(pandas.DataFrame(table)) == of_subtopics(pandas.DataFrame(texts)) == expected
 
 
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_column_without_any_value_states_no_subtopics(frame):
+    plain = {"query_id": ["1", "2"], "doc_id": ["a", "d"], "relevance": [1, 2]}
+    empty = frame({**plain, "subtopic": [None, None]})
+    assert of_subtopics(empty) == of_subtopics(frame(plain))
+    nothing = [None, None]
+    for column in ("query_id", "doc_id", "relevance"):
+        with pytest.raises(rankgauge.GoldError, match=f"qrels:1: `{column}` is null; fill it"):
+            of_subtopics(frame({**plain, column: nothing}))
+    with pytest.raises(rankgauge.RunError, match="run:1: `score` is null; fill it"):
+        rankgauge.Run.from_df(frame({"query_id": ["1", "2"], "doc_id": ["a", "d"], "score": nothing}))
+
+
 def test_a_column_of_equal_subtopics_states_none():
     rows = [(query, "0", document, grade) for query, _, document, grade in JUDGED[1:]]
     table = columns(rows, "query_id", "iteration", "doc_id", "relevance")

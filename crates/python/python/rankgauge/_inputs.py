@@ -49,9 +49,14 @@ def _selected(frame: Any, names: _Names) -> Any:
     wanted = list(dict.fromkeys(name for name in names if name is not None))
     try:
         # pandas; polars and pyarrow.
-        return frame[wanted] if hasattr(frame, "loc") else frame.select(wanted)
+        selected = frame[wanted] if hasattr(frame, "loc") else frame.select(wanted)
     except (AttributeError, KeyError, TypeError):
         return frame
+    if hasattr(selected, "get_columns"):
+        # polars exports a column of its type Null with a buffer, where Arrow has none.
+        untyped = [column for column in selected.get_columns() if str(column.dtype) == "Null"]
+        selected = selected.with_columns(column.cast(str) for column in untyped)
+    return selected
 
 
 def _values(frame: Any, name: str) -> list[Any]:
