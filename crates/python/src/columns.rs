@@ -101,11 +101,12 @@ pub(crate) fn gold_columns(
     let grade = known.find(Role::Grade, grade, &GRADES)?;
     let grade = grade.ok_or_else(|| known.none("grades", "score_col"))?;
     let subtopic = known.find(Role::Subtopic, subtopic, &[])?;
-    Ok((query, document, Some(grade), subtopic))
+    Ok((query, document, Some(grade), subtopic, None))
 }
 
 /// Columns of a run in a frame with the columns `names`, and the order that they imply. `given` are the names of
-/// those of the query, the document, the score and the rank, and `stated` those of the command line.
+/// those of the query, the document, the score and the rank, and `stated` those of the command line. A rank that is not
+/// judged is compared with the score.
 #[pyfunction]
 pub(crate) fn run_columns(
     names: Vec<String>,
@@ -120,6 +121,7 @@ pub(crate) fn run_columns(
     let distance = known.find(Role::Distance, None, &[])?;
     let rank = known.find(Role::Rank, rank, &[])?;
     let is_distance = score.is_none() && distance.is_some();
+    let beside = rank.clone().filter(|_| order.is_none() && score.is_some());
     let score = score.or(distance);
     let (number, order) = match (order, score, rank) {
         (Some("rank"), _, None) => return Err(known.none("ranks", "rank_col")),
@@ -132,7 +134,7 @@ pub(crate) fn run_columns(
         }
     };
     Ok((
-        (query, document, number, None),
+        (query, document, number, None, beside),
         order.map(ToOwned::to_owned),
     ))
 }

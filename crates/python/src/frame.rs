@@ -1,5 +1,5 @@
-//! Rows of a data frame: a query and a document each, mostly a number, and a subtopic if judgements state one. Rows of a
-//! query are adjacent, or apart.
+//! Rows of a data frame: a query and a document each, mostly a number, a subtopic if judgements state one, and a rank
+//! if a run has one beside the score. Rows of a query are adjacent, or apart.
 
 use std::ops::Range;
 
@@ -16,8 +16,14 @@ use arrow_schema::{ArrowError, DataType, SchemaRef};
 use rankgauge_core::number::real_length;
 use rustc_hash::FxHashMap;
 
-/// Names of the columns of a query, a document, a number and a subtopic.
-pub(crate) type Names = (String, String, Option<String>, Option<String>);
+/// Names of the columns of a query, a document, a number, a subtopic, and a rank beside the score.
+pub(crate) type Names = (
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+);
 
 /// Rows of a data frame, in batches.
 pub(crate) struct Frame {
@@ -34,6 +40,8 @@ pub(crate) struct Batch {
     /// `None` without such a column.
     numbers: Option<Vec<f64>>,
     subtopics: Option<Subtopics>,
+    /// Ranks beside the numbers; NaN for a row without one.
+    ranks: Option<Vec<f64>>,
 }
 
 /// Columns of equal length, as lists.
@@ -42,6 +50,7 @@ pub(crate) struct Lists {
     pub(crate) documents: Vec<Id>,
     pub(crate) numbers: Option<Vec<f64>>,
     pub(crate) subtopics: Option<Vec<Option<String>>>,
+    pub(crate) ranks: Option<Vec<f64>>,
 }
 
 /// Rows of a query in a batch.
@@ -192,6 +201,19 @@ fn numbers(array: &ArrayRef) -> Option<Vec<f64>> {
     })
 }
 
+/// Ranks of rows; NaN for null. `None` for a type that is no number: ranks beside scores are only compared with them.
+fn ranks(array: &ArrayRef) -> Option<Vec<f64>> {
+    let mut ranks = numbers(array)?;
+    if let Some(nulls) = array.logical_nulls() {
+        for (rank, is_valid) in ranks.iter_mut().zip(nulls.iter()) {
+            if !is_valid {
+                *rank = f64::NAN;
+            }
+        }
+    }
+    Some(ranks)
+}
+
 impl Frame {
     /// Rows of a table of Arrow. `what` names it in messages.
     pub(crate) fn of_arrow(
@@ -200,14 +222,15 @@ impl Frame {
         batches: &[RecordBatch],
         names: &Names,
     ) -> Result<Self, String> {
-        let (query, document, number, subtopic) = names;
+        let (query, document, number, subtopic, rank) = names;
         let find = |name: &String| schema.index_of(name);
         let found = || {
             let number = number.as_ref().map(find).transpose()?;
             let subtopic = subtopic.as_ref().map(find).transpose()?;
-            Ok((find(query)?, find(document)?, number, subtopic))
+            let rank = rank.as_ref().map(find).transpose()?;
+            Ok((find(query)?, find(document)?, number, subtopic, rank))
         };
-        let (query, document, number, subtopic) =
+        let (query, document, number, subtopic, rank) =
             found().map_err(|error: ArrowError| format!("{what}: {error}"))?;
         let name = |at: usize| schema.field(at).name();
         let mut before = 0;
@@ -242,6 +265,7 @@ impl Frame {
                 documents: texts(document)?,
                 numbers: number.map(numbers).transpose()?,
                 subtopics: subtopic.map(subtopics).transpose()?,
+                ranks: rank.and_then(|at| ranks(batch.column(at))),
             };
             before += batch.length;
             Ok(batch)
@@ -268,6 +292,7 @@ impl Frame {
                 documents: ids(lists.documents),
                 numbers: lists.numbers,
                 subtopics,
+                ranks: lists.ranks,
             }],
         }
     }
@@ -317,6 +342,12 @@ impl Frame {
         rows
     }
 
+    /// Query, rank and score of each row that has a rank beside its score.
+    pub(crate) fn ranked_scores(&self) -> impl Iterator<Item = (&str, f64, f64)> {
+        let batches = self.batches.iter();
+        batches.flat_map(|batch| (0..batch.length).filter_map(|row| batch.ranked_score(row)))
+    }
+
     /// Returns true if the rows have numbers.
     pub(crate) fn has_numbers(&self) -> bool {
         self.batches.iter().all(|batch| batch.numbers.is_some())
@@ -337,6 +368,13 @@ impl Batch {
     /// Number of a row. `None` without a column of numbers.
     pub(crate) fn number(&self, row: usize) -> Option<f64> {
         self.numbers.as_ref()?.get(row).copied()
+    }
+
+    /// Query, rank and score of a row. `None` without a rank beside the score.
+    fn ranked_score(&self, row: usize) -> Option<(&str, f64, f64)> {
+        let rank = self.ranks.as_ref()?.get(row).copied();
+        let rank = rank.filter(|rank| !rank.is_nan())?;
+        Some((self.queries.get(row), rank, self.number(row)?))
     }
 
     /// Subtopic of a row.

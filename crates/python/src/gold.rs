@@ -238,6 +238,7 @@ impl Gold {
             documents,
             numbers: Some(grades),
             subtopics,
+            ranks: None,
         });
         Ok(compute(py, || of_frame(&frame, &options))?)
     }

@@ -8,7 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Limits;
-use rankgauge_eval::run::{Order, RankedQuery, ReadOptions, RunProblem, RunReader};
+use rankgauge_eval::run::{
+    Order, RankedQuery, ReadOptions, RunProblem, RunReader, order_disagreement,
+};
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
 use crate::arrow;
@@ -20,6 +22,9 @@ use crate::guard::{catch, compute, compute_long};
 
 /// Name of a run in memory, in messages.
 const NAME: &str = "run";
+
+/// Number of rows whose ranks are compared with their scores.
+const EXAMINED_ROWS: usize = 1000;
 
 /// Limits of search events, as the configuration has them by default.
 pub(crate) const LIMITS: Limits = Limits {
@@ -38,23 +43,31 @@ pub(crate) struct Results {
 pub(crate) enum Source {
     /// Read whenever it is judged.
     File(PathBuf, Option<Order>, Option<Columns>),
-    Memory(Arc<Vec<RankedQuery>>, Option<Order>),
+    Memory(Ranked),
+}
+
+/// Results in memory.
+#[derive(Clone)]
+pub(crate) struct Ranked {
+    pub(crate) queries: Arc<Vec<RankedQuery>>,
+    pub(crate) order: Option<Order>,
+    /// Sign of a mistake in the rows, as a sentence without the name of the run.
+    pub(crate) warning: Option<String>,
 }
 
 /// Returns the queries of a run in memory with the changes that `reading` demands; `None` without a change.
 pub(crate) fn changed(
-    queries: &[RankedQuery],
-    order: Option<Order>,
+    ranked: &Ranked,
     reading: &ReadOptions,
 ) -> Result<Option<Vec<RankedQuery>>, Failure> {
-    let is_by_score = matches!(order, None | Some(Order::Score));
+    let is_by_score = matches!(ranked.order, None | Some(Order::Score));
     let has_doubles = reading.doubles && is_by_score;
     let has_changes =
         reading.compose_ids || reading.ignore_identical_ids || reading.max_results.is_some();
     if !has_doubles && !has_changes {
         return Ok(None);
     }
-    let changed = queries.iter().map(|query| {
+    let changed = ranked.queries.iter().map(|query| {
         let reordered = has_doubles.then(|| query.reordered(Order::Score64));
         let reordered = reordered.transpose().map_err(|problem| wrong(&problem))?;
         let query = reordered.as_ref().unwrap_or(query);
@@ -101,12 +114,20 @@ fn wrong(problem: &RunProblem) -> Failure {
     Failure::Run(format!("{NAME}: {problem}"))
 }
 
-fn in_memory(queries: Vec<RankedQuery>, order: Option<Order>) -> Result<Results, Failure> {
+fn in_memory(
+    queries: Vec<RankedQuery>,
+    order: Option<Order>,
+    warning: Option<String>,
+) -> Result<Results, Failure> {
     if queries.is_empty() {
         return Err(wrong(&RunProblem::Empty));
     }
     Ok(Results {
-        source: Source::Memory(Arc::new(queries), order),
+        source: Source::Memory(Ranked {
+            queries: Arc::new(queries),
+            order,
+            warning,
+        }),
     })
 }
 
@@ -123,7 +144,8 @@ fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
         Ok(ranked)
     });
     let queries: Result<Vec<RankedQuery>, Failure> = queries.collect();
-    in_memory(queries?, order)
+    let ranked = frame.ranked_scores().take(EXAMINED_ROWS);
+    in_memory(queries?, order, order_disagreement(ranked))
 }
 
 #[pymethods]
@@ -161,10 +183,11 @@ impl Results {
                 queries.collect::<Result<Vec<RankedQuery>, Failure>>()
             })
         })?;
-        Ok(in_memory(parts.into_iter().flatten().collect(), order)?)
+        let queries = parts.into_iter().flatten().collect();
+        Ok(in_memory(queries, order, None)?)
     }
 
-    /// Reads the columns `names` (query, document, and score or rank) of a table of Arrow.
+    /// Reads the columns `names` (query, document, score or rank, and a rank beside the score) of a table of Arrow.
     #[staticmethod]
     fn from_arrow(
         py: Python<'_>,
@@ -187,6 +210,7 @@ impl Results {
         queries: Vec<Id>,
         documents: Vec<Id>,
         numbers: Option<Vec<f64>>,
+        ranks: Option<Vec<f64>>,
         order: Option<&str>,
     ) -> PyResult<Self> {
         let order = order_of(order)?;
@@ -195,6 +219,7 @@ impl Results {
             documents,
             numbers,
             subtopics: None,
+            ranks,
         });
         Ok(compute(py, || of_frame(&frame, order))?)
     }
@@ -204,17 +229,17 @@ impl Results {
     fn size(&self) -> Option<usize> {
         match &self.source {
             Source::File(..) => None,
-            Source::Memory(queries, _) => Some(queries.len()),
+            Source::Memory(ranked) => Some(ranked.queries.len()),
         }
     }
 
     /// Scores of the documents of each query, in judged order; `None` for a file.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let Source::Memory(queries, _) = &self.source else {
+        let Source::Memory(ranked) = &self.source else {
             return Ok(None);
         };
         let all = PyDict::new(py);
-        for query in queries.iter() {
+        for query in ranked.queries.iter() {
             let scores = PyDict::new(py);
             for (document, score) in query.documents().zip(query.scores()) {
                 scores.set_item(document, score)?;

@@ -141,7 +141,7 @@ pub(crate) fn evaluate(
         .collect();
     let is_short = set.queries().len() <= SHORT
         && runs.iter().all(
-            |(_, source)| matches!(source, Source::Memory(queries, _) if queries.len() <= SHORT),
+            |(_, source)| matches!(source, Source::Memory(ranked) if ranked.queries.len() <= SHORT),
         );
     let options = Options {
         measures: measures.clone(),
@@ -175,9 +175,11 @@ fn judged(
     let mut warnings: Vec<String> = set.level_warning().into_iter().collect();
     for (name, source) in runs {
         let judged = match source {
-            Source::Memory(queries, order) => {
-                let changed = changed(queries, *order, reading)?;
-                let queries = changed.as_ref().unwrap_or(queries);
+            Source::Memory(ranked) => {
+                let warning = ranked.warning.iter();
+                warnings.extend(warning.map(|sentence| format!("{name}: {sentence}")));
+                let changed = changed(ranked, reading)?;
+                let queries = changed.as_ref().unwrap_or(&ranked.queries);
                 judge_in_memory(set, name, queries, options)
             }
             Source::File(path, order, columns) => {

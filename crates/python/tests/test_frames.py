@@ -3,6 +3,7 @@
 import math
 import pathlib
 import sys
+import warnings
 
 import pandas
 import polars
@@ -251,6 +252,40 @@ def test_runs_of_ranks_are_judged_by_rank(frame, tmp_path, monkeypatch):
     without_pyarrow(monkeypatch)
     assert scores(pandas.DataFrame(table)) == expected
     assert scores(pandas.DataFrame(listed), order="served")["1"]["RR"] == 1.0
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_ranks_that_contradict_the_scores_are_warned_about(frame, tmp_path, monkeypatch):
+    qrels = {"1": {"b": 1}}
+    table = {"qid": ["1", "1"], "docno": ["a", "b"], "rank": [1, 2], "score": [0.1, 0.2]}
+    sentence = "ranks and scores order 1 of 1 consecutive results differently, first of query `1`: the scores rise"
+
+    def warned(run, **options):
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            rankgauge.evaluate(qrels, run, "RR", **options)
+        return [str(it.message) for it in found]
+
+    (found,) = warned(frame(table), name="bm25")
+    assert found.startswith(f"bm25: {sentence}")
+    path = tmp_path / "ranked.csv"
+    pandas.DataFrame(table).to_csv(path, index=False)
+    assert warned(path)[0].endswith(found.removeprefix("bm25: "))
+    with pytest.warns(UserWarning, match=f"one: {sentence}"):
+        rankgauge.compare(qrels, {"one": frame(table), "other": frame(table)}, "RR", resamples=100)
+    assert len(warned(frame({**table, "rank": [1.0, None], "score": [0.1, 0.2]}))) == 0
+    for other in (
+        {**table, "rank": [2, 1]},
+        {**table, "rank": ["first", "second"]},
+        {name: values for name, values in table.items() if name != "rank"},
+        {"distance" if name == "score" else name: values for name, values in table.items()},
+    ):
+        assert warned(frame(other)) == [], other
+    for order in ("rank", "score", "ascending", "served"):
+        assert warned(frame(table), order=order) == []
+    without_pyarrow(monkeypatch)
+    assert warned(pandas.DataFrame(table), name="bm25") == [found]
+    assert warned(pandas.DataFrame({**table, "rank": ["first", None]})) == []
 
 
 def test_columns_of_runs_that_are_missing_are_named():

@@ -135,7 +135,7 @@ pub(super) fn disagreement(text: &str) -> Option<String> {
 
 /// Returns a warning if a higher rank has a higher score among consecutive results of a query, given as query,
 /// rank and score.
-pub(super) fn order_disagreement<'t>(
+pub fn order_disagreement<'t>(
     results: impl Iterator<Item = (&'t str, f64, f64)>,
 ) -> Option<String> {
     let mut before: Option<(&str, f64, f64)> = None;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, Union
@@ -29,8 +30,8 @@ def _column_names(frame: Any) -> list[str]:
     return [str(name) for name in names] if names is not None else []
 
 
-#: Columns of a query, a document, a number and a subtopic.
-_Names = tuple[str, str, Union[str, None], Union[str, None]]
+#: Columns of a query, a document, a number, a subtopic, and a rank beside the score.
+_Names = tuple[str, str, Union[str, None], Union[str, None], Union[str, None]]
 
 
 def _check_no_table(argument: str, columns: str | None) -> None:
@@ -67,6 +68,13 @@ def _values(frame: Any, name: str) -> list[Any]:
 
 def _numbers(frame: Any, name: str | None) -> list[float] | None:
     return None if name is None else [float(value) for value in _values(frame, name)]
+
+
+def _ranks(frame: Any, name: str | None) -> list[float] | None:
+    """Return the ranks beside scores, which are only compared with them; NaN for a row without one."""
+    if name is None:
+        return None
+    return [float(value) if isinstance(value, (int, float)) else math.nan for value in _values(frame, name)]
 
 
 def _subtopic(value: Any) -> str | None:
@@ -147,7 +155,7 @@ class Qrels:
         _check_columns(columns, q_id_col=q_id_col, doc_id_col=doc_id_col, score_col=score_col, subtopic_col=subtopic_col)
         given = [q_id_col, doc_id_col, score_col, subtopic_col]
         names = _native.gold_columns(_column_names(df), given, columns)
-        query, document, grade, subtopic = names
+        query, document, grade, subtopic, _ = names
 
         def lists() -> tuple[Any, ...]:
             subtopics = None if subtopic is None else [_subtopic(value) for value in _values(df, subtopic)]
@@ -281,10 +289,10 @@ class Run:
         _check_columns(columns, q_id_col=q_id_col, doc_id_col=doc_id_col, score_col=score_col, rank_col=rank_col)
         given = [q_id_col, doc_id_col, score_col, rank_col]
         names, found = _native.run_columns(_column_names(df), given, columns, order)
-        query, document, number, _ = names
+        query, document, number, _, rank = names
 
         def lists() -> tuple[Any, ...]:
-            return _values(df, query), _values(df, document), _numbers(df, number)
+            return _values(df, query), _values(df, document), _numbers(df, number), _ranks(df, rank)
 
         return cls._of(_from_frame(_native.Results, df, names, lists, found), name, order)
 

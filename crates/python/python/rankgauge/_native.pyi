@@ -1,8 +1,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Columns of a query, a document, a number and a subtopic.
-_Names = tuple[str, str, str | None, str | None]
+# Columns of a query, a document, a number, a subtopic, and a rank beside the score.
+_Names = tuple[str, str, str | None, str | None, str | None]
 
 __version__: str
 
@@ -69,7 +69,11 @@ class Results:
     def from_arrow(table: Any, names: _Names, order: str | None) -> Results: ...
     @staticmethod
     def from_lists(
-        queries: list[str | int], documents: list[str | int], numbers: list[float] | None, order: str | None
+        queries: list[str | int],
+        documents: list[str | int],
+        numbers: list[float] | None,
+        ranks: list[float] | None,
+        order: str | None,
     ) -> Results: ...
     @property
     def size(self) -> int | None: ...
