@@ -1,8 +1,10 @@
 """Comparison, gate, pytest plugin and notebook display."""
 
+import inspect
 import json
 import random
 
+import pyarrow
 import pytest
 
 import rankgauge
@@ -145,6 +147,63 @@ def test_assert_quality():
         rankgauge.assert_quality(qrels, good, "Success@10>=0.99")
     with pytest.raises(ValueError, match="nothing to check"):
         rankgauge.assert_quality(qrels, good)
+
+
+def test_assert_quality_has_the_options_of_evaluations_and_comparisons():
+    def options(function):
+        return set(inspect.signature(function).parameters)
+
+    of_results = {"runs", "per_query", "rbo"}
+    assert options(rankgauge.evaluate) | options(rankgauge.compare) <= options(rankgauge.assert_quality) | of_results
+
+
+def test_options_of_assert_quality_take_effect(tmp_path):
+    qrels = {f"q{n}": {"a": 1, "b": 0} for n in range(8)}
+    run = {query: {query: 4.0, "x": 3.0, "b": 2.0, "a": 1.0} for query in qrels}
+    for options, reciprocal_rank in (
+        ({}, 0.25),
+        ({"ignore_identical_ids": True}, pytest.approx(1 / 3)),
+        ({"judged_only": True}, 0.5),
+        ({"max_results": 3}, 0.0),
+        ({"relevance_level": 0}, pytest.approx(1 / 3)),
+        ({"order": "ascending"}, 1.0),
+    ):
+        result = rankgauge.assert_quality(qrels, run, measures="RR", baseline=run, resamples=100, **options)
+        assert result["RR"] == reciprocal_rank, options
+    irrelevant = {**qrels, "r": {"a": 0}}
+    assert rankgauge.assert_quality(irrelevant, run, "RR>=0.1")["RR"] < 0.25
+    assert rankgauge.assert_quality(irrelevant, run, "RR>=0.1", has_relevant=True)["RR"] == 0.25
+    utility = "utility.1,-1,0,1"
+    means = [
+        rankgauge.assert_quality(qrels, run, measures=utility, baseline=run, resamples=100, documents=n)
+        for n in (20, 30)
+    ]
+    few, many = (next(iter(it.values())) for it in means)
+    assert many - few == pytest.approx(10)
+    composed, decomposed = "\uac00", "\u1100\u1161"
+    with pytest.raises(rankgauge.GateError):
+        rankgauge.assert_quality({"q": {composed: 1}}, {"q": {decomposed: 1}}, "RR>=1")
+    rankgauge.assert_quality({"q": {composed: 1}}, {"q": {decomposed: 1}}, "RR>=1", normalise_ids="nfc")
+    gold, table = tmp_path / "gold.csv", tmp_path / "run.csv"
+    gold.write_text("topic,article,value\nq,a,1\n")
+    table.write_text("topic,article,points\nq,a,1\nq,b,2\n")
+    with pytest.raises(rankgauge.GateError, match="bm25: RR >= 0.9: RR is 0.5000"):
+        rankgauge.assert_quality(
+            gold,
+            table,
+            "RR>=0.9",
+            name="bm25",
+            gold_columns="query=topic,document=article,grade=value",
+            columns="query=topic,document=article,score=points",
+        )
+
+
+def test_assert_quality_reads_a_stream_once():
+    qrels, good, bad = systems(queries=8)
+    rows = [(query, document, score) for query, scores in good.items() for document, score in scores.items()]
+    stream = pyarrow.table(dict(zip(("query_id", "doc_id", "score"), map(list, zip(*rows))))).to_reader()
+    result = rankgauge.assert_quality(qrels, stream, measures="AP", baseline=bad, resamples=100)
+    assert result == rankgauge.evaluate(qrels, good, "AP", complete=True)
 
 
 def test_a_baseline_of_too_few_queries_has_no_verdict():

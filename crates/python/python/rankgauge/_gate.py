@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._compare import Comparison, compare
 from ._evaluate import Evaluation, evaluate
-from ._inputs import QrelsLike, RunLike
+from ._inputs import Qrels, QrelsLike, Run, RunLike
 from ._names import names_of
 
 if TYPE_CHECKING:
@@ -106,32 +106,57 @@ def assert_quality(
     measures: object = None,
     fail_on: str = "worse",
     complete: bool = True,
+    has_relevant: bool = False,
     relevance_level: float | None = None,
     order: str | None = None,
+    name: str | None = None,
+    alpha: float = 0.05,
+    seed: int = 1,
+    resamples: int | None = None,
+    compat: str | None = None,
+    judged_only: bool = False,
+    max_results: int | None = None,
+    documents: int | None = None,
+    ignore_identical_ids: bool = False,
+    normalise_ids: str | None = None,
+    columns: str | None = None,
+    gold_columns: str | None = None,
 ) -> Evaluation:
     """Fail a test if a run misses a bound, or is shown to be worse than a baseline.
 
     ``require`` has bounds such as ``nDCG@10>=0.75``. With ``baseline``, the run is compared with it on
     ``measures``, by default those of the bounds. Queries without an answer score 0, unless ``complete`` is
-    False. Returns the evaluation.
+    False. The other arguments are those of ``evaluate`` and ``compare``; ``columns`` and ``order`` apply to both
+    runs. Returns the evaluation.
     """
     gate = Gate(require, fail_on=fail_on)
     if not gate.require and baseline is None:
         raise ValueError("nothing to check: pass require=['nDCG@10>=0.75'], or a baseline")
     named = gate.measures() + (names_of(measures) if measures is not None else [])
-    evaluation = evaluate(
-        qrels, run, named, complete=complete, relevance_level=relevance_level, order=order
-    )
+    # A table may be a stream, which can be read once.
+    judged = Qrels.of(qrels, columns=gold_columns, relevance_level=relevance_level, normalise_ids=normalise_ids)
+    ranked = Run.of(run, columns=columns, name=name, order=order)
+    judging: dict[str, Any] = {
+        "complete": complete,
+        "has_relevant": has_relevant,
+        "compat": compat,
+        "judged_only": judged_only,
+        "max_results": max_results,
+        "documents": documents,
+        "ignore_identical_ids": ignore_identical_ids,
+    }
+    evaluation = evaluate(judged, ranked, named, **judging)
     if gate.require:
         gate.assert_passed(evaluation)
     if baseline is not None:
         comparison = compare(
-            qrels,
-            {"baseline": baseline, evaluation.name: run},
+            judged,
+            [Run.of(baseline, columns=columns, name="baseline", order=order), ranked],
             names_of(measures) if measures is not None else named,
-            complete=complete,
-            relevance_level=relevance_level,
-            order=order,
+            alpha=alpha,
+            seed=seed,
+            resamples=resamples,
+            **judging,
         )
         gate.assert_passed(comparison)
     return evaluation
