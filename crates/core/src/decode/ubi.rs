@@ -15,6 +15,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::action::{ActionFields, ActionName, MAX_DURATION_MS};
@@ -383,13 +384,25 @@ impl Details<'_, '_> {
     }
 }
 
+/// Document of an index with its metadata.
+#[derive(Deserialize)]
+struct Exported<'a> {
+    #[serde(borrow, rename = "_source")]
+    document: &'a RawValue,
+}
+
 /// Returns the event in a record. The collector and the plugin send an array of one event, because
-/// Data Prepper requires arrays.
+/// Data Prepper requires arrays. Exports of an index have it as the document of a hit.
 fn unwrapped<'a>(payload: &'a [u8], limits: &Limits) -> &'a [u8] {
     if payload.len() > limits.record_bytes {
         return payload;
     }
-    let array = payload.trim_ascii().strip_prefix(b"[");
+    let trimmed = payload.trim_ascii();
+    if trimmed.starts_with(b"{\"_index\"") {
+        let exported: Result<Exported<'_>, _> = parse(payload, limits);
+        return exported.map_or(payload, |exported| exported.document.get().as_bytes());
+    }
+    let array = trimmed.strip_prefix(b"[");
     let only = array.and_then(|rest| rest.strip_suffix(b"]"));
     only.filter(|only| !only.trim_ascii().is_empty())
         .unwrap_or(payload)

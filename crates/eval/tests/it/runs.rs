@@ -336,6 +336,30 @@ fn a_submission_to_ms_marco_is_judged_by_rank() {
 }
 
 #[test]
+fn queries_of_user_behavior_insights_are_read_as_an_index_is_exported() {
+    let lines = r#"{"_index": "ubi_queries", "_id": "1", "_source": {"query_id": "a", "user_query": "q1",
+        "timestamp": 1767607200000, "query_response_hit_ids": ["d2", "d1"]}}"#;
+    let lines = lines.replace('\n', "");
+    let run = RunReader::of_bytes("ubi.jsonl".into(), lines.into_bytes(), &options(None));
+    let read = run
+        .expect("a run")
+        .each_answer(Vec::new, |answers, _, answer| {
+            let Results::Search(search) = &answer.results else {
+                panic!("UBI has events")
+            };
+            let ids = search.results.iter().map(|hit| hit.id.to_string());
+            answers.push((answer.query.to_string(), ids.collect()));
+        });
+    let answers: Vec<(String, Vec<String>)> = read
+        .expect("answers")
+        .states
+        .into_iter()
+        .flatten()
+        .collect();
+    assert_eq!(answers, expected(&[("q1", &["d2", "d1"])]));
+}
+
+#[test]
 fn a_data_frame_in_one_object_keeps_the_order_of_its_rows() {
     // Rows keep their order, of which the names of more than ten rows are no order of texts.
     let ids = (0..12)

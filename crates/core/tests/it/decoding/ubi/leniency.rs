@@ -204,6 +204,42 @@ fn invalid_fields_are_reported_by_name() {
 }
 
 #[test]
+fn documents_are_read_as_exports_of_an_index_write_them() {
+    let exported = |index: &str, document: &str| {
+        format!(
+            r#"{{"_index": "{index}", "_type": "_doc", "_id": "1", "_score": 1, "_source": {document}}}"#
+        )
+    };
+    let query = exported("ubi_queries", FULL_QUERY);
+    let (found, expected) = (search_of(&query), search_of(FULL_QUERY));
+    assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    let event = exported("ubi_events", FULL_EVENT);
+    let (found, expected) = (feedback_of(&event), feedback_of(FULL_EVENT));
+    assert_eq!(format!("{found:?}"), format!("{expected:?}"));
+    let facets = search_with(r#""query": "{\"size\":0}", "query_response_hit_ids": []"#);
+    assert_refused(
+        search(exported("ubi_queries", &facets).as_bytes(), &LIMITS),
+        Reason::BadValue,
+        "`size` is 0",
+    );
+    for (wrong, reason, detail) in [
+        (
+            r#"{"_index": "i", "_id": "1"}"#,
+            Reason::MissingField,
+            "query_id",
+        ),
+        (
+            r#"{"_index": "i", "_source": 7}"#,
+            Reason::WrongType,
+            "integer `7`",
+        ),
+        (r#"{"_index": "i", "_source": {"#, Reason::NotJson, ""),
+    ] {
+        assert_refused(search(wrong.as_bytes(), &LIMITS), reason, detail);
+    }
+}
+
+#[test]
 fn unusable_attributes_are_ignored() {
     for attributes in [
         "null",
