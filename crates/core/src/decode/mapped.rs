@@ -7,6 +7,7 @@
 
 mod build;
 mod plan;
+mod problem;
 mod scalar;
 mod term;
 mod trie;
@@ -20,13 +21,15 @@ use serde::de::DeserializeSeed as _;
 use super::binary::Broken;
 use super::framing::{self, Compression, Framing};
 use super::json::{check_size, not_json, text_of_any, without_half_characters};
+use super::record::{Decoded, Encoded, Event, EventRef};
 use super::schema::{self, Cached, Schemas};
-use super::{Decoded, Encoded, Event, EventRef, avro, protobuf};
+use super::{avro, protobuf};
 use crate::event::{Kind, Limits, Reason, RecordCounts, Rejection};
 use plan::{Each, Origin, Plan, Scope};
 use scalar::Scalar;
 use trie::{Found, Node, Stop, Walk};
 
+pub use problem::Problem;
 pub use term::Term;
 
 /// Encoding of the records of a mapping.
@@ -90,15 +93,6 @@ enum Content<'a> {
     Avro(&'a avro::Schema, &'a [u8]),
     /// Schema, place of the message, message.
     Protobuf(&'a protobuf::Schema, usize, &'a [u8]),
-}
-
-/// Problem of a mapping, with its path in it (`.search.fields.ts`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// Path within the mapping.
-    pub path: String,
-    /// Problem and remedy.
-    pub text: String,
 }
 
 /// Compiled mapping with the form of its records.

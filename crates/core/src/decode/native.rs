@@ -5,16 +5,17 @@
 //! more, to find the wrong field.
 
 mod fast;
-
-use serde::Deserialize;
+mod members;
 
 use super::action::{ActionFields, ActionName, FeedbackValue, MAX_DURATION_MS};
 use super::json::{bad, check_id, check_length, missing, parse_fast};
 use crate::event::{
-    Amount, Answer, Attributes, Cost, Evaluation, EvaluatorKind, Feedback, Id, JudgmentTarget,
-    Limits, Reason, Rejection, Search, Text,
+    Amount, Answer, Cost, Evaluation, EvaluatorKind, Feedback, Id, JudgmentTarget, Limits, Reason,
+    Rejection, Search,
 };
 use crate::time::EventTime;
+
+pub(super) use members::{EvaluatorWire, FeedbackWire};
 
 /// Maximum number of tokens of one call. A higher value is a mistake and must not overflow sums.
 pub(super) const MAX_TOKENS_PER_CALL: u64 = 1_000_000_000;
@@ -226,80 +227,6 @@ const MAX_REQUEST: usize = 4_096;
 
 /// Maximum number of bytes of a name.
 const MAX_NAME: usize = 256;
-
-/// Evaluator of a judgment.
-#[derive(Default, Deserialize)]
-pub(super) struct EvaluatorWire<'a> {
-    #[serde(borrow)]
-    pub(super) id: Id<'a>,
-    #[serde(borrow, default)]
-    pub(super) version: Option<Id<'a>>,
-    #[serde(borrow, default)]
-    pub(super) kind: Option<Text<'a>>,
-}
-
-#[derive(Default, Deserialize)]
-pub(super) struct FeedbackWire<'a> {
-    #[serde(borrow)]
-    pub(super) event_id: Id<'a>,
-    #[serde(deserialize_with = "crate::event::read::deserialize_time")]
-    pub(super) ts: EventTime,
-    #[serde(rename = "type")]
-    pub(super) action: ActionName,
-    #[serde(borrow, default)]
-    pub(super) query_id: Option<Id<'a>>,
-    #[serde(borrow, default)]
-    pub(super) session_id: Option<Id<'a>>,
-    #[serde(borrow, default)]
-    pub(super) object_id: Option<Id<'a>>,
-    #[serde(default)]
-    pub(super) position: Option<u32>,
-    #[serde(default)]
-    pub(super) value: Option<FeedbackValue>,
-    #[serde(default)]
-    pub(super) min: Option<f64>,
-    #[serde(default)]
-    pub(super) max: Option<f64>,
-    #[serde(default)]
-    pub(super) dwell_ms: Option<f64>,
-    #[serde(default)]
-    pub(super) amount: Option<f64>,
-    #[serde(borrow, default)]
-    pub(super) currency: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) name: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) target: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) request: Option<Text<'a>>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "crate::event::read::optional_boxed_object"
-    )]
-    pub(super) evaluator: Option<Box<EvaluatorWire<'a>>>,
-    #[serde(
-        borrow,
-        default,
-        deserialize_with = "crate::event::read::optional_object"
-    )]
-    pub(super) cost: Option<Cost<'a>>,
-    // Known fields that no metric uses. They are parsed so that a wrong type is reported.
-    #[serde(borrow, default)]
-    pub(super) comment: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) client_id: Option<Id<'a>>,
-    #[serde(borrow, default)]
-    pub(super) user_id: Option<Id<'a>>,
-    #[serde(borrow, default)]
-    pub(super) trace_id: Option<Id<'a>>,
-    #[serde(borrow, default)]
-    pub(super) application: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) labels: Option<Attributes<'a>>,
-    #[serde(borrow, default, deserialize_with = "crate::event::read::attributes")]
-    pub(super) attrs: Option<Attributes<'a>>,
-}
 
 /// Returns the session of an event. An empty id means that there is none.
 fn session(id: Option<Id<'_>>) -> Result<Option<Id<'_>>, Rejection> {

@@ -11,9 +11,10 @@ use super::plan::{
 use super::scalar::Scalar;
 use super::trie::Found;
 use crate::decode::action::{ActionName, FeedbackValue};
+use crate::decode::json;
 use crate::decode::native::{self, EvaluatorWire, FeedbackWire};
+use crate::decode::record::Event;
 use crate::decode::ubi::{Meaning, derived_id};
-use crate::decode::{Event, json};
 use crate::event::read::{OTHER, TIME_IN_SECONDS, deserialize_time, steps_to_unit};
 use crate::event::{
     Answer, Attributes, Citation, Cost, Edge, Experiment, Hit, HitDetails, Id, Kind, Limits,

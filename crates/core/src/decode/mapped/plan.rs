@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use smallvec::SmallVec;
 
-use super::Problem;
 use super::build::HitPlan;
+use super::problem::Problem;
 use super::scalar::Scalar;
 use super::term::{Term, report};
 use super::trie::{Elements, List, Node};

@@ -1,6 +1,6 @@
 //! Mapping as it is written: texts, lists and sections.
 
-use super::Problem;
+use super::problem::Problem;
 
 /// Part of a written mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{BorrowedStrDeserializer, Error};
 
-use super::{EvaluatorWire, FeedbackWire};
+use super::members::{EvaluatorWire, FeedbackWire};
 use crate::decode::action::{ActionName, FeedbackValue};
 use crate::decode::json::reader::{GiveUp, Number, Reader};
 use crate::event::read::deserialize_time;
