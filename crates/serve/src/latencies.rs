@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType, Quantile, Summary};
 
-use crate::process::opts;
+use crate::metric::opts;
 use rankgauge_core::engine::family::{self, Family, QUANTILES};
 use rankgauge_core::number::real;
 

@@ -35,6 +35,7 @@ pub mod json;
 pub mod latencies;
 pub mod live;
 pub mod log_level;
+mod metric;
 mod openapi;
 mod page;
 mod per_cent;

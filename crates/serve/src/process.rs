@@ -8,7 +8,7 @@ use prometheus::core::Collector;
 use prometheus::process_collector::ProcessCollector;
 use prometheus::proto::{MetricFamily, MetricType};
 use prometheus::{
-    Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    Encoder, Gauge, GaugeVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Registry,
     TextEncoder,
 };
 
@@ -16,6 +16,7 @@ use super::collect::Value;
 use super::gateway::GatewayMetrics;
 use super::json::Sample;
 use super::latencies::Latencies;
+use super::metric::opts;
 use super::probe::ProbeMetrics;
 use crate::build::BuildInfo;
 use crate::live::{CheckpointView, FleetView, Published};
@@ -560,10 +561,6 @@ impl Families<'_> {
     fn whole_gauges(&self, family: &Family) -> Result<IntGaugeVec, Error> {
         self.add(IntGaugeVec::new(opts(family), &family.label_names()))
     }
-}
-
-pub(crate) fn opts(family: &Family) -> Opts {
-    Opts::new(family.full_name(), family.help)
 }
 
 /// Converts milliseconds to seconds.

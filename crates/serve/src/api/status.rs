@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{AdminApi, GoldSetInfo, incidents, missed_targets};
+use super::state::{AdminApi, GoldSetInfo};
+use super::{incidents, missed_targets};
 use crate::live::{CheckpointView, StalledPartition, WorkerView};
 use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::read_model::ReadModel;

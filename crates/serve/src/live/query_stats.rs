@@ -14,6 +14,7 @@
 //! lock that is released between chunks is usually acquired again by the reader before the waiting
 //! worker wakes up.
 
+mod limits;
 mod moments;
 mod row;
 mod served;
@@ -27,33 +28,19 @@ use arc_swap::ArcSwap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use rankgauge_core::engine::effects::JudgedSearch;
-use rankgauge_core::engine::registry::Label;
 use rankgauge_core::engine::scores::Cell;
+use rankgauge_core::engine::registry::Label;
 use rankgauge_core::event::Feedback;
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::time::EventTime;
 
+pub use limits::{BASELINE_SEARCHES, MAX_DOCUMENTS, MAX_LISTS, MAX_TREND, MAX_UNJUDGED};
 pub use moments::Moments;
 pub use row::Row;
 pub use served::{Served, ServedAnswer, ServedCitation, ServedDocument, UserActions};
 
-/// Maximum number of result lists kept for each query and variant.
-pub const MAX_LISTS: usize = 5;
-
-/// Maximum number of documents kept for each result list.
-pub const MAX_DOCUMENTS: usize = 20;
-
 /// Maximum size of the query statistics of a process, in bytes.
 pub const MAX_BYTES: usize = 64 << 20;
-
-/// Number of searches from which the baseline of a query and variant is computed.
-pub const BASELINE_SEARCHES: u64 = 10;
-
-/// Maximum number of recent scores kept for each query and variant.
-pub const MAX_TREND: usize = 24;
-
-/// Maximum number of clicked unjudged documents kept for each query and variant.
-pub const MAX_UNJUDGED: usize = 8;
 
 /// Number of shards of a table.
 const SHARDS: usize = 64;

@@ -8,9 +8,9 @@ use rankgauge_core::engine::scores::{Cell, SEARCHES};
 use rankgauge_core::event::Feedback;
 use rankgauge_core::time::EventTime;
 
+use super::limits::{BASELINE_SEARCHES, MAX_LISTS, MAX_TREND, MAX_UNJUDGED};
 use super::moments::{self, Moments};
 use super::served::Served;
-use super::{BASELINE_SEARCHES, MAX_LISTS, MAX_TREND, MAX_UNJUDGED};
 
 /// Statistics of a gold query and a variant.
 #[derive(Clone, Debug, Default)]

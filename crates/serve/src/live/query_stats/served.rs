@@ -6,7 +6,7 @@ use rankgauge_core::event::{Action, Feedback};
 use rankgauge_core::gold::Grade;
 use rankgauge_core::time::EventTime;
 
-use super::MAX_DOCUMENTS;
+use super::limits::MAX_DOCUMENTS;
 
 /// Maximum number of bytes kept of the stage names of one result.
 const MAX_STAGES_BYTES: usize = 96;
