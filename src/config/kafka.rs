@@ -9,8 +9,9 @@ use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::settings::{Properties, Settings, topic_name};
 
+use super::checked::State;
+use super::keys;
 use super::reader::Reader;
-use super::{State, keys};
 
 pub(super) fn read(reader: &mut Reader) -> Settings {
     let brokers = reader.values(&keys::BROKERS);

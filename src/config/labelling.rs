@@ -1,6 +1,6 @@
 //! Configuration of the live estimate from labels, the section `labelling`.
 
-use super::Labelling;
+use super::checked::Labelling;
 use super::keys;
 use super::reader::Reader;
 use rankgauge_core::engine::position::FeedbackTopic;

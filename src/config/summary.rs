@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Config;
+use super::checked::Config;
 use super::units::{format_bytes, format_duration as span};
 use rankgauge_core::decode::Format;
 use rankgauge_core::decode::mapped::Mapped;
