@@ -7,10 +7,12 @@
 
 mod answer_errors;
 mod best;
+mod error;
 mod errors;
 mod hard_slices;
 mod interaction;
 mod labels;
+mod options;
 mod overlap;
 mod pair;
 mod patterns;
@@ -19,63 +21,27 @@ mod several;
 mod stored;
 mod verdict;
 
-use std::collections::BTreeMap;
-
 use crate::evaluate::GoldFacts;
 use rankgauge_core::statistics::Settings;
 
 pub use answer_errors::{AnalysedErrors, AnswerErrors};
 pub use best::{BestMeasure, BestOfSlice};
+pub use error::CompareError;
 pub use errors::{
     ErrorAnalysis, FalsePositive, Found, Missed, PatternCount, QueryErrors, WorstQuery,
 };
 pub use hard_slices::HardSlice;
 pub use interaction::{Interaction, InteractionMeasure};
-pub use labels::{SearchLabel, labels};
+pub use labels::{Labels, SearchLabel, labels};
+pub use options::Options;
 pub use overlap::{Overlap, overlaps};
 pub(crate) use pair::MIN_TESTED;
-pub use pair::{MeasureComparison, Pair};
+pub use pair::{MIN_QUERIES, MeasureComparison, Pair};
 pub use patterns::Pattern;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
 pub use several::Several;
 pub use stored::{StoredError, StoredEvaluation};
 pub use verdict::Verdict;
-
-/// Number of queries below which even a large difference is hard to distinguish from chance.
-pub const MIN_QUERIES: usize = 25;
-
-/// Labels of queries: query -> label -> value.
-pub type Labels = BTreeMap<String, BTreeMap<String, String>>;
-
-/// Options of a comparison.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Settings of the statistical tests.
-    pub statistics: Settings,
-    /// Significance level: a difference is shown if its Holm-adjusted p is below it.
-    pub alpha: f64,
-    /// Names of four runs: base, with one component, with the other, with both.
-    pub interaction: Option<[String; 4]>,
-    /// Labels by whose values the best run is reported.
-    pub by: Vec<String>,
-    /// Query labels, in which `by` is looked up.
-    pub labels: Labels,
-    /// Gold set that the runs were judged against, if known.
-    pub gold: Option<GoldFacts>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            statistics: Settings::default(),
-            alpha: 0.05,
-            interaction: None,
-            by: Vec::new(),
-            labels: Labels::new(),
-            gold: None,
-        }
-    }
-}
 
 /// Result of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,62 +73,6 @@ pub struct Comparison {
     pub alpha: f64,
     /// Limitations of the results, one sentence each.
     pub warnings: Vec<String>,
-}
-
-/// Reasons why runs cannot be compared.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages explain the fields")]
-pub enum CompareError {
-    #[error("two or more runs are needed, {given} given")]
-    TooFewRuns { given: usize },
-    #[error(
-        "`{a}` and `{b}` have no measure in common: the first has {}, the second {}",
-        listed(.of_a),
-        listed(.of_b)
-    )]
-    NoCommonMeasure {
-        a: String,
-        b: String,
-        of_a: Vec<String>,
-        of_b: Vec<String>,
-    },
-    #[error(
-        "`{a}` and `{b}` have no query in common: the first has {}, the second {}",
-        listed(.of_a),
-        listed(.of_b)
-    )]
-    NoCommonQuery {
-        a: String,
-        b: String,
-        of_a: Vec<String>,
-        of_b: Vec<String>,
-    },
-    #[error("the interaction names `{name}`, which is not a run; the runs are {}", listed(.known))]
-    UnknownRun { name: String, known: Vec<String> },
-    #[error("the interaction names `{name}` twice; it requires four different runs: base,a,b,both")]
-    RepeatedRun { name: String },
-    #[error("no query has the label `{name}`; there are {}", listed(.known))]
-    UnknownLabel { name: String, known: Vec<String> },
-}
-
-/// Maximum number of names in a sentence.
-const MAX_LISTED: usize = 10;
-
-/// Joins names for a sentence.
-fn listed(names: &[String]) -> String {
-    if names.is_empty() {
-        return "none".to_owned();
-    }
-    let shown: Vec<String> = names
-        .iter()
-        .take(MAX_LISTED)
-        .map(|it| format!("`{it}`"))
-        .collect();
-    let shown = shown.join(", ");
-    match names.len().saturating_sub(MAX_LISTED) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 /// Tests every run against the first, by the measures that all have. Empty for one run.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
-use super::errors::Preference;
+use super::errors::{ErrorAnalysis, FalsePositive, Found, Missed, Preference, QueryErrors};
+use super::labels::Labels;
 use super::patterns::{Pattern, patterns};
-use super::{ErrorAnalysis, FalsePositive, Found, Labels, Missed, QueryErrors, RunScores};
+use super::scores::RunScores;
 use crate::evaluate::QueryAnswer;
 use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};

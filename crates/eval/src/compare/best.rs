@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::error::CompareError;
 use super::interaction::mean;
+use super::options::Options;
 use super::scores::RunScores;
-use super::{CompareError, Options};
 use rankgauge_core::measure::direction::Direction;
 
 /// Tolerance for equal means: rounding can differ by up to this.

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Labels;
 use super::hard_slices::{HardSlice, hard_slices};
+use super::labels::Labels;
 use super::patterns::Pattern;
 use super::scores::RunScores;
 use crate::evaluate::QueryAnswer;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::Labels;
 use super::interaction::mean;
+use super::labels::Labels;
 use rankgauge_core::measure::direction::Direction;
 
 /// Minimum number of queries of a slice, and of the rest.

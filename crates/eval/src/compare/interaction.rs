@@ -6,9 +6,9 @@
 
 use std::collections::BTreeSet;
 
-use super::pair::{Columns, MeasureComparison, Tests};
+use super::error::CompareError;
+use super::pair::{Columns, MIN_QUERIES, MeasureComparison, Tests};
 use super::scores::RunScores;
-use super::{CompareError, MIN_QUERIES};
 
 /// Interaction of two components.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,11 @@
 //! Query labels for slicing: from the gold set, else from the events of the runs.
 
-use super::Labels;
+use std::collections::BTreeMap;
+
 use rankgauge_core::gold::{GoldSet, QueryIndex};
+
+/// Labels of queries: query -> label -> value.
+pub type Labels = BTreeMap<String, BTreeMap<String, String>>;
 
 /// Value of a label in a search event.
 #[derive(Clone, Debug)]

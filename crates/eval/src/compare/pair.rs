@@ -6,9 +6,12 @@ use super::verdict::Verdict;
 use rankgauge_core::measure::direction::Direction;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
-use super::{CompareError, MIN_QUERIES, listed};
+use super::error::{CompareError, listed};
 use crate::text_layout::count_of;
 use rankgauge_core::statistics::{Interval, Paired, Settings, holm, holm_factors, paired};
+
+/// Number of queries below which even a large difference is hard to distinguish from chance.
+pub const MIN_QUERIES: usize = 25;
 
 /// Comparison of one run with another.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::QueryErrors;
+use super::errors::QueryErrors;
 use rankgauge_core::gold::composed;
 use rankgauge_core::ranking::{JudgeBy, Judged};
 

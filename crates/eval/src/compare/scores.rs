@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, BufRead, Read as _};
 
-use super::{CompareError, listed};
+use super::error::{CompareError, listed};
 use crate::evaluate::RunEvaluation;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::is_count;
