@@ -1,9 +1,9 @@
 //! Judged answers of a run: every thread judges the answers that it reads, and only their outcomes stay
 //! in memory.
 
+use super::evaluation::{QueryEvaluation, RunEvaluation};
 use super::judging::{Judging, Outcome, Plan};
 use super::sums::{Counts, Sums};
-use super::{AnsweredTwice, QueryEvaluation, RunEvaluation};
 use crate::run::{Answer, Place, Places};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 
@@ -145,4 +145,21 @@ impl<'p> JudgedAnswers<'p> {
             ..sums.finish(name.to_owned())
         })
     }
+}
+
+/// Error: a run answers one gold query twice.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "run {run}, line {line}: the gold query `{query}` is answered again, first on line {first} \
+     under another name; keep one answer"
+)]
+pub struct AnsweredTwice {
+    /// Name of the run.
+    pub run: String,
+    /// Key of the gold query.
+    pub query: String,
+    /// Line of the second answer.
+    pub line: usize,
+    /// Line of the first answer.
+    pub first: usize,
 }

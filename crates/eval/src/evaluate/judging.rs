@@ -3,7 +3,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::{ComponentFacts, Options, QueryAnswer, QueryDocuments, QueryEvaluation, plane};
+use super::citations::QueryAnswer;
+use super::evaluation::{ComponentFacts, QueryDocuments, QueryEvaluation};
+use super::options::Options;
+use super::plane;
 use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};

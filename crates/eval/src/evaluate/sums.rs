@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::iter;
 
+use super::evaluation::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
 use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
-use super::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
 use rankgauge_core::measure::micro::Documents;
 use rankgauge_core::measure::{BleuCounts, LEVELS, Mean, Measure, ScoreBounds};
 

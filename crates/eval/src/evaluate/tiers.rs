@@ -3,7 +3,8 @@
 //! The order of the tiers of a measure follows from their values. The names of tiers have no
 //! meaning.
 
-use super::{Bound, Evaluation, Goal, RunEvaluation, Target};
+use super::evaluation::{Evaluation, RunEvaluation};
+use super::options::{Bound, Goal, Target};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier;
 
