@@ -22,6 +22,8 @@ pub(crate) mod markdown;
 mod members;
 mod names;
 mod operations;
+mod options;
+mod ratios;
 pub mod recommendation;
 mod summary;
 mod sweep;
@@ -29,16 +31,11 @@ pub(crate) mod text;
 mod trec;
 mod zscores;
 
-use crate::behaviour::Behaviour;
-use crate::compare::{ErrorAnalysis, Pair};
-use crate::evaluate::{Evaluation, Micro, RunEvaluation};
-use crate::gate::{Check, OperationBound};
-use crate::operations::Operations;
-use crate::sweep::Sweep;
-use rankgauge_core::number::real;
+use crate::evaluate::Evaluation;
 
 pub use checks::summary as gate_summary;
 pub use headline::headline;
+pub use options::Options;
 pub use zscores::{ZScores, ZScoresError, ZScoresProblem};
 
 /// Output format of a report.
@@ -58,30 +55,6 @@ pub enum Format {
     Junit,
     /// Only the checks of the gate, as annotations of GitHub Actions.
     Github,
-}
-
-/// Optional content of a report, in addition to the means.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Options<'a> {
-    /// True to add the scores of every query. Markdown and HTML list only the
-    /// [`MAX_WORST_QUERIES`] of each run.
-    pub per_query: bool,
-    /// Checks of the gate; empty without a gate.
-    pub checks: &'a [Check],
-    /// Errors of the runs, of each run at most once.
-    pub errors: &'a [ErrorAnalysis],
-    /// Operations of the runs that state them.
-    pub operations: &'a [Operations],
-    /// Configured targets of the operations.
-    pub operation_targets: &'a [OperationBound],
-    /// User behaviour on the runs with feedback.
-    pub behaviour: &'a [Behaviour],
-    /// Sweeps of the score threshold, if requested.
-    pub sweeps: &'a [Sweep],
-    /// Every run against the first; empty for one run.
-    pub changes: &'a [Pair],
-    /// Keys of the queries to show as cases.
-    pub cases: &'a [String],
 }
 
 /// Maximum number of rows in a document's table of queries, worst first.
@@ -115,39 +88,4 @@ pub fn write_normalised(
     zscores: &ZScores,
 ) -> (String, usize) {
     trec::write_normalised(evaluation, options.per_query, zscores)
-}
-
-/// Ratio `part` / `whole`; 0 if `whole` is 0.
-fn ratio(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        real(part) / real(whole)
-    }
-}
-
-/// Share of the answered queries that the gold set has; `None` without answered queries.
-fn coverage(run: &RunEvaluation) -> Option<f64> {
-    let known = run.queries.iter().filter(|query| query.answered).count();
-    let answered = known + run.unknown.len();
-    let count = |number| u64::try_from(number).unwrap_or(u64::MAX);
-    (answered > 0).then(|| ratio(count(known), count(answered)))
-}
-
-/// Micro-averaged precision, recall and F1. Precision is undefined without retrieved results,
-/// recall without relevant documents, and F1 without both.
-fn micro_averages(micro: &Micro) -> [(&'static str, Option<f64>); 3] {
-    let found = micro.true_positives;
-    let share = |rest: u64| (found + rest > 0).then(|| ratio(found, found + rest));
-    let precision = share(micro.false_positives);
-    let recall = share(micro.false_negatives);
-    let f1 = precision.zip(recall).map(|(precision, recall)| {
-        let both = precision + recall;
-        if both > 0.0 {
-            2.0 * precision * recall / both
-        } else {
-            0.0
-        }
-    });
-    [("P", precision), ("R", recall), ("F1", f1)]
 }

@@ -156,3 +156,28 @@ pub fn truncate(text: &str, width: usize) -> String {
 }
 
 pub use rankgauge_core::text::count_of;
+
+/// Shortens a text to at most `most` characters. The middle is removed, because names differ at
+/// their ends.
+pub(crate) fn shorten(text: &str, most: usize) -> String {
+    let length = text.chars().count();
+    if length <= most {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(1);
+    let tail = kept / 2;
+    let beginning = text.chars().take(kept - tail);
+    let end = text.chars().skip(length - tail);
+    beginning.chain(['…']).chain(end).collect()
+}
+
+/// Shortens a text to at most `most` columns of a terminal, like [`shorten`].
+pub(crate) fn shorten_to_width(text: &str, most: usize) -> String {
+    let mut characters = text.chars().count();
+    let mut short = shorten(text, characters);
+    while short.width() > most && characters > 1 {
+        characters -= 1;
+        short = shorten(text, characters);
+    }
+    short
+}

@@ -6,6 +6,7 @@
 //! it.
 
 mod changes;
+mod drawing;
 mod intervals;
 mod plane;
 mod scatter;
@@ -13,8 +14,13 @@ mod shades;
 
 use maud::{Markup, html};
 
-use super::document::shorten;
+use super::ratios::ratio;
+use crate::text_layout::shorten;
 pub(crate) use changes::Changes;
+use drawing::{
+    BOTTOM, DARKEST, EDGE, HEIGHT, LEFT, Swatch, WIDTH, colour, dash, height_of, markers, path, px,
+    rectangle, round_up, size, swatch, x_mark, x_title, y_axis,
+};
 pub(crate) use intervals::{Estimate, Intervals};
 pub(crate) use plane::Plane;
 use rankgauge_core::number::real_length;
@@ -90,25 +96,8 @@ pub(crate) struct Heatmap {
     pub(crate) values: Vec<Vec<u64>>,
 }
 
-/// Width of a chart. It is the width of a narrow phone, so texts keep their size there.
-const WIDTH: f64 = 360.0;
-/// Height of a chart.
-const HEIGHT: f64 = 250.0;
-/// Space for the y axis.
-const LEFT: f64 = 46.0;
-/// Space for the x axis.
-const BOTTOM: f64 = 42.0;
-/// Space at the top and on the right.
-const EDGE: f64 = 12.0;
-/// Number of colours in the style sheet: `s0` to `s5`.
-const COLOURS: usize = 6;
-/// Number of dash patterns in the style sheet: `d0` to `d3`. It does not divide the number of
-/// colours, so a repeated colour has another dash pattern.
-const DASHES: usize = 4;
 /// Maximum length of the row and column names of a matrix, in characters.
 const NAME: usize = 8;
-/// Opacity of the fullest cell. Text on it keeps a contrast above 4.5 in light and in dark mode.
-const DARKEST: f64 = 0.5;
 
 impl Chart {
     /// Draws the chart, with a legend if it has several series. The page has its title and its
@@ -152,14 +141,6 @@ impl Chart {
             | Self::Plane(_) => Swatch::Line,
         }
     }
-}
-
-/// Kind of legend symbol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Swatch {
-    Line,
-    Bar,
-    Point,
 }
 
 impl Lines {
@@ -272,7 +253,7 @@ impl Heatmap {
                     @if *value > 0 || i == j {
                         path class=[(i == j).then_some("own")]
                             d=(rectangle(x + 1.0, y + 1.0, cell - 2.0, row - 2.0))
-                            fill-opacity=(format!("{:.2}", DARKEST * super::ratio(*value, all))) {}
+                            fill-opacity=(format!("{:.2}", DARKEST * ratio(*value, all))) {}
                     }
                     @if *value > 0 && cell >= 9.0 * size(value.to_string().len()) {
                         text x=(px(x + cell / 2.0)) y=(px(y + row / 2.0 + 4.0)) { (value) }
@@ -291,141 +272,4 @@ impl Heatmap {
             }
         }
     }
-}
-
-/// Y axis from 0 to `top`, with grid lines across the chart.
-fn y_axis(label: &str, top: f64) -> Markup {
-    let steps = 5;
-    html! {
-        @let marks = (0..=steps).map(|step| top * f64::from(step) / f64::from(steps));
-        @let lines = marks.clone().map(|mark| {
-            format!("M{} {}H{}", px(LEFT), px(height_of(mark, top)), px(WIDTH - EDGE))
-        });
-        path.grid d=(lines.collect::<String>()) {}
-        g text-anchor="end" { @for mark in marks {
-            text x=(px(LEFT - 5.0)) y=(px(height_of(mark, top) + 4.0)) { (tick(mark, top)) }
-        } }
-        text.axis text-anchor="middle" transform={
-            "translate(11 " (px(f64::midpoint(HEIGHT - BOTTOM, EDGE))) ") rotate(-90)"
-        } { (label) }
-    }
-}
-
-fn x_mark(x: f64, label: &str) -> Markup {
-    html! {
-        text x=(px(x)) y=(px(HEIGHT - BOTTOM + 15.0)) text-anchor="middle" { (label) }
-    }
-}
-
-/// Title of an x axis that begins at `left`, below its labels, in a chart of this `height`.
-fn x_title(label: &str, left: f64, height: f64) -> Markup {
-    html! {
-        text.axis x=(px(f64::midpoint(left, WIDTH - EDGE))) y=(px(height - 8.0)) text-anchor="middle" {
-            (shorten(label, 36))
-        }
-    }
-}
-
-/// Legend symbol of a series.
-fn swatch(series: usize, kind: Swatch) -> Markup {
-    html! {
-        svg.swatch.(colour(series)) viewBox="0 0 28 12" aria-hidden="true" {
-            @match kind {
-                Swatch::Bar => { rect.bar x="8" y="0" width="12" height="12" {} }
-                Swatch::Point => { (marker(series, 14.0, 6.0)) }
-                Swatch::Line => {
-                    path class={ "line " (dash(series)) } d="M0 6H28" {}
-                    (marker(series, 14.0, 6.0))
-                }
-            }
-        }
-    }
-}
-
-fn marker(series: usize, x: f64, y: f64) -> Markup {
-    markers(series, &[(x, y)])
-}
-
-/// Markers of a series, as one path.
-fn markers(series: usize, points: &[(f64, f64)]) -> Markup {
-    let shape = match series % 4 {
-        0 => "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
-        1 => "m-3 -3h6v6h-6z",
-        2 => "m0 -4l4 7h-8z",
-        _ => "m0 -4.5l4.5 4.5l-4.5 4.5l-4.5 -4.5z",
-    };
-    let markers = points.iter();
-    let markers = markers.map(|(x, y)| format!("M{} {}{shape}", px(*x), px(*y)));
-    html! { path.marker d=(markers.collect::<String>()) {} }
-}
-
-/// Commands of a path that draws a rectangle.
-fn rectangle(x: f64, y: f64, width: f64, height: f64) -> String {
-    let (width, height) = (px(width), px(height));
-    format!("M{} {}h{width}v{height}h-{width}z", px(x), px(y))
-}
-
-fn path(points: &[(f64, f64)]) -> String {
-    let steps = points.iter().enumerate().map(|(i, (x, y))| {
-        let command = if i == 0 { 'M' } else { 'L' };
-        format!("{command}{} {}", px(*x), px(*y))
-    });
-    steps.collect()
-}
-
-fn colour(series: usize) -> String {
-    format!("s{}", series % COLOURS)
-}
-
-fn dash(series: usize) -> String {
-    format!("d{}", series % DASHES)
-}
-
-/// Y coordinate of a value on an axis from 0 to `top`.
-fn height_of(value: f64, top: f64) -> f64 {
-    let share = if top > 0.0 {
-        (value / top).clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
-    HEIGHT - BOTTOM - (HEIGHT - BOTTOM - EDGE) * share
-}
-
-/// Lowest end of an axis, at or above `value`, whose fifths are short numbers.
-fn round_up(value: f64) -> f64 {
-    let mut end = 5.0;
-    while end < value {
-        // Candidates: 5, 10, 25, 50, 100, 250, …
-        let doubled = end * 2.0;
-        let leading = doubled.log10().fract();
-        end = if leading.abs() < 1e-9 && doubled < value {
-            doubled * 2.5
-        } else {
-            doubled
-        };
-    }
-    end
-}
-
-/// Label of a value on an axis to `top`. From 5 on, the fifths of `top` are whole numbers.
-fn tick(value: f64, top: f64) -> String {
-    if top < 5.0 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    }
-}
-
-/// Coordinate, rounded to a tenth of a unit.
-fn px(value: f64) -> String {
-    let text = format!("{value:.1}");
-    match text.strip_suffix(".0") {
-        Some(whole) => whole.to_owned(),
-        None => text,
-    }
-}
-
-/// Count as a divisor, at least 1.
-fn size(count: usize) -> f64 {
-    real_length(count.max(1))
 }

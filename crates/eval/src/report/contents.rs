@@ -7,21 +7,21 @@
 //! This order follows the evaluation plans that the project is based on.
 //! A section without data is omitted together with its heading.
 
+mod cells;
 mod lead;
 mod queries;
 mod slices;
 
 use super::document::{Block, Cell, Document, Place, Recommendation, Rows, Section, number};
-use super::figures::{self, run_name};
-use super::names::long_name as name;
+use super::figures;
+use super::names::{long_name as name, run_name};
+use super::options::Options;
+use super::ratios::{coverage, micro_averages, ratio};
 use super::recommendation::recommendations;
-use super::{
-    Options, behaviour, case, changes, checks, coverage, errors, micro_averages, operations, ratio,
-    summary, sweep,
-};
+use super::{behaviour, case, changes, checks, errors, operations, summary, sweep};
 use crate::evaluate::{Evaluation, Goal, OverallTier, RunEvaluation};
 use crate::text_layout::count_of;
-use rankgauge_core::measure::direction::Direction;
+use cells::{compared, mean};
 use rankgauge_core::measure::tier;
 
 /// Smallest difference of bounds that is shown.
@@ -180,18 +180,6 @@ fn runs(evaluation: &Evaluation) -> Vec<Block> {
         }
     }
     blocks
-}
-
-/// One cell for each run, with the best ones marked.
-fn compared(measure: &str, scores: &[Option<f64>]) -> Vec<Cell> {
-    let best = Direction::of(measure).best(scores);
-    let cells = scores.iter().enumerate();
-    cells
-        .map(|(run, score)| Cell {
-            best: best.contains(&run),
-            ..Cell::from(*score)
-        })
-        .collect()
 }
 
 fn overall(evaluation: &Evaluation) -> Vec<Block> {
@@ -397,8 +385,4 @@ fn advice(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Block> {
     } else {
         vec![Block::Recommendation(advice)]
     }
-}
-
-fn mean(run: &RunEvaluation, measure: usize) -> Option<f64> {
-    run.means.get(measure).copied().flatten()
 }

@@ -1,10 +1,10 @@
 //! Error analysis in every format: a section of a document and rows of CSV. JSON contains the analysis
 //! itself.
 
-use super::document::{Block, Cell, Rows, Section, number, shorten};
+use super::document::{Block, Cell, Rows, Section, number};
 use crate::compare::{ErrorAnalysis, WorstQuery};
 use crate::evaluate::{QueryAnswer, QueryCitation};
-use crate::text_layout::{count_of, escape_controls};
+use crate::text_layout::{count_of, escape_controls, shorten};
 use rankgauge_core::gold::Grade;
 
 /// Maximum number of documents of a query. CSV and JSON contain all of them.

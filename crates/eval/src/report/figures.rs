@@ -10,24 +10,21 @@ use rankgauge_core::number::percent;
 use std::collections::BTreeMap;
 
 use super::chart::{Bars, Changes, Chart, Shades};
-use super::document::{Block, Cell, Figure, Rows, shorten, signed};
+use super::document::{Block, Cell, Figure, Rows, signed};
 use super::headline::headline_of;
-use super::ratio;
+use super::names::run_name;
+use super::ratios::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation};
-use crate::text_layout::escape_controls;
+use crate::text_layout::{escape_controls, shorten};
 pub(super) use matrix::{collaboration, routing};
 pub(super) use ranking::{RECALL_LEVELS, distribution, ndcg, planes, precision_recall};
+use ranking::{counted, of_first};
 
 /// Difference below which two scores are equal.
 const EQUAL: f64 = 1e-12;
 
 /// Maximum number of queries in a table of gains, and in one of losses.
 const MAX_CHANGED_QUERIES: usize = 10;
-
-/// Short name of a run, for use beside others.
-pub(super) fn run_name(run: &RunEvaluation) -> String {
-    shorten(&escape_controls(&run.name), 40)
-}
 
 /// Sorted differences of the queries in the headline measure, one chart for each run after the first.
 pub(super) fn changes(evaluation: &Evaluation) -> Vec<Block> {
@@ -205,17 +202,4 @@ pub(super) fn hops(evaluation: &Evaluation) -> Vec<Block> {
         }))
     };
     names.into_iter().filter_map(picture).collect()
-}
-
-/// Runs with at least one counted query.
-fn counted(evaluation: &Evaluation) -> impl Iterator<Item = &RunEvaluation> {
-    evaluation.runs.iter().filter(|run| !run.queries.is_empty())
-}
-
-/// Name of the run that a description is about, if there are several runs.
-fn of_first(runs: &[&RunEvaluation]) -> String {
-    match runs {
-        [first, _, ..] => format!(" ({})", run_name(first)),
-        _ => String::new(),
-    }
 }

@@ -15,8 +15,9 @@ use super::checks::GateOut;
 use super::figures::RECALL_LEVELS;
 use super::members::Members;
 use super::operations::of_quality;
+use super::options::Options;
+use super::ratios::{coverage, micro_averages};
 use super::recommendation::{Recommendation, recommendations};
-use super::{Options, coverage, micro_averages};
 use crate::behaviour::Behaviour;
 use crate::compare::ErrorAnalysis;
 use crate::evaluate::{

@@ -1,7 +1,7 @@
 //! Names in a report: on one line, and of limited length.
 
-use super::document::shorten;
-use crate::text_layout::escape_controls;
+use crate::evaluate::RunEvaluation;
+use crate::text_layout::{escape_controls, shorten};
 
 /// Name of a run, a label or a measure, at most 40 characters; a dash if it is empty.
 pub(super) fn name(text: &str) -> String {
@@ -19,4 +19,9 @@ fn limited(text: &str, most: usize) -> String {
     } else {
         shorten(&escape_controls(text), most)
     }
+}
+
+/// Short name of a run, for use beside others.
+pub(super) fn run_name(run: &RunEvaluation) -> String {
+    shorten(&escape_controls(&run.name), 40)
 }

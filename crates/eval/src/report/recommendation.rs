@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::Options;
 use super::document::number;
 use super::headline::headline_of;
 use super::names::name;
-use super::ratio;
+use super::options::Options;
+use super::ratios::ratio;
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
 use crate::gate::OperationBound;
 use crate::text_layout::{count_of, escape_controls};

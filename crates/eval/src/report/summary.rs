@@ -3,8 +3,9 @@
 use super::document::{Card, CardFigure, Tone, interval, number, optional, percentage, signed};
 use super::headline::headline_of;
 use super::names::name;
+use super::options::Options;
+use super::ratios::coverage;
 use super::recommendation::preferred;
-use super::{Options, coverage};
 use crate::compare::{MeasureComparison, Verdict};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 use crate::gate::{Outcome, count};

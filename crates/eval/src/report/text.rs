@@ -3,8 +3,8 @@
 //! Wider tables continue below, with the columns that name the rows repeated. The tables of charts
 //! replace the charts.
 
-use super::document::{Block, Document, Figure, Section, Table, shorten_to_width};
-use crate::text_layout::{Column, TextTable, wrap};
+use super::document::{Block, Document, Figure, Section, Table};
+use crate::text_layout::{Column, TextTable, shorten_to_width, wrap};
 
 /// Width of the terminal in columns.
 const WIDTH: usize = 80;

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, rectangle, size, x_title};
+use super::drawing::{BOTTOM, EDGE, HEIGHT, LEFT, WIDTH, px, rectangle, size, x_title};
 use rankgauge_core::number::real_length;
 
 /// Sorted differences of queries, from -1 to 1.

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::super::document::shorten_to_width;
-use super::{EDGE, WIDTH, colour, dash, marker, px, x_title};
+use super::drawing::{EDGE, WIDTH, colour, dash, marker, px, x_title};
+use crate::text_layout::shorten_to_width;
 use rankgauge_core::number::real_length;
 
 /// Differences around zero, with one mark for each row and series.

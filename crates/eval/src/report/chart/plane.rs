@@ -3,7 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::{EDGE, HEIGHT, LEFT, WIDTH, height_of, path, px, x_mark, x_title, y_axis};
+use super::drawing::{EDGE, HEIGHT, LEFT, WIDTH, height_of, path, px, x_mark, x_title, y_axis};
+use crate::report::ratios::ratio;
 
 /// Points from 0 to 1 on both axes, with their numbers.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ impl Plane {
         let most = self.points.iter().map(|(.., n)| *n).max().unwrap_or(0);
         // One path for each size: a chart of hundreds of points stays small.
         let size = |n: u64| {
-            let share = super::super::ratio(n, most).sqrt();
+            let share = ratio(n, most).sqrt();
             let larger = DIAMETERS
                 .iter()
                 .position(|diameter| diameter / DIAMETERS[3] >= share - 1e-9);

@@ -2,8 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::y_axis;
-use super::{EDGE, HEIGHT, LEFT, WIDTH, colour, height_of, marker, px, tick, x_mark, x_title};
+use super::drawing::{
+    EDGE, HEIGHT, LEFT, WIDTH, colour, height_of, marker, px, tick, x_mark, x_title, y_axis,
+};
 
 /// Points of series, and the front of the best ones.
 #[derive(Clone, Debug)]

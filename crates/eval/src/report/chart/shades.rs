@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::super::document::shorten_to_width;
-use super::{DARKEST, WIDTH, px, rectangle, size};
+use super::drawing::{DARKEST, WIDTH, px, rectangle, size};
+use crate::text_layout::shorten_to_width;
 use rankgauge_core::number::real_length;
 
 /// Scores from 0 to 1 by row and column.

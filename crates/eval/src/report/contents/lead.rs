@@ -1,16 +1,16 @@
 //! Sections that support the verdict, all in the headline measure.
 
-use super::{mean, name};
+use super::cells::mean;
 use crate::compare::{MeasureComparison, Pair};
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
 use crate::report::chart::{Chart, Estimate, Intervals};
 use crate::report::document::{
-    Block, Cell, Figure, Rows, interval, number, percentage, probability, shorten, signed,
+    Block, Cell, Figure, Rows, interval, number, percentage, probability, signed,
 };
-use crate::report::figures::run_name;
 use crate::report::headline::headline_of;
+use crate::report::names::{long_name as name, run_name};
 use crate::report::recommendation::preferred;
-use crate::text_layout::escape_controls;
+use crate::text_layout::{escape_controls, shorten};
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of slice values and of queries listed.

@@ -1,11 +1,10 @@
 //! Tables of the queries of each run.
 
-use super::name;
 use crate::evaluate::{Evaluation, QueryEvaluation};
 use crate::operations::Operations;
 use crate::report::document::{Block, Cell, Rows};
-use crate::report::figures::run_name;
 use crate::report::headline::headline_of;
+use crate::report::names::{long_name as name, run_name};
 use crate::text_layout::count_of;
 use rankgauge_core::measure::direction::Direction;
 

@@ -1,9 +1,10 @@
 //! Means by slice, as a picture and a table.
 
-use super::{compared, name};
+use super::cells::compared;
 use crate::evaluate::{Evaluation, RunEvaluation, Slice};
 use crate::report::document::{Block, Cell, Table};
-use crate::report::figures::{self, run_name};
+use crate::report::figures;
+use crate::report::names::{long_name as name, run_name};
 
 /// Maximum number of slice values shown: those with the most queries.
 const MAX_SLICE_VALUES: usize = 40;

@@ -3,12 +3,12 @@
 use rankgauge_core::number::percent;
 use std::collections::BTreeMap;
 
-use super::run_name;
 use crate::evaluate::{Evaluation, RunEvaluation};
 use crate::report::chart::{Chart, Heatmap};
-use crate::report::document::{Block, Figure, Rows, shorten};
-use crate::report::ratio;
-use crate::text_layout::escape_controls;
+use crate::report::document::{Block, Figure, Rows};
+use crate::report::names::run_name;
+use crate::report::ratios::ratio;
+use crate::text_layout::{escape_controls, shorten};
 
 /// Maximum number of rows and columns of a matrix: those with the largest totals.
 const MAX_MATRIX_SIDE: usize = 12;

@@ -1,14 +1,14 @@
 //! Charts of the ranking: curves, single queries, score distribution.
 
-use rankgauge_core::number::percent;
+use rankgauge_core::number::{percent, real};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{counted, of_first, run_name};
 use crate::evaluate::{Evaluation, RunEvaluation};
 use crate::report::chart::{Bars, Chart, Lines, Plane, Series};
 use crate::report::document::{Block, Cell, Figure, Rows};
 use crate::report::headline::headline_of;
-use crate::report::{ratio, real};
+use crate::report::names::run_name;
+use crate::report::ratios::ratio;
 
 /// Recall levels of the precision-recall curve, as in trec_eval.
 pub(in crate::report) const RECALL_LEVELS: [f64; 11] =
@@ -221,4 +221,17 @@ pub(in crate::report) fn distribution(evaluation: &Evaluation) -> Option<Block> 
         }),
         table: rows.table(format!("Score distribution: queries by {name}"), 1),
     }))
+}
+
+/// Runs with at least one counted query.
+pub(super) fn counted(evaluation: &Evaluation) -> impl Iterator<Item = &RunEvaluation> {
+    evaluation.runs.iter().filter(|run| !run.queries.is_empty())
+}
+
+/// Name of the run that a description is about, if there are several runs.
+pub(super) fn of_first(runs: &[&RunEvaluation]) -> String {
+    match runs {
+        [first, _, ..] => format!(" ({})", run_name(first)),
+        _ => String::new(),
+    }
 }
