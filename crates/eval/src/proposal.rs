@@ -9,6 +9,7 @@
 //! then no search needs to be stored. Memory is bounded, and events beyond the limit are counted.
 
 pub mod aliases;
+mod facts;
 mod selection;
 mod tally;
 
@@ -17,10 +18,8 @@ use serde::Serialize;
 use rankgauge_core::gold::Grade;
 use rankgauge_core::gold::adoption::SheetRow;
 
-pub use tally::{DEFAULT_MEMORY_LIMIT, Tally};
-
-/// Minimum dwell time of a satisfied click, in milliseconds, as for the measure `SAT`.
-pub const MIN_SATISFIED_DWELL_MS: f64 = 30_000.0;
+pub use facts::{FeedbackFacts, SearchFacts};
+pub use tally::{DEFAULT_MEMORY_LIMIT, MIN_SATISFIED_DWELL_MS, Tally};
 
 /// Selection criteria and limits of proposals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,43 +109,6 @@ pub struct ProductionAgreement {
     pub kappa: Option<f64>,
     /// Share of pairs with the same judgement of relevant or not.
     pub agreement: Option<f64>,
-}
-
-/// Searches by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SearchFacts {
-    /// Number of valid searches.
-    pub read: u64,
-    /// Number of searches of queries in the gold set.
-    pub known: u64,
-    /// Number of searches of queries that are not in the gold set.
-    pub unknown: u64,
-    /// Number of searches whose id was read before.
-    pub duplicate: u64,
-    /// Number of searches that exceeded the memory limit.
-    pub over_limit: u64,
-    /// Number of (query, document) pairs that were not counted because of the memory limit.
-    pub documents_over_limit: u64,
-}
-
-/// Feedback events by outcome.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct FeedbackFacts {
-    /// Number of valid feedback events.
-    pub read: u64,
-    /// Number of actions on a result and of grades given to a document.
-    pub used: u64,
-    /// Number of events that do not apply: not about a single result, or of a kind that does not
-    /// rate it.
-    pub not_applicable: u64,
-    /// Number of events about a document or a position that their search did not serve.
-    pub not_served: u64,
-    /// Number of events whose search was not read.
-    pub orphaned: u64,
-    /// Number of events whose id was read before.
-    pub duplicate: u64,
-    /// Number of events that exceeded the memory limit.
-    pub over_limit: u64,
 }
 
 impl Proposals {

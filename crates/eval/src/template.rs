@@ -16,6 +16,7 @@ use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::adoption::SheetRow;
 use rankgauge_core::gold::expansion::Relation;
 
+use documents::ID;
 pub use documents::{DocumentError, Documents};
 
 /// Maximum number of queries that one document or edge gives with one template.
@@ -149,9 +150,6 @@ impl Template {
         }
     }
 }
-
-/// Attribute that every document has.
-const ID: &str = "id";
 
 /// Bounds of a generation.
 #[derive(Clone, Copy, Debug)]

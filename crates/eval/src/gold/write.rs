@@ -3,6 +3,7 @@
 //! This module returns text and must not know files or streams. `formats` parses the text to the
 //! same queries and judgements.
 
+mod error;
 mod native;
 mod rows;
 mod sheet;
@@ -11,8 +12,8 @@ mod tools;
 use std::collections::BTreeSet;
 
 use rankgauge_core::gold::{Format, GoldQuery, GoldSet, RANK_EVAL_INDEX};
-use rankgauge_core::text::escape_controls;
 
+pub use error::WriteError;
 pub use sheet::sheet;
 
 /// Files of a set in one format.
@@ -25,41 +26,6 @@ pub struct Written {
     pub texts: Option<String>,
     /// Data that the format cannot hold, one phrase each.
     pub losses: Vec<String>,
-}
-
-/// Error for a set that cannot be written in a format.
-#[derive(Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "the messages explain the fields")]
-pub enum WriteError {
-    #[error(
-        "gold sets are not written as `{format}`; choose native, qrels, beir, quepid, srw, \
-         rank_eval or ranx"
-    )]
-    ReadOnly { format: Format },
-    #[error(
-        "the {what} `{}` cannot be written as {format}, where {reason}; rename it, or choose \
-         another format", escape_controls(.id)
-    )]
-    Id {
-        what: &'static str,
-        id: String,
-        format: Format,
-        reason: &'static str,
-    },
-    #[error(
-        "the queries `{first}` and `{second}` would both be called `{name}` in {format}, which \
-         identifies queries by text only"
-    )]
-    SharedName {
-        name: String,
-        first: String,
-        second: String,
-        format: Format,
-    },
-    #[error("the gold set cannot be written: {0}")]
-    Encoding(#[from] serde_json::Error),
-    #[error("the gold set cannot be written: {0}")]
-    Row(#[from] csv::Error),
 }
 
 /// Serialises `set` to `format`. `index` is the default index of a document in `rank_eval`, for

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::costs_of;
+use super::cost::costs_of;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::event::Search;
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 
-use super::SearchFacts;
+use super::facts::SearchFacts;
 use super::tally::{QueryTally, Tally};
 use rankgauge_core::gold::normalise;
 use rankgauge_core::number::{real, real_length};

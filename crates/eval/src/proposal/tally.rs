@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{FeedbackFacts, MIN_SATISFIED_DWELL_MS, SearchFacts};
+use super::facts::{FeedbackFacts, SearchFacts};
 use rankgauge_core::event::{Action, Feedback, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, Grade, QueryIndex, normalise};
 use rankgauge_core::number::real_length;
@@ -14,6 +14,9 @@ use rankgauge_core::ranking::JudgeBy;
 /// Default memory limit of a tally in bytes, approximate: 512 MiB. It is enough for ten million
 /// searches, a million of them with feedback, of queries with half a million documents.
 pub const DEFAULT_MEMORY_LIMIT: usize = 512 << 20;
+
+/// Minimum dwell time of a satisfied click, in milliseconds, as for the measure `SAT`.
+pub const MIN_SATISFIED_DWELL_MS: f64 = 30_000.0;
 
 /// Memory of a search: its entry in the set of searches that were read.
 const SEARCH_BYTES: usize = 20;

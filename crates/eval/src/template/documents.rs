@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::ID;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::expansion::Relation;
+
+/// Attribute that every document has.
+pub(super) const ID: &str = "id";
 
 /// Documents by id, each with its attributes. An attribute can have several values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::WriteError;
+use super::error::WriteError;
 use rankgauge_core::gold::{Format, GoldQuery, GoldSet};
 
 /// Serialises judgements to TREC qrels.

@@ -1,6 +1,6 @@
 //! Writer of annotation sheets: proposed documents, to be graded in a spreadsheet.
 
-use super::WriteError;
+use super::error::WriteError;
 use rankgauge_core::gold::adoption::SheetRow;
 use rankgauge_core::gold::{SHEET_COLUMNS, escape_cell};
 
