@@ -39,7 +39,7 @@ use rankgauge_core::decode::{Encoded, Envelope, EventRef};
 use rankgauge_core::engine::effects::PendingEffects;
 use rankgauge_core::engine::fleet::FleetBaselines;
 use rankgauge_core::engine::incidents::Incident;
-use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
 use rankgauge_core::event::{Kind, LossReason, Reason};
 use rankgauge_core::gold::GoldSet;

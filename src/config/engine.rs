@@ -8,10 +8,11 @@ use super::judging;
 use super::keys;
 use super::reader::Reader;
 use super::units::format_duration;
-use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::{Price, PriceTable};
 use rankgauge_core::engine::position::{FeedbackTopic, Topics};
-use rankgauge_core::engine::settings::{Detection, SYNTHETIC, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::settings::{
+    Detection, JoinLimits, SYNTHETIC, SeriesLimits, Settings, WindowSpec,
+};
 use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, UserMeasure};
 
@@ -40,7 +41,7 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
         idle_timeout: reader.get(&keys::IDLE_TIMEOUT),
         max_future_skew: reader.get(&keys::MAX_FUTURE_SKEW),
         memory: reader.get(&keys::MEMORY),
-        join_limits: join::Limits {
+        join_limits: JoinLimits {
             feedback_per_search: reader.get(&keys::FEEDBACK_PER_SEARCH),
             searches_per_session: reader.get(&keys::SEARCHES_PER_SESSION),
             interactions_per_session: reader.get(&keys::INTERACTIONS_PER_SESSION),

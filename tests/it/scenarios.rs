@@ -15,7 +15,7 @@ use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family;
 use rankgauge_core::engine::incidents::{EndReason, Incident};
-use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::gold;

@@ -31,6 +31,7 @@ mod input;
 pub mod join;
 pub mod latency;
 mod local_registry;
+mod machine;
 pub mod means;
 pub mod money;
 pub mod partition;
@@ -43,13 +44,16 @@ mod receipt;
 pub mod registry;
 mod remap;
 mod retirement;
+pub mod score_column;
 pub mod scores;
 pub mod segment;
+pub mod series;
 pub mod settings;
 pub mod snapshot;
 pub mod sources;
 pub mod state;
 mod table;
+mod tokens;
 pub mod totals;
 pub mod units;
 mod versions;
@@ -72,24 +76,23 @@ use by_query::ByQuery;
 use effects::{GroupEffects, Outcome, PendingEffects};
 use evidence::Observation;
 use family::Family;
-use fixed::Nano;
 use fleet::{Share, SharedIncident};
 use id::Target;
 use incidents::{Deployed, Incident};
 pub use input::{Input, RecordInput};
-use join::{Effect, PendingConversions};
+use join::Effect;
 use local_registry::LocalRegistry;
+pub use machine::Engine;
+use machine::Scratch;
 use partition::{CommitPoint, Partition, Resume};
 pub use position::Position;
 use position::Topics;
 pub use preparation::MAX_GROUP;
 use preparation::{Preparation, Prepared};
 use quality::{LabelRequest, id_of};
-use receipt::OpenRecord;
-use registry::{Dimension, Label, Registry, Series};
-use retirement::Member;
-use scores::column_of;
-use segment::SliceValues;
+use registry::Registry;
+use score_column::column_of;
+use series::{Dimension, Label, Series};
 use settings::Settings;
 use snapshot::{Memory, Snapshot};
 use totals::Totals;
@@ -97,69 +100,8 @@ use versions::Versions;
 use watermark::ClockSettings;
 use window::Progress;
 
-/// Name of the stage that stands for the whole search.
-pub const WHOLE_SEARCH: &str = "all";
-
 /// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);
-
-/// The state machine. See the documentation of the module.
-#[derive(Debug)]
-pub struct Engine {
-    settings: Arc<Settings>,
-    clock: ClockSettings,
-    feedback_window: Millis,
-    max_future_skew: Millis,
-    names: LocalRegistry,
-    /// Retirements of variants that this engine has applied.
-    member: Member,
-    /// Event time without searches after which a variant is retired.
-    retire_after: Millis,
-    /// Gold set. The outer reference count belongs to this engine; see
-    /// [`GoldReference`](join::GoldReference).
-    #[allow(clippy::redundant_allocation, reason = "see above")]
-    gold: Arc<Arc<GoldSet>>,
-    /// True if results are judged by their texts for any query of the gold set.
-    has_gold_texts: bool,
-    /// True if a gold query states its domain.
-    has_gold_domains: bool,
-    /// Slice values and expected domains of gold queries, as far as they were looked up.
-    slices_of_gold: ByQuery<SliceValues>,
-    domains_of_gold: ByQuery<Option<Label>>,
-    /// Positions of the ranking measures and of the user measures in the settings.
-    ranking_measures: Vec<usize>,
-    user_measures: Vec<usize>,
-    /// Positions of the measures whose range over unjudged results is counted or tested.
-    bounded_measures: Vec<usize>,
-    /// Positions of the watched measures of rankings, with the number of results that count.
-    watched_rankings: Vec<(usize, usize)>,
-    /// Columns of the measures that wait for conversions.
-    waiting_columns: Vec<usize>,
-    /// Searches that wait for conversions in partitions that this engine does not have, by partition.
-    parked: BTreeMap<i32, PendingConversions>,
-    /// True if a measure compares the queries of a session with each other.
-    compares_queries: bool,
-    /// Versions of variants, if searches state them.
-    versions: Versions,
-    wall: WallTime,
-    /// Record whose events are being read, if it can have several.
-    record: Option<OpenRecord>,
-    /// Partitions, by ascending number.
-    partitions: Vec<Partition>,
-    /// Approximate bytes of all joins.
-    joined: usize,
-    totals: Totals,
-    /// Approximate bytes of the totals, as of the last tick.
-    counted: usize,
-    /// Progress to which the windows were last advanced, and the wall time of that step.
-    windows_at: Option<(Progress, WallTime)>,
-    preparation: Preparation,
-    evaluators: Evaluators,
-    /// Outcomes of the last group of inputs.
-    outcomes: Vec<Outcome>,
-    effects: PendingEffects,
-    scratch: Scratch,
-}
 
 /// Positions of the measures whose range over unjudged results is counted or tested.
 fn bounded_measures(settings: &Settings) -> Vec<usize> {
@@ -183,13 +125,6 @@ fn watched_rankings(settings: &Settings) -> Vec<(usize, usize)> {
         Some((it.index, length.unwrap_or(usize::MAX)))
     });
     with_cutoffs.collect()
-}
-
-/// Buffers that are reused for every search.
-#[derive(Debug, Default)]
-struct Scratch {
-    effects: Vec<Effect>,
-    scores: Vec<(usize, Nano)>,
 }
 
 impl Engine {
@@ -749,9 +684,4 @@ fn grade_of(evaluation: &Evaluation<'_>, value: f64, scale_max: f64) -> f64 {
         Some(_) => evaluation.rescaled(value) * scale_max,
         None => value,
     }
-}
-
-/// Returns the label under which feedback with this action is counted.
-fn action_label(action: u8) -> Label {
-    Label::from_position(action.into())
 }

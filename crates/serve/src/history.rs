@@ -15,8 +15,8 @@ use std::time::Duration;
 
 use super::collect::Names;
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
-use rankgauge_core::engine::registry;
 use rankgauge_core::engine::scores::Cell;
+use rankgauge_core::engine::series;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{Millis, WallTime};
@@ -292,7 +292,7 @@ impl History {
 /// Values by measure and variant.
 fn by_key<T>(
     model: &ReadModel<'_>,
-    value: impl Fn(usize, registry::Series) -> Option<T>,
+    value: impl Fn(usize, series::Series) -> Option<T>,
 ) -> BTreeMap<Key, T> {
     let mut values = BTreeMap::new();
     for it in model.variants() {

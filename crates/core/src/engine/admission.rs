@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::{Engine, WHOLE_SEARCH};
+use super::machine::Engine;
 use crate::engine::effects::Outcome;
 use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
@@ -15,9 +15,11 @@ use crate::engine::join::{GoldReference, NewSearch, Place, Reading, Served, Team
 use crate::engine::position::Position;
 use crate::engine::preparation::Prepared;
 use crate::engine::quality::Drawn;
-use crate::engine::registry::{Dimension, Label};
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
-use crate::engine::settings::{EXPERIMENT, Observed, Ranges, SYNTHETIC, TestedQuantity};
+use crate::engine::series::{Dimension, Label};
+use crate::engine::settings::{
+    EXPERIMENT, Observed, Ranges, SYNTHETIC, TestedQuantity, WHOLE_SEARCH,
+};
 use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};

@@ -2,40 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
 use crate::engine::family;
 use crate::engine::fixed::units_to_f64;
 use crate::engine::latency::{HISTOGRAM_PANES, SparseHistogram};
+use crate::engine::machine::Engine;
 use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
-use crate::engine::registry::{Dimension, Label, Series};
 use crate::engine::remap::IdRemap;
+use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MeanQuantity, Settings, TestedQuantity};
 use crate::engine::table::{self, entry};
+use crate::engine::tokens::Direction;
 use crate::engine::window::{Pane, Progress, Windows};
 use crate::event::{Search, Usage};
 use crate::number::real;
 use crate::time::EventTime;
-
-/// Use of a token. The four directions do not overlap: their sum is the number of all tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
-    /// Input tokens that were not read from a cache.
-    Input,
-    /// Output tokens that are not reasoning.
-    Output,
-    /// Input tokens read from the provider's cache.
-    CacheRead,
-    /// Output tokens spent on reasoning.
-    Reasoning,
-}
-
-impl Direction {
-    /// All directions, in the order of their labels.
-    pub const ALL: [Self; 4] = [Self::Input, Self::Output, Self::CacheRead, Self::Reasoning];
-
-    /// Label values, in the order of [`Self::ALL`].
-    pub const NAMES: [&'static str; 4] = ["input", "output", "cache_read", "reasoning"];
-}
 
 /// Cost of the searches of one series within a window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Family, Table};
-use crate::engine::registry::Series;
 use crate::engine::remap::IdRemap;
+use crate::engine::series::Series;
 use crate::engine::table::{self, entry};
 
 /// Counters by family and series, in units of the last decimal place of the family.

@@ -10,7 +10,7 @@ use crate::engine::fixed::Nano;
 use crate::engine::incidents::{Deployed, Incident};
 use crate::engine::input::RecordInput;
 use crate::engine::quality::LabelRequest;
-use crate::engine::registry::Label;
+use crate::engine::series::Label;
 use crate::event::Rejection;
 use crate::gold::{GoldSet, QueryIndex};
 use crate::ranking::Judged;
@@ -86,7 +86,7 @@ pub struct JudgedSearch<'a> {
     pub gold: &'a Arc<GoldSet>,
     /// Index of its query in the gold set.
     pub query: QueryIndex,
-    /// Scores, by [column](crate::engine::scores::column_of).
+    /// Scores, by [column](crate::engine::score_column::column_of).
     pub scores: &'a [(usize, Nano)],
 }
 

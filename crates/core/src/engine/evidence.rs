@@ -17,10 +17,9 @@
 mod columns;
 mod detector;
 mod fleet;
+mod worker;
 
 use std::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
 
 use crate::detection::{
     Baseline, Baselines, DropClass, DropSeries, LearnedSeries, LearnedVariation, QueryBaseline,
@@ -28,14 +27,15 @@ use crate::detection::{
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
-use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned, SharedReference};
+use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned};
 use crate::engine::incidents::{
     self, Acknowledged, Deployed, EndReason, Incident, Incidents, Note, QueryReferences,
-    TrackedScore,
+    SharedReference, TrackedScore,
 };
-use crate::engine::registry::{Dimension, Label, Registry, Series};
+use crate::engine::registry::Registry;
 use crate::engine::remap::IdRemap;
-use crate::engine::scores::column_of;
+use crate::engine::score_column::column_of;
+use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::gold::GoldQuery;
 use crate::time::{EventTime, WallTime};
@@ -44,17 +44,11 @@ use columns::Columns;
 pub use detector::{Alarm, Detector, RegressedQuery, Test};
 use detector::{ComparedScore, worst_regressions};
 pub use fleet::DropEvidence;
+pub use worker::{Evidence, QueryBaselines};
+use worker::{HOURS, Judged, SeriesColumn, VariantColumn};
 
 /// Minutes per hour.
 const HOUR: i64 = 60;
-
-/// Keys of the mean scores of sessions without a gold query: the hour of the day (UTC). They are for
-/// display; the season of the drop test has the expected scores. No query has such a key, because ids contain no control characters.
-const HOURS: [&str; 24] = [
-    "\u{0}00", "\u{0}01", "\u{0}02", "\u{0}03", "\u{0}04", "\u{0}05", "\u{0}06", "\u{0}07",
-    "\u{0}08", "\u{0}09", "\u{0}10", "\u{0}11", "\u{0}12", "\u{0}13", "\u{0}14", "\u{0}15",
-    "\u{0}16", "\u{0}17", "\u{0}18", "\u{0}19", "\u{0}20", "\u{0}21", "\u{0}22", "\u{0}23",
-];
 
 /// Approximate bytes of the baseline of a query, with a key of 16 bytes and its place in the map.
 const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryBaseline)>() + 40;
@@ -64,46 +58,6 @@ const BYTES_PER_INHERITED: usize = size_of::<(Box<str>, QuerySums)>() + 40;
 
 /// Approximate bytes of what another worker learned of a series, with its season.
 const BYTES_PER_LEARNED: usize = size_of::<(SeriesName, SharedLearned)>() + 3_200;
-
-/// Score column of a variant.
-type VariantColumn = (Label, usize);
-/// Score column of a series.
-type SeriesColumn = (Series, usize);
-/// Baselines of the queries of a variant, by key of the query.
-pub type QueryBaselines = Baselines<Box<str>>;
-
-/// Baselines and detectors of one worker.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// Gold set that judges the searches of this worker. Empty before the first one.
-    gold: Box<str>,
-    /// Number of workers by gold set. Only in a snapshot.
-    workers: BTreeMap<Box<str>, u32>,
-    /// Evidence of measures of user behaviour, which no gold set judges.
-    users: Judged,
-    /// Evidence of ranking measures, by gold set. A worker has that of its gold set only. Scores by
-    /// different gold sets are not comparable.
-    rankings: BTreeMap<Box<str>, Judged>,
-    incidents: Incidents,
-    resets: Resets,
-    /// Ids under which the worker shares its baselines: its own, and those of workers whose saved state
-    /// it continues.
-    ids: Vec<u64>,
-    /// Learned values of other workers, for series that this one may read later.
-    #[serde(skip)]
-    inherited: BTreeMap<SeriesName, SharedLearned>,
-}
-
-/// Baselines and detectors of measures that one gold set judges, or none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Judged {
-    /// Baselines, by variant and score column.
-    baselines: Columns<Label, QueryBaselines>,
-    /// Detectors, by series of [`family::SCORE`] and score column.
-    detectors: Columns<Series, Detector>,
-    /// Variation of the hours of series whose detectors were reset.
-    variations: BTreeMap<SeriesColumn, LearnedVariation>,
-}
 
 /// Values with which a new detector begins.
 struct Known<'a> {

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{Engine, action_label};
+use super::machine::Engine;
 use crate::detection::Losses;
 use crate::engine::bias::Difference;
 use crate::engine::evaluators::{Evaluator, Evaluators};
@@ -18,9 +18,9 @@ use crate::engine::fixed::Nano;
 use crate::engine::join::{
     Effect, Exceeded, FeedbackSummary, Finished, GoldReference, Parts, SessionFeedback,
 };
-use crate::engine::registry::{Dimension, Label, TIE};
-use crate::engine::scores::column_of;
+use crate::engine::score_column::column_of;
 use crate::engine::segment::Segment;
+use crate::engine::series::{Dimension, Label, TIE};
 use crate::engine::settings::Observed;
 use crate::engine::units::{Credits, OpenSession, credits};
 use crate::event::EvaluatorKind;
@@ -540,4 +540,9 @@ fn judgement_label(relevant: Option<bool>) -> Label {
         Some(true) => 1,
         None => 2,
     })
+}
+
+/// Returns the label under which feedback with this action is counted.
+fn action_label(action: u8) -> Label {
+    Label::from_position(action.into())
 }

@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{LearnedSeries, QuerySums};
-use crate::engine::incidents::Incident;
+use crate::engine::incidents::{Incident, SharedReference};
 use crate::time::{Millis, WallTime};
 
 pub use log_evidence::{
@@ -92,9 +92,6 @@ impl SharedLearned {
         (self.learned.warm_up_since(), std::cmp::Reverse(self.newest))
     }
 }
-
-/// Mean of a query before an incident: key, mean and number of scores.
-pub type SharedReference = (Box<str>, f64, u32);
 
 /// Share of a worker in an incident, with what the others need to follow it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

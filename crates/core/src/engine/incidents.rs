@@ -20,18 +20,20 @@ use serde::{Deserialize, Serialize};
 use crate::detection::{Baseline, DropClass, Losses, minute_of};
 use crate::engine::family;
 use crate::engine::fleet::SharedIncident;
-use crate::engine::registry::{Dimension, Label, OTHER, Registry, Series};
+use crate::engine::registry::Registry;
 use crate::engine::remap::IdRemap;
-use crate::engine::scores::column_of;
+use crate::engine::score_column::column_of;
+use crate::engine::series::{Dimension, Label, OTHER, Series};
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure, Settings};
 use crate::time::{EventTime, Millis};
 
 pub(super) use record::Drop;
+use record::MAX_MEASURES;
 pub use record::{
     Acknowledged, Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure,
     IncidentQuery, Level, Note, Severity,
 };
-pub(super) use reference::{QueryReferences, TrackedScore};
+pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
 
 /// Longest time between the beginnings of two drops of one incident.
 const SAME_INCIDENT: Millis = Millis(15 * 60_000);
@@ -41,9 +43,6 @@ const EXPIRED_AFTER: Millis = Millis(24 * 3_600_000);
 
 /// Maximum number of open incidents of a worker. Further alarms open none.
 pub(super) const MAX_OPEN: usize = 32;
-
-/// Maximum number of measures and slices of an incident. Further alarms are not added.
-const MAX_MEASURES: usize = 32;
 
 /// Maximum number of ended incidents that are kept.
 const MAX_ENDED: usize = 100;

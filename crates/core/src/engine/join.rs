@@ -25,15 +25,18 @@ mod effect;
 mod feedback;
 mod pool;
 mod read_ahead;
+mod reading;
 mod searches;
 mod seconds;
 mod sessions;
 mod summary;
+mod tables;
 
 use std::collections::BTreeMap;
 
 use crate::engine::id::{self, Id};
 use crate::engine::position::Position;
+use crate::engine::settings::JoinLimits;
 use crate::event::{self, Kind};
 use crate::gold::hash_document;
 use crate::time::{EventTime, Millis};
@@ -47,62 +50,19 @@ pub use feedback::Reaction;
 use feedback::{Added, Facts, Feedback, Repeats};
 use pool::Number;
 pub(super) use read_ahead::read_ahead;
+pub use reading::Reading;
 use searches::{Entry, Searches, State};
 pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams, Trial};
 pub use seconds::Second;
-use seconds::{Bucket, ClosedSecond, Oldest};
+use seconds::Oldest;
 use sessions::Sessions;
 pub use summary::FeedbackSummary;
-
-/// Relation of a record to what was counted before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// First read: it is counted here.
-    New,
-    /// Read again after a change of the owner or a restart. It rebuilds the join.
-    Again,
-    /// Read again, and an earlier owner is known to have counted it: its own second is closed. For
-    /// feedback, the search determines whether it was joined or late.
-    AlreadyCounted,
-}
-
-/// Maximum numbers of records that are kept one by one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Feedback records of one search. Further ones are counted, and have no other effect.
-    pub feedback_per_search: usize,
-    /// Searches of one session. Further ones are treated as searches without a session.
-    pub searches_per_session: usize,
-    /// User interactions of one session. Further ones do not end a dwell time.
-    pub interactions_per_session: usize,
-}
-
-/// Join of one partition.
-#[derive(Debug)]
-pub struct Join {
-    window: Millis,
-    limits: Limits,
-    searches: Searches,
-    feedback: Feedback,
-    sessions: Sessions,
-    /// Number of feedback records on whole sessions.
-    opinions: usize,
-    /// Searches that wait for conversions; `None` if conversions have no window of their own.
-    conversions: Option<Box<Waiting>>,
-    buckets: BTreeMap<Second, Bucket>,
-    closed: BTreeMap<Second, ClosedSecond>,
-    closing: Option<Closing>,
-    frontier: Second,
-    /// True if nothing before the frontier is left to close. Only a later frontier changes that.
-    is_settled: bool,
-    /// Approximate bytes of the seconds.
-    bytes: usize,
-}
+pub use tables::Join;
 
 impl Join {
     /// Creates an empty join. Every second before `frontier` is closed, and feedback belongs to a
     /// search within `window` of it.
-    pub fn new(window: Millis, limits: Limits, frontier: Option<Second>) -> Self {
+    pub fn new(window: Millis, limits: JoinLimits, frontier: Option<Second>) -> Self {
         Self {
             window,
             limits,

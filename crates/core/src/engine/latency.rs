@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Family, Table};
 use crate::engine::fixed::nearest;
-use crate::engine::registry::Series;
 use crate::engine::remap::IdRemap;
+use crate::engine::series::Series;
 use crate::engine::settings::Settings;
 use crate::engine::table::{self, entry};
 use crate::engine::window::{Pane, Progress, Windows};

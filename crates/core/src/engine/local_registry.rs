@@ -8,8 +8,9 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 use crate::engine::family::Family;
-use crate::engine::registry::{self, Admission, Dimension, Label, Labels, Registry, Series};
+use crate::engine::registry::{Admission, Registry};
 use crate::engine::segment::{Segment, SegmentKey, Segments};
+use crate::engine::series::{self, Dimension, Label, Labels, Series};
 use crate::engine::settings::Settings;
 
 /// Maximum number of series of which a worker keeps copies.
@@ -69,7 +70,7 @@ impl LocalRegistry {
         let Some(table) = family.table() else {
             return Admission::default();
         };
-        let key = (table.index(), registry::key(labels));
+        let key = (table.index(), series::key(labels));
         if let Some(series) = self.series.get(&key) {
             return Admission {
                 series: *series,

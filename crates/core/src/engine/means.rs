@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::BlockTests;
-use crate::engine::registry::{Dimension, Label};
 use crate::engine::remap::IdRemap;
+use crate::engine::series::{Dimension, Label};
 use crate::engine::settings::{Detection, MeanObjective, Observed, TestedQuantity};
 use crate::time::EventTime;
 

@@ -5,13 +5,13 @@
 
 use smallvec::SmallVec;
 
-use super::Engine;
 use super::correlation::Level;
 use super::fixed::{NANO_DECIMALS, Nano, units_to_f64};
 use super::id::{Id, Target};
 use super::input::RecordInput;
 use super::join::{self, Served};
-use super::scores::{self, column_of};
+use super::machine::Engine;
+use super::score_column::{NOT_ELIGIBLE, SEARCHES, column_of};
 use crate::detection::Unjudged;
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
@@ -195,11 +195,9 @@ impl Engine {
             Some(_) => Nano::ONE,
             None => Nano::default(),
         };
-        prepared.scores.push((scores::SEARCHES, known));
+        prepared.scores.push((SEARCHES, known));
         if ineligible.is_some() {
-            prepared
-                .scores
-                .push((scores::NOT_ELIGIBLE, Nano::default()));
+            prepared.scores.push((NOT_ELIGIBLE, Nano::default()));
         }
         if let Some(query) = query {
             let judged = prepared.judge.judge(search, self.gold.query(query));

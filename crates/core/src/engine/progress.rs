@@ -1,9 +1,9 @@
 //! Passing of time: watermarks, windows, searches whose feedback window has passed, and the memory
 //! limit.
 
-use super::Engine;
 use super::family;
 use super::join::{Join, Second, Work};
+use super::machine::Engine;
 use super::partition::Partition;
 use super::window::Progress;
 use crate::time::WallTime;

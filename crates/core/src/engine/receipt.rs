@@ -2,12 +2,12 @@
 
 use jiff::Timestamp;
 
-use super::Engine;
 use super::effects::Outcome;
+use super::machine::Engine;
 use crate::engine::family::{self, Family};
 use crate::engine::partition::Resume;
 use crate::engine::position::Position;
-use crate::engine::registry::Label;
+use crate::engine::series::Label;
 use crate::engine::sources::SourceReport;
 use crate::event::{Kind, LossReason, Reason, RecordCounts, RecordOutcome, Rejection, SpanOutcome};
 use crate::time::EventTime;

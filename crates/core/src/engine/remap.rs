@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Family, Source, Table};
-use crate::engine::registry::{Dimension, Label, Labels, Registry, Series};
-use crate::engine::scores::{NOT_ELIGIBLE, SEARCHES, column_of};
+use crate::engine::registry::Registry;
+use crate::engine::score_column::{NOT_ELIGIBLE, SEARCHES, column_of};
+use crate::engine::series::{Dimension, Label, Labels, Series};
 use crate::engine::settings::Settings;
 use crate::engine::table::{self, entry};
 use crate::measure::Measure;

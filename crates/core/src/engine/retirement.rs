@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use crate::engine::family::Table;
-use crate::engine::registry::{Label, Series};
+use crate::engine::series::{Label, Series};
 use crate::time::{EventTime, Millis, WallTime};
 
 /// Time for which the numbers of a retired variant are not given out again.

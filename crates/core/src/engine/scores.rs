@@ -12,8 +12,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
-use crate::engine::registry::Series;
 use crate::engine::remap::{IdRemap, RowRemap};
+use crate::engine::score_column::column_of;
+use crate::engine::series::Series;
 use crate::engine::settings::Settings;
 use crate::engine::table::{self, row};
 use crate::engine::window::{Progress, Windows};
@@ -21,20 +22,9 @@ use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::number::real;
 use crate::time::{EventTime, Millis};
-use cells::RollingSums;
 pub use cells::{Cell, Cells};
+use cells::{RollingSums, SCORE_PANES};
 use recent::Recent;
-
-/// Column that counts searches.
-pub const SEARCHES: usize = 0;
-
-/// Column that counts searches that are not eligible. Others have no score in it.
-pub(crate) const NOT_ELIGIBLE: usize = 1;
-
-/// Returns the column of measure `index` of the settings.
-pub fn column_of(index: usize) -> usize {
-    index + 2
-}
 
 /// Sums of the scores of one series and measure since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,10 +59,6 @@ impl Tally {
         self.squares = self.squares.saturating_add(other.squares);
     }
 }
-
-/// Number of panes in a window of scores. The time resolution of a rolling mean is 1/60 of the
-/// window.
-const SCORE_PANES: i64 = 60;
 
 /// Scores of judged searches, and documents at cutoffs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::engine::family;
-use crate::engine::registry::{self, Label, Registry, Series};
+use crate::engine::registry::Registry;
+use crate::engine::series::{self, Label, Series};
 use crate::engine::settings::{Rolling, Settings};
 
 /// Maximum number of segments that a worker keeps besides those of pending searches.
@@ -78,7 +79,7 @@ impl Segment {
         };
         let mut series = Vec::with_capacity(values.len() + 1);
         let mut add = |labels| {
-            let admission = registry.series(table, registry::key(labels));
+            let admission = registry.series(table, series::key(labels));
             segment.overflow += u64::from(admission.is_overflow);
             series.push(admission.series);
             series.len()

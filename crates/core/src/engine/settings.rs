@@ -7,7 +7,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{Burst, SeriesRules, log_threshold};
-use crate::engine::join;
 use crate::engine::money::PriceTable;
 use crate::engine::position::Topics;
 use crate::event::{Limits, Search};
@@ -74,7 +73,7 @@ pub struct Settings {
     /// are dropped and the oldest pending ones are finalised early.
     pub memory: usize,
     /// Limits on the records of one search and of one session.
-    pub join_limits: join::Limits,
+    pub join_limits: JoinLimits,
     /// Upper bounds of the latency histogram buckets in seconds, ascending.
     pub latency_buckets: Vec<f64>,
     /// Prices of models, for events that do not state their cost.
@@ -108,6 +107,9 @@ pub const EXPERIMENT: &str = "experiment";
 
 /// Name of the slice of synthetic searches, whose only value is `true`.
 pub const SYNTHETIC: &str = "synthetic";
+
+/// Name of the stage that stands for the whole search.
+pub const WHOLE_SEARCH: &str = "all";
 
 /// Upper bounds in seconds of the buckets of the time to the first click.
 pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
@@ -470,4 +472,15 @@ pub struct SeriesLimits {
     /// Maximum number of distinct values of one label (variant, stage, model, …). Further ones
     /// become `__other__`.
     pub values_per_label: usize,
+}
+
+/// Maximum numbers of records that a join keeps one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JoinLimits {
+    /// Feedback records of one search. Further ones are counted, and have no other effect.
+    pub feedback_per_search: usize,
+    /// Searches of one session. Further ones are treated as searches without a session.
+    pub searches_per_session: usize,
+    /// User interactions of one session. Further ones do not end a dwell time.
+    pub interactions_per_session: usize,
 }

@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::Engine;
 use crate::engine::events::EventCounts;
 use crate::engine::family;
 use crate::engine::join::PendingConversions;
-use crate::engine::registry::Dimension;
+use crate::engine::machine::Engine;
 use crate::engine::remap::{IdRemap, Names};
+use crate::engine::series::Dimension;
 use crate::engine::totals::Totals;
 use crate::engine::versions::Versions;
 use crate::engine::window::Progress;

@@ -1,6 +1,6 @@
 //! Tables by series: dense, additive vectors that grow when a series is first used.
 
-use crate::engine::registry::Series;
+use crate::engine::series::Series;
 
 /// Returns the entry of `series`. The table grows if necessary.
 pub(super) fn entry<T: Clone + Default>(table: &mut Vec<T>, series: Series) -> &mut T {

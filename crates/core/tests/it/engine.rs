@@ -45,12 +45,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::registry::Registry;
-use rankgauge_core::engine::settings::{Detection, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::settings::{Detection, JoinLimits, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::engine::settings::{Ranges, Rolling};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
@@ -112,7 +111,7 @@ fn settings() -> Settings {
         idle_timeout: millis(IDLE_TIMEOUT),
         max_future_skew: millis(MAX_FUTURE_SKEW),
         memory: 256 << 20,
-        join_limits: join::Limits {
+        join_limits: JoinLimits {
             feedback_per_search: 1_000,
             searches_per_session: 1_000,
             interactions_per_session: 10_000,

@@ -5,15 +5,14 @@ use std::time::Duration;
 
 use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::family;
-use rankgauge_core::engine::join;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, Failures, ReadModel};
 use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{
-    Assignment, Detection, EXPERIMENT, Experiment, MonitoredMeasure, Objective, Quantity, Ranges,
-    Rolling, SeriesLimits, Settings, WindowSpec,
+    Assignment, Detection, EXPERIMENT, Experiment, JoinLimits, MonitoredMeasure, Objective,
+    Quantity, Ranges, Rolling, SeriesLimits, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
@@ -56,7 +55,7 @@ fn settings() -> Settings {
         idle_timeout: Duration::from_secs(10),
         max_future_skew: Duration::from_mins(10),
         memory: 256 << 20,
-        join_limits: join::Limits {
+        join_limits: JoinLimits {
             feedback_per_search: 10,
             searches_per_session: 10,
             interactions_per_session: 10,

@@ -7,9 +7,9 @@ use serde::Serialize;
 
 use super::status;
 use crate::history::{History, Operation, Span};
-use rankgauge_core::engine::WHOLE_SEARCH;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict};
+use rankgauge_core::engine::settings::WHOLE_SEARCH;
 use rankgauge_core::number::real_length;
 use rankgauge_core::time::WallTime;
 

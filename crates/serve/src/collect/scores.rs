@@ -4,8 +4,8 @@
 use super::{Labels, Sink, Value, View, decimal, write_family};
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::fixed::NANO_DECIMALS;
-use rankgauge_core::engine::registry::Series;
 use rankgauge_core::engine::scores::Tally;
+use rankgauge_core::engine::series::Series;
 use rankgauge_core::engine::settings::Rolling;
 
 impl View<'_> {

@@ -16,7 +16,7 @@ use crate::latencies::WorkLatencies;
 use rankgauge_core::engine::evidence::DropEvidence;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::registry::Registry;
-use rankgauge_core::engine::scores::column_of;
+use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::window::Progress;

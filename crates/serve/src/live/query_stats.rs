@@ -29,7 +29,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use rankgauge_core::engine::effects::JudgedSearch;
 use rankgauge_core::engine::scores::Cell;
-use rankgauge_core::engine::registry::Label;
+use rankgauge_core::engine::series::Label;
 use rankgauge_core::event::Feedback;
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::time::EventTime;

@@ -17,7 +17,7 @@ use crate::api::queries::{
     ANY, BEST, IMPROVED, MIN_COMPARED, NEWEST, PARAMETERS, QUERY, Queries, QueryScore, REGRESSED,
     SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list, list_first,
 };
-use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::measure::direction::Direction;
 
 /// Number of queries on the overview.

@@ -4,12 +4,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{HOURS, QueryBaselines};
+use super::worker::{HOURS, QueryBaselines};
 use crate::detection::{
     Baseline, Beginning, BlockTests, Bounds, Change, Compared, Comparison, DropClass, DropExtent,
     DropSeries, LearnedSeries, Losses, Part, SeriesRules, Unjudged, UnjudgedTests, minute_of,
 };
-use crate::engine::registry::Series;
+use crate::engine::series::Series;
 use crate::engine::settings::{Detection, MonitoredMeasure};
 use crate::number::real;
 use crate::time::EventTime;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Alarm, Detector, Evidence, Judged, VariantColumn};
+use super::detector::{Alarm, Detector};
+use super::worker::{Evidence, Judged, VariantColumn};
 use crate::detection::summed;
 use crate::engine::family;
 use crate::engine::fleet::{
@@ -10,8 +11,9 @@ use crate::engine::fleet::{
     SharedTest, TestName, test_name,
 };
 use crate::engine::incidents::{Incident, names_of};
-use crate::engine::registry::{Dimension, Label, Registry, Series};
-use crate::engine::scores::column_of;
+use crate::engine::registry::Registry;
+use crate::engine::score_column::column_of;
+use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::time::{EventTime, WallTime};
 

@@ -1,13 +1,13 @@
 //! Descriptors of all metric families.
 
-use super::{
+use super::descriptor::{
     Family, LabelName, Samples, Source, counter, event, exposed, gauge, histogram, label, one_of,
     summary,
 };
-use crate::engine::cost::Direction;
 use crate::engine::fixed::NANO_DECIMALS;
 use crate::engine::money::MONEY_DECIMALS;
-use crate::engine::registry::Dimension;
+use crate::engine::series::Dimension;
+use crate::engine::tokens::Direction;
 use crate::event::{Action, EvaluationCounts, EvaluatorKind, LossReason, SpanOutcome};
 use crate::labelling::{LabelOutcome, STRATA};
 use crate::ranking::Ineligible;

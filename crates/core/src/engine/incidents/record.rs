@@ -4,10 +4,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::detection::{Beginning, DropClass, Losses, Part, Recovery, minute_of};
-use crate::engine::registry::Series;
+use crate::engine::series::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
 use crate::measure::Subject;
 use crate::time::{EventTime, WallTime};
+
+/// Maximum number of measures and slices of an incident. Further alarms are not added.
+pub(super) const MAX_MEASURES: usize = 32;
 
 /// Maximum number of queries in a record.
 pub(super) const MAX_QUERIES: usize = 64;
@@ -492,7 +495,7 @@ impl Incident {
         };
         self.variant.len() <= max_name
             && !self.measures.is_empty()
-            && self.measures.len() <= super::MAX_MEASURES
+            && self.measures.len() <= MAX_MEASURES
             && self.queries.len() <= MAX_QUERIES
             && self.deployments.len() <= MAX_MARKS
             && self.measures.iter().all(is_measure)

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{IncidentQuery, MAX_QUERIES};
 use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
-use crate::engine::fleet::SharedReference;
-use crate::engine::registry::{Label, Series};
+use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 use crate::time::EventTime;
 
@@ -20,6 +19,9 @@ const MAX_SHARED: usize = 2_048;
 
 /// Approximate bytes of a query, with a key of 16 bytes and its place in the map.
 const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryReference)>() + 40;
+
+/// Mean of a query before an incident: key, mean and number of scores.
+pub(in crate::engine) type SharedReference = (Box<str>, f64, u32);
 
 /// Search that is compared with the references of open incidents.
 #[derive(Clone, Copy, Debug)]

@@ -8,11 +8,13 @@
 use smallvec::SmallVec;
 
 use super::conversions::Joined;
+use super::effect::{Effect, Finished, SessionFeedback};
 use super::feedback::{Facts, Reaction, Record};
 use super::pool::Number;
 use super::searches::Entry;
+use super::seconds::{Bucket, Second};
 use super::summary::{self, FeedbackSummary};
-use super::{Bucket, Effect, Finished, Join, Second, SessionFeedback};
+use super::tables::Join;
 use crate::engine::id::Id;
 use crate::measure::user::SessionContext;
 use crate::time::EventTime;

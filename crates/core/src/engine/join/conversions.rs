@@ -16,13 +16,14 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::closing::Work;
+use super::effect::Effect;
 use super::feedback::{Facts, Reaction, add_worth};
+use super::searches::Place;
 use super::seconds::Second;
 use super::summary::FeedbackSummary;
-use super::{Effect, Place};
 use crate::engine::id::Id;
-use crate::engine::registry::{Label, Series};
 use crate::engine::segment::Segment;
+use crate::engine::series::{Label, Series};
 use crate::measure::user::Worth;
 use crate::time::{EventTime, Millis};
 

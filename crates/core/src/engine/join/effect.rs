@@ -2,20 +2,22 @@
 
 use std::sync::Arc;
 
-use super::{Conversions, FeedbackSummary, Parts};
+use super::conversions::Conversions;
+use super::searches::Parts;
+use super::summary::FeedbackSummary;
 use crate::engine::id::Id;
-use crate::engine::registry::Label;
 use crate::engine::segment::Segment;
+use crate::engine::series::Label;
 use crate::time::EventTime;
 
 /// Limit that a record exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
-    /// [`Limits::feedback_per_search`](super::Limits::feedback_per_search).
+    /// [`JoinLimits::feedback_per_search`](crate::engine::settings::JoinLimits::feedback_per_search).
     FeedbackPerSearch,
-    /// [`Limits::interactions_per_session`](super::Limits::interactions_per_session).
+    /// [`JoinLimits::interactions_per_session`](crate::engine::settings::JoinLimits::interactions_per_session).
     InteractionsPerSession,
-    /// [`Limits::searches_per_session`](super::Limits::searches_per_session).
+    /// [`JoinLimits::searches_per_session`](crate::engine::settings::JoinLimits::searches_per_session).
     SearchesPerSession,
 }
 

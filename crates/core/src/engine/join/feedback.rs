@@ -7,7 +7,8 @@ use hashbrown::HashTable;
 
 use super::by_id::{ById, SLOT_BYTES};
 use super::pool::{Number, Pool};
-use super::{Reading, Second};
+use super::reading::Reading;
+use super::seconds::Second;
 use crate::engine::evaluators::EvaluatorKey;
 use crate::engine::fixed::Nano;
 use crate::engine::id::Id;

@@ -3,11 +3,11 @@
 
 use std::hint::black_box;
 
-use super::Join;
 use super::feedback::{Record, Waiting};
 use super::pool::{Number, Pool};
 use super::searches::{Details, Entry, Served};
 use super::sessions::Session;
+use super::tables::Join;
 use crate::engine::id::Id;
 
 /// Probable search and session of a record, and probable feedback that waits for the search, as far as

@@ -7,13 +7,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use super::by_id::{ById, SLOT_BYTES};
+use super::feedback::Facts;
 use super::feedback::{List, Target};
 use super::pool::{Number, Pool};
-use super::{Facts, Reading};
+use super::reading::Reading;
 use crate::engine::correlation::Level;
 use crate::engine::id::Id;
-use crate::engine::registry::Label;
 use crate::engine::segment::Segment;
+use crate::engine::series::Label;
 use crate::engine::units::CountedBucket;
 use crate::gold::{GoldQuery, GoldSet, QueryIndex};
 use crate::time::EventTime;

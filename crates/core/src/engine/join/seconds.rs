@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::Join;
 use super::closing::{Closing, GROUP};
 use super::pool::Number;
+use super::tables::Join;
 use crate::engine::id::Id;
 use crate::engine::position::Position;
 use crate::event::Kind;

@@ -11,10 +11,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use smallvec::SmallVec;
 
 use super::by_id::{ById, SLOT_BYTES};
+use super::feedback::Facts;
 use super::pool::{Number, Pool};
 use super::searches::Searches;
-use super::{Facts, Limits, Second};
+use super::seconds::Second;
 use crate::engine::id::Id;
+use crate::engine::settings::JoinLimits;
 use crate::time::EventTime;
 
 /// Sessions of one partition.
@@ -141,7 +143,7 @@ impl Sessions {
         id: Id,
         search: Number,
         searches: &Searches,
-        limits: &Limits,
+        limits: &JoinLimits,
     ) -> Option<Number> {
         let number = self.find_or_create(id);
         let session = self.entries.get(number)?;
@@ -178,7 +180,7 @@ impl Sessions {
         &mut self,
         number: Number,
         at: EventTime,
-        limits: &Limits,
+        limits: &JoinLimits,
     ) -> bool {
         let added = self.change(number, |session| {
             let interactions = &mut session.interactions;

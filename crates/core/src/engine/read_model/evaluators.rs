@@ -6,7 +6,7 @@ use crate::engine::bias::VersionBias;
 use crate::engine::family;
 use crate::engine::fixed::units_to_f64;
 use crate::engine::incidents::Incident;
-use crate::engine::registry::OTHER;
+use crate::engine::series::OTHER;
 use crate::measure::Measure;
 use crate::measure::user::UserMeasure;
 use crate::statistics::kappa;

@@ -3,8 +3,8 @@
 use super::model::ReadModel;
 use crate::detection::ArmDifference;
 use crate::engine::fleet::SharedTest;
-use crate::engine::registry::Series;
-use crate::engine::scores::column_of;
+use crate::engine::score_column::column_of;
+use crate::engine::series::Series;
 use crate::engine::settings::{EXPERIMENT, Experiment};
 use crate::engine::units::ExperimentUnits;
 use crate::measure::direction::Direction;

@@ -1,8 +1,9 @@
 //! Names of the numbers in a snapshot, and recorded counters.
 
 use crate::engine::family::{self, Family, LabelName, Source};
-use crate::engine::registry::{Dimension, Label, Labels, OTHER, Registry};
+use crate::engine::registry::Registry;
 use crate::engine::scores::{Cell, Tally};
+use crate::engine::series::{Dimension, Label, Labels, OTHER};
 use crate::engine::settings::{ALL_SEARCHES, Settings};
 use crate::engine::snapshot::Snapshot;
 

@@ -10,7 +10,7 @@ use crate::detection::averaged;
 use crate::engine::family;
 use crate::engine::fixed::Nano;
 use crate::engine::fleet::SharedTest;
-use crate::engine::registry::{Dimension, Label};
+use crate::engine::series::{Dimension, Label};
 use crate::engine::settings::{Objective, Quantity};
 use crate::measure::{Measure, UserMeasure};
 

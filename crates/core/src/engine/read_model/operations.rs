@@ -1,11 +1,11 @@
 //! Latency and cost of searches.
 
 use super::model::ReadModel;
-use crate::engine::WHOLE_SEARCH;
 use crate::engine::cost::CostSummary;
 use crate::engine::family;
 use crate::engine::latency::{BucketHistogram, SparseHistogram};
-use crate::engine::registry::{Dimension, Label, Series};
+use crate::engine::series::{Dimension, Label, Series};
+use crate::engine::settings::WHOLE_SEARCH;
 use crate::number::real;
 
 /// Rolling latencies of one stage and variant.

@@ -2,7 +2,7 @@
 
 use super::model::ReadModel;
 use crate::engine::quality::QualityEstimate;
-use crate::engine::registry::Dimension;
+use crate::engine::series::Dimension;
 
 impl ReadModel<'_> {
     /// Estimates with the names of their variants.

@@ -2,8 +2,9 @@
 
 use super::model::ReadModel;
 use crate::engine::family;
-use crate::engine::registry::{Dimension, Label, Labels, OTHER, Series};
-use crate::engine::scores::{Cell, NOT_ELIGIBLE, SEARCHES, Tally, column_of};
+use crate::engine::score_column::{NOT_ELIGIBLE, SEARCHES, column_of};
+use crate::engine::scores::{Cell, Tally};
+use crate::engine::series::{Dimension, Label, Labels, OTHER, Series};
 use crate::engine::settings::Rolling;
 use crate::event::Action;
 use crate::measure::Cutoff;

@@ -8,7 +8,7 @@ use crate::detection::Preference;
 use crate::engine::correlation::ranking_measures;
 use crate::engine::family::{self, Family};
 use crate::engine::fixed::units_to_f64;
-use crate::engine::registry::{Dimension, Label, OTHER, TIE};
+use crate::engine::series::{Dimension, Label, OTHER, TIE};
 use crate::number::real;
 use crate::statistics::{kappa, spearman};
 

@@ -4,8 +4,8 @@ use super::fleet::shared;
 use super::model::ReadModel;
 use crate::detection::{Bounds, DropExtent, Part};
 use crate::engine::evidence::{Detector, QueryBaselines, Test};
-use crate::engine::registry::{Label, Series};
-use crate::engine::scores::column_of;
+use crate::engine::score_column::column_of;
+use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 
 /// State of detection for one watched measure and series, of all workers of this process together. The

@@ -2,15 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::SCORE_PANES;
 use super::recent::{Recent, Row, Rows};
 use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
-use crate::engine::registry::Series;
 use crate::engine::remap::RowRemap;
+use crate::engine::series::Series;
 use crate::engine::settings::Settings;
 use crate::engine::window::{Pane, Progress, Windows};
 use crate::number::real;
 use crate::time::EventTime;
+
+/// Number of panes in a window of scores. The time resolution of a rolling mean is 1/60 of the
+/// window.
+pub(super) const SCORE_PANES: i64 = 60;
 
 /// Sum of the scores of one series and measure in a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use crate::engine::fixed::Nano;
-use crate::engine::registry::Series;
+use crate::engine::series::Series;
 use crate::time::EventTime;
 
 /// Maximum number of recent scores, unless one search has more: a megabyte.

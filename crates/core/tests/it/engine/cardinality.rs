@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rankgauge_core::engine::Engine;
-use rankgauge_core::engine::registry::Dimension;
+use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
 use serde_json::json;

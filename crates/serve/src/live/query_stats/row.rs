@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use rankgauge_core::engine::effects::JudgedSearch;
 use rankgauge_core::engine::fixed::Nano;
-use rankgauge_core::engine::scores::{Cell, SEARCHES};
+use rankgauge_core::engine::score_column::SEARCHES;
+use rankgauge_core::engine::scores::Cell;
 use rankgauge_core::event::Feedback;
 use rankgauge_core::time::EventTime;
 
