@@ -21,8 +21,7 @@ use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::schema::{Schema, Schemas, Source};
 use rankgauge_core::decode::{Format, Formats};
-use rankgauge_core::engine::totals::Totals;
-use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
+use rankgauge_core::engine::{Engine, Input, Position, Totals};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records;
@@ -298,7 +297,7 @@ fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<(f64, Totals)> {
     engine.apply(Input::Gold(Arc::clone(gold)));
     let mut numbers = 0_i64..;
     let start = Instant::now();
-    for group in case.records.chunks(MAX_GROUP) {
+    for group in case.records.chunks(Engine::MAX_GROUP) {
         let group = group.iter().zip(&mut numbers).map(|(record, number)| {
             let at = Position {
                 partition: i32::try_from(number % PARTITIONS).unwrap_or_default(),

@@ -15,10 +15,9 @@ use divan::{Bencher, black_box};
 use mimalloc as _;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::{Formats, native};
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
+use rankgauge_core::engine::{Engine, Input, Position, Registry};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::ranking::Judge;
@@ -146,7 +145,7 @@ fn wall() -> WallTime {
 /// Processes `records` as a worker does, with query statistics if there are any: decodes and applies
 /// them, then applies a tick.
 fn run_through(engine: &mut Engine, records: &[Placed], stats: Option<&QueryStats>) {
-    for group in records.chunks(MAX_GROUP) {
+    for group in records.chunks(Engine::MAX_GROUP) {
         let group = group
             .iter()
             .map(|record| (record.kind, record.at, &*record.payload));

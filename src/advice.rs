@@ -6,7 +6,7 @@
 
 use crate::capacity::Load;
 use crate::config::Config;
-use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, SeriesRules, WARM_UP_DAYS};
+use rankgauge_core::detection::SeriesRules;
 use rankgauge_core::number::{real, real_length};
 
 const DAY: f64 = 86_400.0;
@@ -102,7 +102,8 @@ pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<S
             rounded(compared.per_day)
         ));
         lines.push(format!(
-            "in the warm-up, the first {WARM_UP_DAYS} days of a series: {}",
+            "in the warm-up, the first {} days of a series: {}",
+            SeriesRules::WARM_UP_DAYS,
             times(compared, warm_up_tolerance(false), threshold)
         ));
         let one = threshold - real(config.false_alarms.series).ln();
@@ -129,9 +130,10 @@ pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<S
     let seasonal =
         |tolerance| text(|drop| sessions.days(drop, tolerance, threshold, BINARY_DEVIATION));
     lines.push(format!(
-        "seasonal: {}a value of 0 or 1 for each search: {}; in the first {SEASONAL_WARM_UP_DAYS} days: {}, and 3 kB a series",
+        "seasonal: {}a value of 0 or 1 for each search: {}; in the first {} days: {}, and 3 kB a series",
         if is_seasonal { "" } else { "(no measure) " },
         seasonal(tolerance),
+        SeriesRules::SEASONAL_WARM_UP_DAYS,
         seasonal(warm_up_tolerance(true))
     ));
     lines.push(proposal(config, load));

@@ -36,11 +36,10 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 use rankgauge_core::decode::{Encoded, Envelope, EventRef};
-use rankgauge_core::engine::effects::PendingEffects;
 use rankgauge_core::engine::fleet::FleetBaselines;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::series::Dimension;
-use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
+use rankgauge_core::engine::{Engine, Input, PendingEffects, Position};
 use rankgauge_core::event::{Kind, LossReason, Reason};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records::{self, RejectedRecord};
@@ -306,7 +305,7 @@ impl Worker {
             let limit = if self.consumer.member().engine.is_replaying() {
                 1
             } else {
-                MAX_GROUP
+                Engine::MAX_GROUP
             };
             let polled = self.consumer.poll_group(wait, limit);
             // Records fetched before a stall must not be counted here.

@@ -13,7 +13,7 @@ mod vocabulary;
 mod yaml;
 
 use rankgauge_core::event::Kind;
-use rankgauge_core::gold::STARTER_VERSION;
+use rankgauge_core::gold::GoldSet;
 use serde_json::{Value, json};
 
 pub use proposal::{Proposal, StarterQuery};
@@ -165,7 +165,7 @@ pub fn gold(proposal: &Proposal) -> String {
         entry
     });
     let gold = json!({
-        "version": STARTER_VERSION,
+        "version": GoldSet::STARTER_VERSION,
         "scale_max": 3,
         "queries": queries.collect::<Vec<_>>(),
     });

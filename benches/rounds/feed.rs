@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::engine::{Engine, Input, MAX_GROUP, Position};
+use rankgauge_core::engine::{Engine, Input, Position, Registry};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::records;
@@ -46,14 +45,14 @@ impl Feed {
     /// Decodes records and applies them in groups, as a worker does. The key of a record decides its
     /// partition.
     pub(crate) fn take_all(&mut self, records: &[(Kind, String, Vec<u8>)]) -> anyhow::Result<()> {
-        for group in records.chunks(MAX_GROUP) {
+        for group in records.chunks(Engine::MAX_GROUP) {
             let group = group.iter().map(|(kind, key, payload)| {
                 let at = position(&mut self.next, *kind, key);
                 (*kind, at, payload.as_slice())
             });
             let rejected = records::apply(&mut self.engine, &Formats::NATIVE, group, |_, _, _| ());
             anyhow::ensure!(rejected.is_empty(), "{rejected:?}");
-            self.records += MAX_GROUP as u64;
+            self.records += Engine::MAX_GROUP as u64;
             if self.records.is_multiple_of(RECORDS_PER_TICK) {
                 self.tick();
             }

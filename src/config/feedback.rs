@@ -3,7 +3,7 @@
 use super::judging::check_is_computed;
 use super::keys;
 use super::reader::Reader;
-use rankgauge_core::engine::settings::{EXPERIMENT, Experiment, Settings};
+use rankgauge_core::engine::settings::{Experiment, Settings};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
 
@@ -44,11 +44,11 @@ pub(super) fn experiments(
         }
     }
     if !experiments.is_empty() {
-        if slices.iter().any(|slice| slice == EXPERIMENT) {
+        if slices.iter().any(|slice| slice == Experiment::SLICE) {
             let text = "\"experiment\" is reserved for the declared experiments; remove it";
             reader.problem(&keys::SLICES.path, text);
         }
-        slices.push(EXPERIMENT.to_owned());
+        slices.push(Experiment::SLICE.to_owned());
     }
     experiments
 }

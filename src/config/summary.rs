@@ -9,7 +9,7 @@ use super::checked::Config;
 use super::units::{format_bytes, format_duration as span};
 use rankgauge_core::decode::Format;
 use rankgauge_core::decode::mapped::Mapped;
-use rankgauge_core::detection::{SEASONAL_WARM_UP_DAYS, WARM_UP_DAYS};
+use rankgauge_core::detection::SeriesRules;
 use rankgauge_core::engine::position::{FeedbackTopic, Join};
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::engine::sources::RepartitionKey;
@@ -269,8 +269,8 @@ fn detection(config: &Config) -> Vec<(&'static str, String)> {
         detection.tolerance,
         detection.drop_threshold,
         detection.tolerance.max(detection.warm_up_tolerance),
-        WARM_UP_DAYS,
-        SEASONAL_WARM_UP_DAYS,
+        SeriesRules::WARM_UP_DAYS,
+        SeriesRules::SEASONAL_WARM_UP_DAYS,
         accepted.series,
         accepted.replicas,
         accepted.per_quarter,

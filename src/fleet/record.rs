@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use rankgauge_core::detection::minute_of;
 use rankgauge_core::engine::fleet::{
-    EVIDENCE_RENEWAL, SharedBaselines, SharedEvidence, SharedIncident, SharedLearned,
+    SharedBaselines, SharedEvidence, SharedIncident, SharedLearned,
 };
 use rankgauge_core::engine::incidents::Note;
 use rankgauge_core::time::{Millis, WallTime};
@@ -293,7 +293,7 @@ impl Value {
     /// Returns true if both differ at most in the time of writing, and by less than the renewal in it.
     pub(super) fn is_current(&self, other: &Self) -> bool {
         let renewal = match self {
-            Self::Evidence(..) => EVIDENCE_RENEWAL,
+            Self::Evidence(..) => SharedEvidence::RENEWAL,
             // Seasons change with each search, and a lost hour of them is little.
             Self::Learned(..) => LEARNED_INTERVAL,
             Self::Baselines(..) | Self::Incident(..) | Self::History(..) | Self::Command(_) => {

@@ -36,30 +36,27 @@ mod tolerance;
 mod unit;
 mod unjudged;
 
+pub(crate) use baseline::Compared;
 pub(crate) use baseline::serialize_sorted;
-pub use baseline::{Baselines, Compared, Comparison, MAX_QUERIES, QueryBaseline};
+pub use baseline::{Baselines, Comparison, MAX_QUERIES, QueryBaseline};
 pub use bets::{Hypothesis, against_baseline, averaged};
-pub use bias::{
-    BiasAlarm, BiasDirection, BiasDrift, BiasKind, BiasRules, BiasShift, CorrectedMean,
-};
-pub use blocks::{BlockTest, BlockTests, MIN_SEARCHES_PER_BLOCK};
+pub use bias::BiasDirection;
+pub(crate) use bias::{BiasDrift, BiasKind, BiasRules, BiasShift, CorrectedMean};
+pub use blocks::{BlockTest, BlockTests};
 pub use bounds::Bounds;
 pub use buckets::{ArmDifference, BucketArm, HourlyLimit};
 pub use burst::{Burst, minute_of};
-pub use change::{Beginning, Change, DropExtent};
+pub(crate) use change::{Beginning, Change, DropExtent};
 pub use comparison::Baseline;
 pub use drop::{DropDetector, summed};
+pub(crate) use drop_series::LearnedSeries;
 pub(crate) use drop_series::LearnedVariation;
-pub use drop_series::{
-    DropClass, DropSeries, LearnedSeries, Part, QueryScores, SEASONAL_WARM_UP_DAYS, SeriesRules,
-    WARM_UP_DAYS,
-};
-pub use local::LocalBets;
-pub use losses::{Losses, MeanInterval};
+pub use drop_series::{DropClass, DropSeries, Part, QueryScores, SeriesRules};
+pub(crate) use losses::Losses;
 pub use mixture::NormalMixture;
 pub use preference::{Credit, Preference};
 pub use query_sums::QuerySums;
-pub use recovery::Recovery;
+pub(crate) use recovery::Recovery;
 pub use split::split_log_evidence;
 pub use target::TargetTest;
 pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};

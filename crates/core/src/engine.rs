@@ -12,14 +12,14 @@
 //! of events.
 
 mod admission;
-pub mod bias;
+mod bias;
 mod by_query;
-pub mod correlation;
-pub mod cost;
-pub mod counters;
-pub mod effects;
+mod correlation;
+mod cost;
+mod counters;
+pub(crate) mod effects;
 mod evaluators;
-pub mod events;
+mod events;
 pub mod evidence;
 pub mod family;
 mod finalisation;
@@ -29,24 +29,24 @@ pub mod id;
 pub mod incidents;
 mod input;
 pub mod join;
-pub mod latency;
+mod latency;
 mod local_registry;
 mod machine;
-pub mod means;
+mod means;
 pub mod money;
 pub mod partition;
 pub mod position;
 mod preparation;
 mod progress;
-pub mod quality;
+mod quality;
 pub mod read_model;
 mod receipt;
-pub mod registry;
+mod registry;
 mod remap;
 mod retirement;
 pub mod score_column;
 pub mod scores;
-pub mod segment;
+mod segment;
 pub mod series;
 pub mod settings;
 pub mod snapshot;
@@ -54,11 +54,11 @@ pub mod sources;
 pub mod state;
 mod table;
 mod tokens;
-pub mod totals;
-pub mod units;
+mod totals;
+mod units;
 mod versions;
 pub mod watermark;
-pub mod window;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -73,7 +73,8 @@ use crate::measure::Measure;
 use crate::time::{Millis, WallTime};
 
 use by_query::ByQuery;
-use effects::{GroupEffects, Outcome, PendingEffects};
+use effects::{GroupEffects, Outcome};
+pub use effects::{JudgedSearch, PendingEffects};
 use evidence::Observation;
 use family::Family;
 use fleet::{Share, SharedIncident};
@@ -81,24 +82,25 @@ use id::Target;
 use incidents::{Deployed, Incident};
 pub use input::{Input, RecordInput};
 use join::Effect;
+pub use latency::{BucketHistogram, SparseHistogram};
 use local_registry::LocalRegistry;
 pub use machine::Engine;
 use machine::Scratch;
 use partition::{CommitPoint, Partition, Resume};
 pub use position::Position;
 use position::Topics;
-pub use preparation::MAX_GROUP;
 use preparation::{Preparation, Prepared};
-use quality::{LabelRequest, id_of};
-use registry::Registry;
+use quality::id_of;
+pub use quality::{LabelRequest, QualityEstimate};
+pub use registry::Registry;
 use score_column::column_of;
 use series::{Dimension, Label, Series};
 use settings::Settings;
 use snapshot::{Memory, Snapshot};
-use totals::Totals;
+pub use totals::Totals;
 use versions::Versions;
 use watermark::ClockSettings;
-use window::Progress;
+pub use window::Progress;
 
 /// Minimum time after which a variant is retired.
 const DAY: Duration = Duration::from_hours(24);
@@ -201,7 +203,7 @@ impl Engine {
         if let [input] = inputs {
             outcomes.push(self.apply_part(input, None));
         } else {
-            for group in inputs.chunks(MAX_GROUP) {
+            for group in inputs.chunks(Engine::MAX_GROUP) {
                 let prepared = self.prepare(group);
                 let inputs = group.iter().zip(prepared);
                 outcomes.extend(inputs.map(|(input, prepared)| self.apply_part(input, prepared)));

@@ -6,8 +6,9 @@ mod outcome;
 mod request;
 mod uniform;
 
-pub use measure::{LabelMeasure, UnknownLabelMeasure};
-pub use outcome::LabelOutcome;
+pub use measure::LabelMeasure;
+pub(crate) use outcome::LabelOutcome;
 pub(crate) use outcome::STRATA;
-pub use request::{InvalidToken, Part, Sampling, SigningKey};
+pub(crate) use request::Part;
+pub use request::{Sampling, SigningKey};
 pub use uniform::uniform;

@@ -33,22 +33,20 @@ mod retrieval;
 pub mod routing;
 pub mod tier;
 mod tool;
-pub mod user;
+pub(crate) mod user;
 
 pub use crate::overlap::BleuCounts;
 pub use answer::bleu_counts;
 pub use bounds::ScoreBounds;
 pub use catalogue::{Measure, catalogue};
 pub use component::{Aspect, ComponentMeasure};
-pub use curves::{Curves, LEVELS};
-pub use descriptor::{
-    Argument, CutoffRule, Descriptor, Mean, Parameter, ParameterDefault, Range, Source, Subject,
-};
-pub use diversity::{Diversity, FacetRecall};
-pub use grammar::{MeasureError, MeasureErrors};
-pub use parameter::{Currency, Cutoff, Denominator, Number};
+pub use curves::Curves;
+pub use descriptor::{Argument, CutoffRule, Descriptor, Mean, ParameterDefault, Range, Subject};
+pub use diversity::Diversity;
+pub use grammar::MeasureError;
+pub(crate) use parameter::Currency;
+pub use parameter::{Cutoff, Denominator, Number};
 pub use ranked::Ranked;
-pub use requirement::{Relation, Requirement, RequirementError};
-pub use routing::Routing;
+pub use requirement::{Relation, Requirement};
 pub use tool::Compat;
 pub use user::{Click, Rating, SessionContext, UserMeasure, UserResponse};

@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use crate::decode::{Decoded, Encoded, Event, EventRef, Formats};
 use crate::engine::effects::{GroupEffects, JudgedSearch, RecordEffect};
 use crate::engine::id::{SearchIds, Target};
-use crate::engine::{Engine, MAX_GROUP, Position, RecordInput};
+use crate::engine::{Engine, Position, RecordInput};
 use crate::event::{Feedback, Kind, RecordCounts, RecordOutcome, Rejection, Search};
 
 /// Record that is rejected as a whole or in part.
@@ -23,7 +23,7 @@ pub struct RejectedRecord {
     pub is_read_again: bool,
 }
 
-/// Decodes records and applies them to `engine`, in groups of [`MAX_GROUP`]. Their memory accesses
+/// Decodes records and applies them to `engine`, in groups of [`Engine::MAX_GROUP`]. Their memory accesses
 /// overlap, and the code of each step stays in the processor's cache. After a group was applied,
 /// passes each of its events with its position to `consume`, and the judged search of a search that
 /// was judged and counted for the first time.
@@ -76,7 +76,7 @@ pub fn apply<'a, R: Into<Encoded<'a>>>(
             all_rejected.extend(rejected.map(|rejected| (place, rejected)));
         } else {
             let inputs = group.iter().filter_map(Record::input);
-            let inputs: SmallVec<[_; MAX_GROUP]> = inputs.collect();
+            let inputs: SmallVec<[_; Engine::MAX_GROUP]> = inputs.collect();
             let effects = engine.apply_group(&inputs);
             report(effects, &mut consume, |index, rejected| {
                 all_rejected.push((place + index, rejected));

@@ -63,7 +63,7 @@ fn grade(value: f64) -> Result<Grade, String> {
 }
 
 fn of_parts(parts: Vec<JudgedPart>, options: &Options) -> Result<Gold, Failure> {
-    of_set(gold::from_parts(NAME, parts, options), options)
+    of_set(GoldSet::from_parts(NAME, parts, options), options)
 }
 
 fn of_set(set: Result<GoldSet, GoldError>, options: &Options) -> Result<Gold, Failure> {
@@ -164,7 +164,7 @@ fn by_subtopic(frame: &Frame, options: &Options) -> Result<Gold, Failure> {
         })
     });
     let rows: Result<Vec<SubtopicRow<'_>>, Failure> = rows.collect();
-    of_set(gold::from_subtopics(NAME, rows?, options), options)
+    of_set(GoldSet::from_subtopics(NAME, rows?, options), options)
 }
 
 #[pymethods]

@@ -8,9 +8,9 @@ mod scores;
 
 use std::sync::Arc;
 
+use rankgauge_core::engine::Registry;
 use rankgauge_core::engine::family::{self, Family, LabelName, Source};
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::series::{Label, OTHER};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;

@@ -3,7 +3,7 @@
 
 use crate::capacity::Load;
 use crate::config::Config;
-use rankgauge_core::detection::MIN_SEARCHES_PER_BLOCK;
+use rankgauge_core::detection::BlockTest;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::number::real_length;
 
@@ -105,7 +105,7 @@ pub(super) fn warnings(config: &Config, gold: Option<&GoldSet>, load: &Load) -> 
         }
     }
     let has_target = detection.measures.iter().any(|it| it.target.is_some());
-    let least = BLOCKS_TO_ALARM * f64::from(u32::try_from(MIN_SEARCHES_PER_BLOCK).unwrap_or(30));
+    let least = BLOCKS_TO_ALARM * f64::from(u32::try_from(BlockTest::MIN_SEARCHES).unwrap_or(30));
     if has_target && per_day < least {
         warnings.push(format!(
             "the traffic does not reach the threshold of a missed target within a day: it \

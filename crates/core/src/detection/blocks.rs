@@ -14,10 +14,6 @@ use super::bets::{log_sum, within};
 use super::bounds::{Bounds, bisect};
 use crate::number::real;
 
-/// Minimum number of searches in a block. A block with fewer continues to the next multiple of the
-/// block length.
-pub const MIN_SEARCHES_PER_BLOCK: u64 = 30;
-
 /// Variance of the prior of the effect, which is in standard deviations of a block.
 const PRIOR_VARIANCE: f64 = 10.0;
 
@@ -76,6 +72,10 @@ pub struct BlockTest {
 }
 
 impl BlockTest {
+    /// Minimum number of searches in a block. A block with fewer continues to the next multiple of the
+    /// block length.
+    pub const MIN_SEARCHES: u64 = 30;
+
     /// Creates a test. Any mean can be tested; the evidence is most exact at the mean `pivot`.
     pub fn new(pivot: f64) -> Self {
         Self {
@@ -99,7 +99,7 @@ impl BlockTest {
         let end = *self.end.get_or_insert_with(next);
         let mut has_closed = false;
         if ts >= end {
-            has_closed = self.open.searches >= MIN_SEARCHES_PER_BLOCK;
+            has_closed = self.open.searches >= BlockTest::MIN_SEARCHES;
             if has_closed {
                 self.close();
             }

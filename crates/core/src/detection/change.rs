@@ -29,7 +29,7 @@ const INTERVAL: f64 = 3.0;
 
 /// Compared searches since the estimated start of a drop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Change {
+pub(crate) struct Change {
     /// First event time in milliseconds. `None` while the scores are not below the baseline.
     since: Option<i64>,
     searches: u64,
@@ -81,7 +81,7 @@ impl Change {
     /// baseline before the drop. `ts` is its event time in milliseconds, `tolerance` the tolerated drop.
     /// The sum follows the baseline, which adapts: against the few scores before a presumed drop, it
     /// would never be 0 again if those were high by chance. The size follows the baseline before it.
-    pub fn add(&mut self, ts: i64, (loss, from_before): (f64, f64), tolerance: f64) {
+    pub(crate) fn add(&mut self, ts: i64, (loss, from_before): (f64, f64), tolerance: f64) {
         if loss.is_nan() || from_before.is_nan() {
             return;
         }
@@ -134,12 +134,12 @@ impl Change {
     }
 
     /// First minute of event time since which the cumulative sum is above 0. `None` while it is 0.
-    pub fn minute(&self) -> Option<i64> {
+    pub(crate) fn minute(&self) -> Option<i64> {
         self.since.map(minute_of)
     }
 
     /// Estimated start with its interval. `None` while there is no drop.
-    pub fn beginning(&self) -> Option<Beginning> {
+    pub(crate) fn beginning(&self) -> Option<Beginning> {
         let n = real(self.searches);
         let mean = self.sum / n;
         let variance = (self.squares / n - mean * mean).max(n.recip() / 4.0);
@@ -168,7 +168,7 @@ impl Change {
     }
 
     /// Number of searches, sum of their losses and sum of the squares since a start.
-    pub fn sums(&self, start: Beginning) -> (u64, f64, f64) {
+    pub(crate) fn sums(&self, start: Beginning) -> (u64, f64, f64) {
         let mut sums = (0, 0.0, 0.0);
         for span in self.trace.iter().rev() {
             sums = (
@@ -184,13 +184,13 @@ impl Change {
     }
 
     /// Bytes held beside the value itself.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.trace.capacity() * size_of::<Span>()
     }
 
     /// Estimate of the drop. The bounds hold with probability 1 - alpha for `threshold` = ln(1/alpha).
     /// `None` while there is no drop.
-    pub fn extent(&self, threshold: f64) -> Option<DropExtent> {
+    pub(crate) fn extent(&self, threshold: f64) -> Option<DropExtent> {
         let since = self.minute()?;
         let n = real(self.searches);
         let estimate = self.sum / n;
@@ -209,7 +209,7 @@ impl Change {
 
     /// Adds the searches of another part of the traffic. The trace is that of the part with more of
     /// them.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         if other.searches > self.searches {
             self.trace.clone_from(&other.trace);
         }

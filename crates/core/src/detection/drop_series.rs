@@ -23,12 +23,6 @@ const STAKES: [f64; BETS] = [2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_
 /// Minutes per day.
 const DAY: i64 = 1440;
 
-/// Days of the warm-up after the first comparison.
-pub const WARM_UP_DAYS: i64 = 2;
-
-/// Days of the warm-up with a season.
-pub const SEASONAL_WARM_UP_DAYS: i64 = 9;
-
 /// Minimum tolerance in the warm-up with a season.
 const SEASONAL_TOLERANCE: f64 = 0.05;
 
@@ -53,6 +47,12 @@ pub struct SeriesRules {
 }
 
 impl SeriesRules {
+    /// Days of the warm-up after the first comparison.
+    pub const WARM_UP_DAYS: i64 = 2;
+
+    /// Days of the warm-up with a season.
+    pub const SEASONAL_WARM_UP_DAYS: i64 = 9;
+
     /// Number of scores from which the baseline of a query is fixed.
     pub const BASELINE_SCORES: u32 = 100;
 
@@ -71,9 +71,9 @@ impl SeriesRules {
     /// Length of the warm-up in minutes after the first comparison.
     pub fn warm_up(&self) -> i64 {
         let days = if self.is_seasonal {
-            SEASONAL_WARM_UP_DAYS
+            Self::SEASONAL_WARM_UP_DAYS
         } else {
-            WARM_UP_DAYS
+            Self::WARM_UP_DAYS
         };
         days * DAY
     }

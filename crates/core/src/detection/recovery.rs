@@ -34,7 +34,7 @@ const MAX_LATE: i64 = 15;
 
 /// Test for the end of a drop.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Recovery {
+pub(crate) struct Recovery {
     /// ln M by bet.
     logs: [f64; STAKES.len()],
     minute: Option<i64>,
@@ -47,13 +47,13 @@ pub struct Recovery {
 
 impl Recovery {
     /// Loss that a recovery excludes, by the tolerated loss and the loss at the alarm.
-    pub fn excluded_loss(tolerance: f64, at_alarm: f64) -> f64 {
+    pub(crate) fn excluded_loss(tolerance: f64, at_alarm: f64) -> f64 {
         tolerance.max(REST * at_alarm)
     }
 
     /// Adds the loss of a search at an event time in milliseconds. `expected` is its reference, where
     /// higher scores are better; `excluded` the loss that a recovery excludes.
-    pub fn add(&mut self, ts: i64, loss: f64, (expected, excluded): (f64, f64)) {
+    pub(crate) fn add(&mut self, ts: i64, loss: f64, (expected, excluded): (f64, f64)) {
         if loss.is_nan() {
             return;
         }
@@ -86,7 +86,7 @@ impl Recovery {
     }
 
     /// Returns true if a test can have this state.
-    pub fn is_possible(&self) -> bool {
+    pub(crate) fn is_possible(&self) -> bool {
         let is_log = |log: &f64| (-1e6..=RECOVERY_THRESHOLD + CEILING_MARGIN).contains(log);
         self.logs.iter().all(is_log)
             && (0.0..=1e12).contains(&self.cumulative)
@@ -94,14 +94,14 @@ impl Recovery {
     }
 
     /// Log evidence that the loss is below the excluded one.
-    pub fn log_evidence(&self) -> f64 {
+    pub(crate) fn log_evidence(&self) -> f64 {
         log_sum(&self.logs) - LN_BETS
     }
 
     /// Estimated start of the recovery in milliseconds of event time, if the evidence is sufficient and
     /// the mean loss since then is not above `tolerance` (lower bound of its interval). `parts` is the
     /// number of parts that are merged.
-    pub fn recovered_since(&self, tolerance: f64, parts: u64) -> Option<i64> {
+    pub(crate) fn recovered_since(&self, tolerance: f64, parts: u64) -> Option<i64> {
         let is_sufficient = self.log_evidence() >= RECOVERY_THRESHOLD + real(parts.max(1)).ln();
         let rest = self.losses.interval();
         let is_within = rest.is_some_and(|rest| rest.lower <= tolerance);
@@ -109,7 +109,7 @@ impl Recovery {
     }
 
     /// Merges the test of another part of the traffic: the values of M are summed.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         if self.minute.is_none() || other.minute.is_none() {
             if self.minute.is_none() {
                 self.clone_from(other);

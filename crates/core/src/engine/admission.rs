@@ -18,7 +18,7 @@ use crate::engine::quality::Drawn;
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::series::{Dimension, Label};
 use crate::engine::settings::{
-    EXPERIMENT, Observed, Ranges, SYNTHETIC, TestedQuantity, WHOLE_SEARCH,
+    Experiment, Observed, Ranges, SYNTHETIC, TestedQuantity, WHOLE_SEARCH,
 };
 use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
@@ -381,7 +381,7 @@ impl Engine {
             if slice == SYNTHETIC {
                 let label = |()| self.names.label(Dimension::SliceValue, "true");
                 *value = search.is_synthetic().then_some(()).map(label);
-            } else if has_experiments && slice == EXPERIMENT {
+            } else if has_experiments && slice == Experiment::SLICE {
                 let experiment = settings.experiment_of(search);
                 *value = experiment.map(|it| self.names.label(Dimension::SliceValue, it));
             } else if value.is_none()

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::{BiasDrift, BiasKind, BiasRules};
 use crate::engine::family;
-use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::remap::IdRemap;
 use crate::engine::retirement::Retired;
 use crate::engine::series::{Dimension, Label, Series};
@@ -52,7 +52,7 @@ pub struct VersionBias {
 
 /// Agreement of an evaluator with people in a slice of the searches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Agreement {
+pub(super) struct Agreement {
     /// Judgments by outcome: both low, the evaluator above people, below them, both high.
     pub pairs: [u64; 4],
     /// Sum of the differences from people, in units of 10⁻⁹.
@@ -61,9 +61,9 @@ pub struct Agreement {
 
 impl Agreement {
     /// Mean difference from people. `None` without a pair.
-    pub fn error(&self) -> Option<f64> {
+    pub(super) fn error(&self) -> Option<f64> {
         let pairs: u64 = self.pairs.iter().sum();
-        (pairs > 0).then(|| units_to_f64(self.error, NANO_DECIMALS) / real(pairs))
+        (pairs > 0).then(|| units_to_f64(self.error, Nano::DECIMALS) / real(pairs))
     }
 
     fn add(&mut self, outcome: usize, difference: Nano) {

@@ -6,7 +6,7 @@ use crate::engine::family;
 use crate::engine::fixed::units_to_f64;
 use crate::engine::latency::{HISTOGRAM_PANES, SparseHistogram};
 use crate::engine::machine::Engine;
-use crate::engine::money::{MONEY_DECIMALS, Money, Price, PriceTable};
+use crate::engine::money::{Money, Price, PriceTable};
 use crate::engine::remap::IdRemap;
 use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MeanQuantity, Settings, TestedQuantity};
@@ -45,7 +45,7 @@ impl CostSummary {
 
     /// Mean cost of a search in units of the currency, or `None` without searches.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum.units(), MONEY_DECIMALS) / real(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum.units(), Money::DECIMALS) / real(self.count))
     }
 
     /// Quantile of the cost of a search in units of the currency, or `None` without searches.
@@ -187,7 +187,7 @@ impl Engine {
                     if let TestedQuantity::Mean(MeanQuantity::Cost(name)) = &objective.quantity
                         && self.names.label(Dimension::Currency, name) == currency
                     {
-                        let cost = units_to_f64(cost.units(), MONEY_DECIMALS);
+                        let cost = units_to_f64(cost.units(), Money::DECIMALS);
                         let means = &mut self.totals.means;
                         let settings = &settings.detection;
                         means.add(objective, search.ts, variant, cost, settings);

@@ -26,7 +26,7 @@ use crate::detection::{
     QuerySums, Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned};
 use crate::engine::incidents::{
     self, Acknowledged, Deployed, EndReason, Incident, Incidents, Note, QueryReferences,
@@ -41,10 +41,11 @@ use crate::gold::GoldQuery;
 use crate::time::{EventTime, WallTime};
 
 use columns::Columns;
-pub use detector::{Alarm, Detector, RegressedQuery, Test};
+pub(super) use detector::Detector;
+pub use detector::{Alarm, Test};
 use detector::{ComparedScore, worst_regressions};
 pub use fleet::DropEvidence;
-pub use worker::{Evidence, QueryBaselines};
+pub(super) use worker::{Evidence, QueryBaselines};
 use worker::{HOURS, Judged, SeriesColumn, VariantColumn};
 
 /// Minutes per hour.
@@ -89,7 +90,7 @@ impl Observation<'_> {
     fn score(&self, column: usize) -> Option<f64> {
         let place = self.scores.binary_search_by_key(&column, |(it, _)| *it);
         let (_, score) = self.scores.get(place.ok()?)?;
-        Some(units_to_f64(i128::from(score.get()), NANO_DECIMALS))
+        Some(units_to_f64(i128::from(score.get()), Nano::DECIMALS))
     }
 
     /// Unjudged results in a column.

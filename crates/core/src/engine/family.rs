@@ -2,7 +2,7 @@
 //! it follows.
 //!
 //! A descriptor states the name, the type, the help text and the labels with their sources. From
-//! it follow the numbering and the limit of the series ([`registry`](super::registry)), the
+//! it follow the numbering and the limit of the series ([`Registry`](super::Registry)), the
 //! exposition of counters, `docs/metrics.md`, and the check of the dashboards.
 //!
 //! # A new counter
@@ -20,4 +20,5 @@ mod catalogue;
 mod descriptor;
 
 pub use catalogue::*;
-pub use descriptor::{Family, LabelName, PREFIX, QUANTILES, Samples, Source, Table, Type};
+pub(super) use descriptor::Table;
+pub use descriptor::{Family, LabelName, QUANTILES, Source, Type};

@@ -6,10 +6,10 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Nano(i64);
 
-/// Decimal places of [`Nano`].
-pub const NANO_DECIMALS: usize = 9;
-
 impl Nano {
+    /// Decimal places.
+    pub const DECIMALS: usize = 9;
+
     /// The score 1.
     pub const ONE: Self = Self(1_000_000_000);
 

@@ -16,8 +16,7 @@ use crate::engine::incidents::{Incident, SharedReference};
 use crate::time::{Millis, WallTime};
 
 pub use log_evidence::{
-    CombinedEvidence, EVIDENCE_RENEWAL, FleetEvidence, SharedEvidence, SharedTest, TestEvidence,
-    TestName, test_name,
+    CombinedEvidence, FleetEvidence, SharedEvidence, SharedTest, TestEvidence, TestName, test_name,
 };
 
 /// Time between the reports of one version of a variant below which they are one deployment.

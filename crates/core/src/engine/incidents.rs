@@ -30,9 +30,10 @@ use crate::time::{EventTime, Millis};
 pub(super) use record::Drop;
 use record::MAX_MEASURES;
 pub use record::{
-    Acknowledged, Deployed, DeploymentMark, EndReason, Ending, Incident, IncidentMeasure,
-    IncidentQuery, Level, Note, Severity,
+    Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
+    Severity,
 };
+pub(super) use record::{DeploymentMark, Ending};
 pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
 
 /// Longest time between the beginnings of two drops of one incident.
@@ -59,7 +60,7 @@ const MAX_COUNTED: usize = 1_000;
 
 /// Share of one worker in all incidents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Incidents {
+pub(super) struct Incidents {
     open: Vec<Tracked>,
     /// Ended incidents, oldest first.
     ended: VecDeque<Incident>,
@@ -575,7 +576,7 @@ impl Incidents {
     }
 
     /// All incidents, the open ones first.
-    pub fn iter(&self) -> impl Iterator<Item = &Incident> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Incident> {
         let open = self.open.iter().map(|it| &it.incident);
         open.chain(self.ended.iter().rev())
     }

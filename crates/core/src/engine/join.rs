@@ -14,7 +14,7 @@
 //! Feedback on a whole session is a separate observation. It is counted when its own second is
 //! closed, and is attributed to the last search before it.
 //!
-//! The join counts nothing. It returns [`Effect`]s, and the engine counts them. Searches, feedback
+//! The join counts nothing. It returns effects, and the engine counts them. Searches, feedback
 //! and sessions are fixed-size entries that refer to each other by number, and ids are hashes. The
 //! work for a record does not depend on how many others share its id.
 
@@ -42,21 +42,21 @@ use crate::gold::hash_document;
 use crate::time::{EventTime, Millis};
 
 use closing::Closing;
-pub use closing::Work;
+pub(super) use closing::Work;
+pub(super) use conversions::Pending as PendingConversions;
 use conversions::Waiting;
-pub use conversions::{Conversions, Pending as PendingConversions};
-pub use effect::{Effect, Exceeded, Finished, SessionFeedback};
-pub use feedback::Reaction;
+pub(super) use effect::{Effect, Exceeded, Finished, SessionFeedback};
+pub(super) use feedback::Reaction;
 use feedback::{Added, Facts, Feedback, Repeats};
 use pool::Number;
 pub(super) use read_ahead::read_ahead;
-pub use reading::Reading;
+pub(super) use reading::Reading;
 use searches::{Entry, Searches, State};
-pub use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams, Trial};
-pub use seconds::Second;
+pub(super) use searches::{GoldReference, NewSearch, Parts, Place, Served, Teams, Trial};
 use seconds::Oldest;
+pub use seconds::Second;
 use sessions::Sessions;
-pub use summary::FeedbackSummary;
+pub(super) use summary::FeedbackSummary;
 pub use tables::Join;
 
 impl Join {

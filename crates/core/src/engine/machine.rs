@@ -86,3 +86,8 @@ pub(super) struct Scratch {
     pub(super) effects: Vec<Effect>,
     pub(super) scores: Vec<(usize, Nano)>,
 }
+
+impl Engine {
+    /// Maximum number of inputs that are prepared together.
+    pub const MAX_GROUP: usize = 16;
+}

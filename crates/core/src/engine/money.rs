@@ -15,12 +15,12 @@ use crate::time::EventTime;
 )]
 pub struct Money(i128);
 
-/// Decimal places of [`Money`].
-pub const MONEY_DECIMALS: usize = 15;
-
 const UNITS_PER_NANO: i128 = 1_000_000;
 
 impl Money {
+    /// Decimal places.
+    pub(super) const DECIMALS: usize = 15;
+
     /// Parses a plain decimal (`0.15`, `2`, `12.000000001`) without rounding: digits, at most one
     /// point, at most nine decimals, below 10¹². `None` for any other text.
     pub fn from_decimal(text: &str) -> Option<Self> {

@@ -81,6 +81,13 @@ impl Resume {
 }
 
 impl CommitPoint {
+    /// Maximum number of spans of rejected records, because the metadata of a commit is limited in size.
+    ///
+    /// A span covers about as much time as events may be ahead of the clock: only then can the time of
+    /// an accepted record reach that of an earlier rejected one. This number therefore lasts for any
+    /// number of rejections, unless a client sends times on both sides of the limit all the time.
+    pub const MAX_REJECTED_SPANS: usize = 64;
+
     /// Returns a key that orders the points of one topic by progress. The frontier is part of it,
     /// because seconds are also closed without new records: time advances when a topic is idle.
     pub fn progress(&self) -> (i64, Option<Second>) {
@@ -115,13 +122,6 @@ pub struct RejectedSpan {
     /// Lowest event time of them. Every other event of the span has a lower one.
     pub from: EventTime,
 }
-
-/// Maximum number of spans, because the metadata of a commit is limited in size.
-///
-/// A span covers about as much time as events may be ahead of the clock: only then can the time of
-/// an accepted record reach that of an earlier rejected one. This number therefore lasts for any
-/// number of rejections, unless a client sends times on both sides of the limit all the time.
-pub const MAX_REJECTED_SPANS: usize = 64;
 
 /// Events of one topic that were rejected as too far in the future.
 ///
@@ -214,7 +214,7 @@ impl Rejections {
             return;
         }
         self.spans.push_back(new);
-        if self.spans.len() > MAX_REJECTED_SPANS {
+        if self.spans.len() > CommitPoint::MAX_REJECTED_SPANS {
             self.spans.pop_front();
         }
         self.is_open = true;

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::correlation::Level;
-use super::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use super::fixed::{Nano, units_to_f64};
 use super::id::{Id, Target};
 use super::input::RecordInput;
 use super::join::{self, Served};
@@ -18,9 +18,6 @@ use crate::gold::{GoldSet, QueryIndex};
 use crate::measure::micro::Documents;
 use crate::number::real_length;
 use crate::ranking::{Ineligible, Judge, Judged, Ranking};
-
-/// Maximum number of inputs that are prepared together.
-pub const MAX_GROUP: usize = 16;
 
 /// Maximum number of results of a prepared search whose memory is kept.
 const MAX_KEPT_RESULTS: usize = 1_000;
@@ -89,7 +86,8 @@ impl Preparation {
     pub(super) fn put_back(&mut self, prepared: Option<Box<Prepared>>) {
         let Some(mut applied) = prepared else { return };
         self.recycle(std::mem::take(&mut applied.served));
-        if self.spare.len() < MAX_GROUP && applied.judge.hashes().len() <= MAX_KEPT_RESULTS {
+        if self.spare.len() < Engine::MAX_GROUP && applied.judge.hashes().len() <= MAX_KEPT_RESULTS
+        {
             self.spare.push(applied);
         }
     }
@@ -109,9 +107,9 @@ impl Engine {
     pub(super) fn prepare(
         &mut self,
         inputs: &[RecordInput<'_>],
-    ) -> SmallVec<[Option<Box<Prepared>>; MAX_GROUP]> {
-        let mut queries: SmallVec<[GoldMatch; MAX_GROUP]> = SmallVec::new();
-        let mut ids: SmallVec<[_; MAX_GROUP]> = SmallVec::new();
+    ) -> SmallVec<[Option<Box<Prepared>>; Engine::MAX_GROUP]> {
+        let mut queries: SmallVec<[GoldMatch; Engine::MAX_GROUP]> = SmallVec::new();
+        let mut ids: SmallVec<[_; Engine::MAX_GROUP]> = SmallVec::new();
         for input in inputs {
             let mut query = Ok(None);
             match input {
@@ -159,7 +157,7 @@ impl Engine {
             let join = &self.partitions[self.find(*partition)?].join;
             Some((join, join.look_up(*search, *session)))
         });
-        let known: SmallVec<[_; MAX_GROUP]> = known.collect();
+        let known: SmallVec<[_; Engine::MAX_GROUP]> = known.collect();
         join::read_ahead(&known);
     }
 
@@ -242,7 +240,7 @@ impl Engine {
                     let difference = prepared.unjudged.iter().find(|it| it.0 == column);
                     let unjudged = Unjudged {
                         difference: difference.map_or(0.0, |it| {
-                            units_to_f64(i128::from(it.1.get()), NANO_DECIMALS)
+                            units_to_f64(i128::from(it.1.get()), Nano::DECIMALS)
                         }),
                         share,
                     };

@@ -18,13 +18,10 @@ mod users;
 mod watched;
 
 pub use crate::engine::settings::ALL_SEARCHES;
-pub use evaluators::{
-    CorrectedValue, EvaluatorDrift, EvaluatorPart, EvaluatorVerdict, SliceAgreement,
-};
+pub use evaluators::{EvaluatorDrift, EvaluatorPart, EvaluatorVerdict};
 pub use experiments::{ArmReading, MeasuredDifference};
 pub use model::ReadModel;
 pub use objectives::Failures;
-pub use operations::{QueryCost, StageLatency};
 pub use score_series::ScoreSeries;
-pub use users::{SatisfactionCorrelation, TeamPair};
+pub use users::TeamPair;
 pub use watched::WatchedSeries;

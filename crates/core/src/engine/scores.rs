@@ -11,7 +11,7 @@ mod recent;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::remap::{IdRemap, RowRemap};
 use crate::engine::score_column::column_of;
 use crate::engine::series::Series;
@@ -22,7 +22,8 @@ use crate::measure::micro::{self, Documents};
 use crate::measure::{Cutoff, Measure};
 use crate::number::real;
 use crate::time::{EventTime, Millis};
-pub use cells::{Cell, Cells};
+pub use cells::Cell;
+pub(super) use cells::Cells;
 use cells::{RollingSums, SCORE_PANES};
 use recent::Recent;
 
@@ -40,7 +41,7 @@ pub struct Tally {
 impl Tally {
     /// Mean score, or `None` without scores.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / real(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum, Nano::DECIMALS) / real(self.count))
     }
 
     fn add(&mut self, score: i64) {

@@ -1,4 +1,4 @@
-//! Series: numbers of label values and of their combinations, as the [registry](super::registry)
+//! Series: numbers of label values and of their combinations, as the [registry](super::Registry)
 //! assigns them.
 
 use serde::{Deserialize, Serialize};
@@ -98,10 +98,10 @@ impl Dimension {
 pub(super) const MAX_KEYS: usize = 4;
 
 /// Labels that identify a series within a table. Unused labels are [`Label::EMPTY`].
-pub type Labels = [Label; MAX_KEYS];
+pub(super) type Labels = [Label; MAX_KEYS];
 
 /// Pads the labels of a series to the length of a key.
-pub fn key<const N: usize>(labels: [Label; N]) -> Labels {
+pub(super) fn key<const N: usize>(labels: [Label; N]) -> Labels {
     const { assert!(N <= MAX_KEYS) }
     let mut key = [Label::EMPTY; MAX_KEYS];
     key[..N].copy_from_slice(&labels);
@@ -111,7 +111,7 @@ pub fn key<const N: usize>(labels: [Label; N]) -> Labels {
 /// Team of a tie: no team has more credit than all others.
 pub(super) const TIE: Label = Label::EMPTY;
 
-/// Number of a series within its [`Table`](super::family::Table).
+/// Number of a series within its table.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]

@@ -89,7 +89,7 @@ pub struct Settings {
     pub detection: Detection,
     /// Objectives of latency, errors, cost and traffic.
     pub objectives: Vec<Objective>,
-    /// Declared experiments. If there are any, [`EXPERIMENT`] is a slice.
+    /// Declared experiments. If there are any, [`Experiment::SLICE`] is a slice.
     pub experiments: Vec<Experiment>,
     /// Estimate of quality from labels.
     pub labelling: Option<Labelling>,
@@ -101,9 +101,6 @@ pub struct Settings {
 
 /// Name of the slice that contains all searches.
 pub const ALL_SEARCHES: &str = "all";
-
-/// Name of the slice whose values are the declared experiments.
-pub const EXPERIMENT: &str = "experiment";
 
 /// Name of the slice of synthetic searches, whose only value is `true`.
 pub const SYNTHETIC: &str = "synthetic";
@@ -374,6 +371,9 @@ pub struct Experiment {
 }
 
 impl Experiment {
+    /// Name of the slice whose values are the declared experiments.
+    pub const SLICE: &str = "experiment";
+
     /// Threshold of the log evidence (natural logarithm) that an arm is worse: ln(m/alpha) for m pairs of a
     /// guardrail and an arm.
     pub fn threshold(&self, alpha: f64) -> f64 {
@@ -399,7 +399,7 @@ impl Settings {
     /// Slices of the configuration: without those of experiments and of synthetic searches.
     pub fn shown_slices(&self) -> impl Iterator<Item = &String> {
         let slices = self.slices.iter();
-        slices.filter(|slice| ![EXPERIMENT, SYNTHETIC].contains(&slice.as_str()))
+        slices.filter(|slice| ![Experiment::SLICE, SYNTHETIC].contains(&slice.as_str()))
     }
 
     /// Returns true if the range of a measure over unjudged results is counted and exposed.

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{BucketArm, HourlyLimit, Unit, UnitBitmap, averaged, split_log_evidence};
-use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::id::Id;
 use crate::engine::remap::IdRemap;
 use crate::engine::series::{Dimension, Label};
@@ -226,7 +226,7 @@ impl Units {
             return;
         };
         for (column, score) in scores {
-            let score = units_to_f64(i128::from(score.get()), NANO_DECIMALS);
+            let score = units_to_f64(i128::from(score.get()), Nano::DECIMALS);
             arm.columns
                 .entry(*column)
                 .or_default()

@@ -45,6 +45,24 @@ pub struct SheetRow {
     pub production_grade: Option<Grade>,
 }
 
+impl SheetRow {
+    /// Columns of a sheet, in the order of output.
+    pub const COLUMNS: [&str; 12] = [
+        "query_id",
+        "query_text",
+        "document_id",
+        "clicks",
+        "searches",
+        "satisfied_clicks",
+        "conversions",
+        "rating_mean",
+        "mean_position",
+        "production_judgments",
+        "production_grade",
+        "grade",
+    ];
+}
+
 /// Row of an annotated sheet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FilledRow {

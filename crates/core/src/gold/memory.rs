@@ -67,26 +67,6 @@ impl<'a> JudgedRows<'a> {
     }
 }
 
-/// Builds a set from parts of consecutive rows. `name` is used in messages.
-///
-/// # Errors
-/// All problems of the judgements.
-pub fn from_parts(
-    name: &str,
-    parts: Vec<JudgedPart>,
-    options: &Options,
-) -> Result<GoldSet, GoldError> {
-    let file = in_memory(name);
-    let mut hash = Sha256::new();
-    let mut rows = Vec::with_capacity(parts.len());
-    for part in parts {
-        hash.update(part.hash.to_le_bytes());
-        rows.push(part.part);
-    }
-    let draft = Part::into_draft(rows, &file);
-    assembled(draft, &file, options, hash, Problems::default())
-}
-
 /// Judgement of a document for a subtopic of its query.
 #[derive(Clone, Copy, Debug)]
 pub struct SubtopicRow<'a> {
@@ -100,35 +80,57 @@ pub struct SubtopicRow<'a> {
     pub grade: Grade,
 }
 
-/// Builds a set from judgements for subtopics, as the readers of files do: the grade of a document is its highest
-/// one. `name` is used in messages, with the numbers of the rows from 1.
-///
-/// # Errors
-/// All problems of the judgements.
-pub fn from_subtopics<'a>(
-    name: &str,
-    rows: impl IntoIterator<Item = SubtopicRow<'a>>,
-    options: &Options,
-) -> Result<GoldSet, GoldError> {
-    let file = in_memory(name);
-    let mut hash = Sha256::new();
-    let (mut judgements, mut problems) = (BySubtopic::default(), Problems::default());
-    for (line, row) in (1..).zip(rows) {
-        add_part(&mut hash, row.query.as_bytes());
-        add_part(&mut hash, row.subtopic.unwrap_or_default().as_bytes());
-        add_part(&mut hash, row.document.as_bytes());
-        hash.update(row.grade.get().to_le_bytes());
-        let judged = Judged {
-            line,
-            key: row.query.into(),
-            subtopic: row.subtopic.map(Into::into),
-            document: row.document.into(),
-            grade: row.grade,
-        };
-        judgements.add(&file, judged, &mut problems);
+impl GoldSet {
+    /// Builds a set from parts of consecutive rows. `name` is used in messages.
+    ///
+    /// # Errors
+    /// All problems of the judgements.
+    pub fn from_parts(
+        name: &str,
+        parts: Vec<JudgedPart>,
+        options: &Options,
+    ) -> Result<Self, GoldError> {
+        let file = in_memory(name);
+        let mut hash = Sha256::new();
+        let mut rows = Vec::with_capacity(parts.len());
+        for part in parts {
+            hash.update(part.hash.to_le_bytes());
+            rows.push(part.part);
+        }
+        let draft = Part::into_draft(rows, &file);
+        assembled(draft, &file, options, hash, Problems::default())
     }
-    let draft = judgements.into_draft(Rows::default(), &file);
-    assembled(draft, &file, options, hash, problems)
+
+    /// Builds a set from judgements for subtopics, as the readers of files do: the grade of a document is its highest
+    /// one. `name` is used in messages, with the numbers of the rows from 1.
+    ///
+    /// # Errors
+    /// All problems of the judgements.
+    pub fn from_subtopics<'a>(
+        name: &str,
+        rows: impl IntoIterator<Item = SubtopicRow<'a>>,
+        options: &Options,
+    ) -> Result<Self, GoldError> {
+        let file = in_memory(name);
+        let mut hash = Sha256::new();
+        let (mut judgements, mut problems) = (BySubtopic::default(), Problems::default());
+        for (line, row) in (1..).zip(rows) {
+            add_part(&mut hash, row.query.as_bytes());
+            add_part(&mut hash, row.subtopic.unwrap_or_default().as_bytes());
+            add_part(&mut hash, row.document.as_bytes());
+            hash.update(row.grade.get().to_le_bytes());
+            let judged = Judged {
+                line,
+                key: row.query.into(),
+                subtopic: row.subtopic.map(Into::into),
+                document: row.document.into(),
+                grade: row.grade,
+            };
+            judgements.add(&file, judged, &mut problems);
+        }
+        let draft = judgements.into_draft(Rows::default(), &file);
+        assembled(draft, &file, options, hash, problems)
+    }
 }
 
 /// File without content, for messages.

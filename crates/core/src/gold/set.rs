@@ -36,14 +36,11 @@ pub enum Unjudged {
     /// None: a set judges something.
     #[default]
     None,
-    /// Sets of the version [`STARTER_VERSION`].
+    /// Sets of the version [`GoldSet::STARTER_VERSION`].
     Starter,
     /// All, for commands that add judgements to a set.
     All,
 }
-
-/// Version of a set that was begun with queries alone, as `rankgauge init` writes it.
-pub const STARTER_VERSION: &str = "starter";
 
 /// Index of a gold query in its set. It is valid for that set only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -119,6 +116,9 @@ impl fmt::Display for GoldSet {
 }
 
 impl GoldSet {
+    /// Version of a set that was begun with queries alone, as `rankgauge init` writes it.
+    pub const STARTER_VERSION: &str = "starter";
+
     /// Returns a set without queries: every search is unjudged.
     pub fn empty() -> Self {
         // Without drafts there can be no problems.
@@ -187,7 +187,7 @@ impl GoldSet {
     pub(super) fn lacks_judgements(&self, accepted: Unjudged) -> bool {
         let is_accepted = match accepted {
             Unjudged::None => false,
-            Unjudged::Starter => self.stated.version.as_deref() == Some(STARTER_VERSION),
+            Unjudged::Starter => self.stated.version.as_deref() == Some(Self::STARTER_VERSION),
             Unjudged::All => true,
         };
         !is_accepted && self.is_unjudged()

@@ -2,7 +2,7 @@
 
 /// Outcome of a judgement that returns a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LabelOutcome {
+pub(crate) enum LabelOutcome {
     /// Counted.
     Counted,
     /// The request has a label.
@@ -17,7 +17,8 @@ pub enum LabelOutcome {
 
 impl LabelOutcome {
     /// Exposed names, in the order of the variants.
-    pub const NAMES: [&'static str; 5] = ["counted", "duplicate", "late", "invalid", "not_human"];
+    pub(crate) const NAMES: [&'static str; 5] =
+        ["counted", "duplicate", "late", "invalid", "not_human"];
 }
 
 /// Strata of requests: the query is in the gold set, or not.

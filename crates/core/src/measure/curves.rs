@@ -10,19 +10,19 @@ use crate::gold::{Grade, Judgements};
 use crate::number::real_length;
 use crate::ranking::Ranking;
 
-/// Number of levels of recall: 0.0, 0.1 … 1.0.
-pub const LEVELS: usize = 11;
-
 /// Values of the curves of one list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curves {
     /// `IPrec` at recall 0.0, 0.1 … 1.0.
-    pub precision: [f64; LEVELS],
+    pub precision: [f64; Curves::LEVELS],
     /// `nDCG` at each of the cutoffs.
     pub ndcg: SmallVec<[f64; 8]>,
 }
 
 impl Curves {
+    /// Number of levels of recall: 0.0, 0.1 … 1.0.
+    pub const LEVELS: usize = 11;
+
     /// Curves of `ranking`, judged by `judgements`. `cutoffs` ascend.
     pub fn of(ranking: &Ranking, judgements: &Judgements, cutoffs: &[Cutoff]) -> Self {
         let list = List::new(ranking, judgements);
@@ -34,7 +34,7 @@ impl Curves {
 }
 
 impl List<'_> {
-    fn precision_curve(&self) -> [f64; LEVELS] {
+    fn precision_curve(&self) -> [f64; Curves::LEVELS] {
         let ranks = (1..).zip(self.relevant_ranks(None, None));
         let precision =
             ranks.map(|(found, rank): (usize, usize)| real_length(found) / real_length(rank));

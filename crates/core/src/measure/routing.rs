@@ -67,7 +67,7 @@ pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, SmallVec<[Cow<
 }
 
 /// Returns the domains that contributed a relevant result, each once.
-pub fn contributors<'a>(judged: &Judged<'a>) -> SmallVec<[Cow<'a, str>; 8]> {
+pub(crate) fn contributors<'a>(judged: &Judged<'a>) -> SmallVec<[Cow<'a, str>; 8]> {
     let level = judged.query.judgements.level();
     let grades = judged.ranking.grades().iter();
     let contributors = grades

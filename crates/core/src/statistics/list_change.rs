@@ -16,9 +16,6 @@ const PERSISTENCE: f64 = 0.9;
 /// Half width of a 95 % interval in standard errors.
 const NORMAL_95: f64 = 1.96;
 
-/// Number of queries from which a change is reported.
-pub const MIN_QUERIES: usize = 50;
-
 /// Excess churn from which a change is reported, and from which one query counts as changed.
 const MIN_CHURN: f64 = 0.01;
 
@@ -153,6 +150,9 @@ pub struct ListChange {
 }
 
 impl ListChange {
+    /// Number of queries from which a change is reported.
+    pub const MIN_QUERIES: usize = 50;
+
     /// Change over these queries; `None` without queries.
     pub fn of<'a, T: Eq + Hash + 'a>(
         queries: impl IntoIterator<Item = Lists<'a, T>>,
@@ -182,13 +182,13 @@ impl ListChange {
         })
     }
 
-    /// True if the lists changed: at least [`MIN_QUERIES`] queries, and churn above `MIN_CHURN` and above
+    /// True if the lists changed: at least [`Self::MIN_QUERIES`] queries, and churn above `MIN_CHURN` and above
     /// three standard errors.
     pub fn is_reported(&self) -> bool {
         let QueryMean {
             mean,
             standard_error,
         } = self.churn;
-        self.queries >= MIN_QUERIES && mean > MIN_CHURN.max(3.0 * standard_error)
+        self.queries >= Self::MIN_QUERIES && mean > MIN_CHURN.max(3.0 * standard_error)
     }
 }

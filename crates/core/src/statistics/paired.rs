@@ -52,6 +52,67 @@ const MIN_SKEWED: usize = 30;
 const SKEWED: f64 = 1.0;
 
 impl Paired {
+    /// Compares the pairs (first, second). Their order affects only the random draws: the same pairs in
+    /// the same order give the same results.
+    pub fn of(scores: &[(f64, f64)], settings: &Settings) -> Self {
+        let n = scores.len();
+        if n == 0 {
+            return Paired::default();
+        }
+        let differences: Vec<f64> = scores.iter().map(|(a, b)| b - a).collect();
+        let mean_difference = mean(differences.iter().copied());
+        let d_av = effect::d_av(scores, mean_difference);
+        let means = Paired {
+            n,
+            a: finite(mean(scores.iter().map(|(a, _)| *a))),
+            b: finite(mean(scores.iter().map(|(_, b)| *b))),
+            difference: finite(mean_difference),
+            ..Paired::default()
+        };
+        match spread(scores, &differences) {
+            Spread::None => Paired {
+                difference: Some(0.0),
+                t: Some(0.0),
+                p: Some(1.0),
+                p_permutation: Some(1.0),
+                d_z: Some(0.0),
+                d_av: Some(0.0),
+                ci95: Some([0.0, 0.0]),
+                bca95: Some([0.0, 0.0]),
+                ..means
+            },
+            Spread::Constant | Spread::Varying if n == 1 => Paired {
+                p_permutation: permutation::p(&differences, settings),
+                ..means
+            },
+            Spread::Constant => {
+                let point = finite(mean_difference).map(|mean| [mean, mean]);
+                Paired {
+                    p: point.map(|_| 0.0),
+                    p_permutation: permutation::p(&differences, settings),
+                    d_av,
+                    ci95: point,
+                    bca95: point,
+                    ..means
+                }
+            }
+            Spread::Varying => {
+                let test = t_test::t_test(&differences);
+                Paired {
+                    t: test.t,
+                    p: test.p,
+                    p_permutation: permutation::p(&differences, settings),
+                    d_z: effect::d_z(&differences),
+                    d_av,
+                    ci95: test.ci95,
+                    bca95: bootstrap::bca95(&differences, settings),
+                    skewness: effect::skewness(&differences),
+                    ..means
+                }
+            }
+        }
+    }
+
     /// Returns true if the differences are skewed, and the queries too few for the t-test to hold.
     pub fn is_skewed(&self) -> bool {
         let is_skewed = self.skewness.is_some_and(|it| it.abs() > SKEWED);
@@ -92,67 +153,6 @@ enum Spread {
     Constant,
     /// The differences vary.
     Varying,
-}
-
-/// Compares the pairs (first, second). Their order affects only the random draws: the same pairs in
-/// the same order give the same results.
-pub fn paired(scores: &[(f64, f64)], settings: &Settings) -> Paired {
-    let n = scores.len();
-    if n == 0 {
-        return Paired::default();
-    }
-    let differences: Vec<f64> = scores.iter().map(|(a, b)| b - a).collect();
-    let mean_difference = mean(differences.iter().copied());
-    let d_av = effect::d_av(scores, mean_difference);
-    let means = Paired {
-        n,
-        a: finite(mean(scores.iter().map(|(a, _)| *a))),
-        b: finite(mean(scores.iter().map(|(_, b)| *b))),
-        difference: finite(mean_difference),
-        ..Paired::default()
-    };
-    match spread(scores, &differences) {
-        Spread::None => Paired {
-            difference: Some(0.0),
-            t: Some(0.0),
-            p: Some(1.0),
-            p_permutation: Some(1.0),
-            d_z: Some(0.0),
-            d_av: Some(0.0),
-            ci95: Some([0.0, 0.0]),
-            bca95: Some([0.0, 0.0]),
-            ..means
-        },
-        Spread::Constant | Spread::Varying if n == 1 => Paired {
-            p_permutation: permutation::p(&differences, settings),
-            ..means
-        },
-        Spread::Constant => {
-            let point = finite(mean_difference).map(|mean| [mean, mean]);
-            Paired {
-                p: point.map(|_| 0.0),
-                p_permutation: permutation::p(&differences, settings),
-                d_av,
-                ci95: point,
-                bca95: point,
-                ..means
-            }
-        }
-        Spread::Varying => {
-            let test = t_test::t_test(&differences);
-            Paired {
-                t: test.t,
-                p: test.p,
-                p_permutation: permutation::p(&differences, settings),
-                d_z: effect::d_z(&differences),
-                d_av,
-                ci95: test.ci95,
-                bca95: bootstrap::bca95(&differences, settings),
-                skewness: effect::skewness(&differences),
-                ..means
-            }
-        }
-    }
 }
 
 /// Classifies the variation of the differences, with a tolerance for the rounding of a subtraction:

@@ -1,7 +1,7 @@
 //! Sign-flip permutation test: probability of a mean difference at least as far from 0 if the sign
 //! of each difference is random.
 //!
-//! A difference of 0 has no sign, so only non-zero differences count. With at most [`MAX_EXACT_DIFFERENCES`]
+//! A difference of 0 has no sign, so only non-zero differences count. With at most [`Settings::MAX_EXACT_DIFFERENCES`]
 //! of them, every pattern of signs is evaluated and p is exact. With more, m random patterns are
 //! drawn, and p = (b + 1) / (m + 1), where b patterns are at least as extreme (Phipson and Smyth
 //! 2010: the observed pattern is counted, so p is never 0).
@@ -10,7 +10,7 @@ use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::sample::finite;
-use super::settings::{MAX_EXACT_DIFFERENCES, Settings};
+use super::settings::Settings;
 use crate::number::real_length;
 
 /// Relative tolerance, as a part of the sum of all absolute differences. Equal sums of two patterns
@@ -37,7 +37,7 @@ pub(super) fn p(differences: &[f64], settings: &Settings) -> Option<f64> {
         .collect();
     let total = finite(moved.iter().map(|it| it.abs()).sum())?;
     let threshold = moved.iter().sum::<f64>().abs() - ROUNDING * total;
-    if moved.len() <= MAX_EXACT_DIFFERENCES {
+    if moved.len() <= Settings::MAX_EXACT_DIFFERENCES {
         Some(exact(&moved, threshold))
     } else {
         Some(drawn(&moved, threshold, settings))

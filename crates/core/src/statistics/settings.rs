@@ -2,9 +2,6 @@
 
 use serde::Serialize;
 
-/// Maximum number of non-zero differences for which all patterns of signs are evaluated (2^20).
-pub const MAX_EXACT_DIFFERENCES: usize = 20;
-
 /// Settings of the randomised methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Settings {
@@ -15,6 +12,11 @@ pub struct Settings {
     pub permutations: u32,
     /// Number of bootstrap resamples; at least 1.
     pub bootstraps: u32,
+}
+
+impl Settings {
+    /// Maximum number of non-zero differences for which all patterns of signs are evaluated (2^20).
+    pub const MAX_EXACT_DIFFERENCES: usize = 20;
 }
 
 impl Default for Settings {

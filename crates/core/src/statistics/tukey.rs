@@ -40,6 +40,53 @@ pub struct AllPairs {
     pub pairs: Vec<PairOfSystems>,
 }
 
+impl AllPairs {
+    /// Compares all pairs of systems. `scores` are the scores of each query, one of each system. `None` with
+    /// fewer than two queries or systems, and for numbers that are too large.
+    pub fn of(scores: &[Vec<f64>], settings: &Settings) -> Option<Self> {
+        let systems = scores.first()?.len();
+        let queries = scores.len();
+        if queries < 2 || systems < 2 || scores.iter().any(|row| row.len() != systems) {
+            return None;
+        }
+        let (n, k) = (real_length(queries), real_length(systems));
+        let mean_of = |system: usize| scores.iter().map(|row| row[system]).sum::<f64>() / n;
+        let means: Vec<f64> = (0..systems).map(mean_of).collect();
+        let grand = means.iter().sum::<f64>() / k;
+        let mut squares = 0.0;
+        for row in scores {
+            let of_query = row.iter().sum::<f64>() / k;
+            for (score, of_system) in row.iter().zip(&means) {
+                squares += (score - of_query - of_system + grand).powi(2);
+            }
+        }
+        let freedom = (n - 1.0) * (k - 1.0);
+        let error = (squares / freedom / n).sqrt();
+        if !error.is_finite() || !grand.is_finite() {
+            return None;
+        }
+        let ranges = ranges(scores, settings);
+        let trials = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
+        let mut pairs = Vec::new();
+        for a in 0..systems {
+            for b in a + 1..systems {
+                let difference = means[b] - means[a];
+                let threshold = difference.abs() - ROUNDING * means[a].abs().max(means[b].abs());
+                let extreme = ranges.iter().filter(|range| **range >= threshold).count();
+                pairs.push(PairOfSystems {
+                    a,
+                    b,
+                    difference,
+                    p_tukey: (error > 0.0)
+                        .then(|| range_exceeds(difference.abs() / error, k, freedom)),
+                    p_randomised: (real_length(extreme) + 1.0) / (f64::from(trials) + 1.0),
+                });
+            }
+        }
+        Some(AllPairs { trials, pairs })
+    }
+}
+
 /// Comparison of two of several systems.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairOfSystems {
@@ -53,50 +100,6 @@ pub struct PairOfSystems {
     pub p_tukey: Option<f64>,
     /// p of the randomised test.
     pub p_randomised: f64,
-}
-
-/// Compares all pairs of systems. `scores` are the scores of each query, one of each system. `None` with
-/// fewer than two queries or systems, and for numbers that are too large.
-pub fn all_pairs(scores: &[Vec<f64>], settings: &Settings) -> Option<AllPairs> {
-    let systems = scores.first()?.len();
-    let queries = scores.len();
-    if queries < 2 || systems < 2 || scores.iter().any(|row| row.len() != systems) {
-        return None;
-    }
-    let (n, k) = (real_length(queries), real_length(systems));
-    let mean_of = |system: usize| scores.iter().map(|row| row[system]).sum::<f64>() / n;
-    let means: Vec<f64> = (0..systems).map(mean_of).collect();
-    let grand = means.iter().sum::<f64>() / k;
-    let mut squares = 0.0;
-    for row in scores {
-        let of_query = row.iter().sum::<f64>() / k;
-        for (score, of_system) in row.iter().zip(&means) {
-            squares += (score - of_query - of_system + grand).powi(2);
-        }
-    }
-    let freedom = (n - 1.0) * (k - 1.0);
-    let error = (squares / freedom / n).sqrt();
-    if !error.is_finite() || !grand.is_finite() {
-        return None;
-    }
-    let ranges = ranges(scores, settings);
-    let trials = u32::try_from(ranges.len()).unwrap_or(u32::MAX);
-    let mut pairs = Vec::new();
-    for a in 0..systems {
-        for b in a + 1..systems {
-            let difference = means[b] - means[a];
-            let threshold = difference.abs() - ROUNDING * means[a].abs().max(means[b].abs());
-            let extreme = ranges.iter().filter(|range| **range >= threshold).count();
-            pairs.push(PairOfSystems {
-                a,
-                b,
-                difference,
-                p_tukey: (error > 0.0).then(|| range_exceeds(difference.abs() / error, k, freedom)),
-                p_randomised: (real_length(extreme) + 1.0) / (f64::from(trials) + 1.0),
-            });
-        }
-    }
-    Some(AllPairs { trials, pairs })
 }
 
 /// Returns the range of the means of the systems in each trial, in which the scores of each query are

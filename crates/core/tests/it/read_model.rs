@@ -4,18 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::family;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, Failures, ReadModel};
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::settings::{
-    Assignment, Detection, EXPERIMENT, Experiment, JoinLimits, MonitoredMeasure, Objective,
-    Quantity, Ranges, Rolling, SeriesLimits, Settings, WindowSpec,
+    Assignment, Detection, Experiment, JoinLimits, MonitoredMeasure, Objective, Quantity, Ranges,
+    Rolling, SeriesLimits, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::engine::{Engine, Input, Position, Registry, family};
 use rankgauge_core::event::{Kind, Limits};
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
@@ -40,7 +38,7 @@ fn settings() -> Settings {
         conversion_window: None,
         topics: Topics::default(),
         measures: Measure::parse_list("P@1 RR CTR ZeroResult").expect("known measures"),
-        slices: vec!["query_type".into(), EXPERIMENT.into()],
+        slices: vec!["query_type".into(), Experiment::SLICE.into()],
         version_labels: Vec::new(),
         labelling: None,
         judging: Rules::default(),

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rankgauge_core::number::{real, real_length};
 use rankgauge_core::statistics::{
     Interval, ListChange, Lists, Paired, Sample, Settings, bca_from_resamples, changes, holm,
-    kappa, means, overlap, paired, rbo,
+    kappa, means, overlap, rbo,
 };
 
 /// Tolerance for another implementation of the same formula.
@@ -67,7 +67,7 @@ fn formula(n: u32) -> Vec<(f64, f64)> {
 //     rng=np.random.default_rng(1))
 #[test]
 fn statistics_of_twelve_queries_match_scipy() {
-    let found = paired(&twelve(), &few(1000, 1_000_000));
+    let found = Paired::of(&twelve(), &few(1000, 1_000_000));
     assert_eq!(found.n, 12);
     close(found.a, 0.462_499_999_999_999_97, PRECISION);
     close(found.b, 0.516_666_666_666_666_7, PRECISION);
@@ -87,7 +87,7 @@ fn statistics_of_twelve_queries_match_scipy() {
 // The same code as above.
 #[test]
 fn statistics_of_forty_queries_match_scipy() {
-    let found = paired(&formula(40), &few(100_000, 1_000_000));
+    let found = Paired::of(&formula(40), &few(100_000, 1_000_000));
     close(found.t, 0.100_475_169_077_086_27, PRECISION);
     close(found.p, 0.920_481_845_422_812_2, PRECISION);
     let ci95 = [-0.058_636_690_920_028_08, 0.064_766_628_656_069_72];
@@ -104,7 +104,7 @@ fn statistics_of_forty_queries_match_scipy() {
 // i = np.arange(1, 1001); a = ((i*37)%101)/101; b = a + ((i*53)%97)/97 - 0.47
 #[test]
 fn statistics_with_1_and_999_degrees_of_freedom_match_scipy() {
-    let found = paired(&[(0.2, 0.3), (0.5, 0.9)], &few(100, 100));
+    let found = Paired::of(&[(0.2, 0.3), (0.5, 0.9)], &few(100, 100));
     close(found.t, 1.666_666_666_666_666_5, PRECISION);
     close(found.p, 0.344_041_739_245_261_44, PRECISION);
     let ci95 = [-1.655_930_710_426_204_4, 2.155_930_710_426_204_7];
@@ -114,7 +114,7 @@ fn statistics_with_1_and_999_degrees_of_freedom_match_scipy() {
         let a = f64::from((i * 37) % 101) / 101.0;
         (a, a + f64::from((i * 53) % 97) / 97.0 - 0.47)
     };
-    let found = paired(&(1..=1000).map(pair).collect::<Vec<_>>(), &few(100, 100));
+    let found = Paired::of(&(1..=1000).map(pair).collect::<Vec<_>>(), &few(100, 100));
     close(found.t, 2.638_371_546_296_51, PRECISION);
     close(found.p, 0.008_460_092_629_413_52, PRECISION);
     let ci95 = [0.006_168_012_137_261_532_5, 0.041_976_317_759_645_72];
@@ -198,7 +198,7 @@ fn holm_correction_ignores_undefined_p_values() {
 fn identical_scores_are_reported_as_identical() {
     for n in [1_usize, 2, 20, 21, 300] {
         let scores: Vec<(f64, f64)> = vec![(0.3, 0.3); n];
-        let found = paired(&scores, &few(1000, 1000));
+        let found = Paired::of(&scores, &few(1000, 1000));
         let expected = Paired {
             n,
             a: found.a,
@@ -221,14 +221,14 @@ fn identical_scores_are_reported_as_identical() {
 
 #[test]
 fn statistics_are_undefined_without_queries() {
-    let found = paired(&[], &Settings::default());
+    let found = Paired::of(&[], &Settings::default());
     assert_eq!(found, Paired::default());
     assert!(!found.identical());
 }
 
 #[test]
 fn one_query_has_a_difference_and_no_test() {
-    let found = paired(&[(0.25, 0.75)], &few(1000, 1000));
+    let found = Paired::of(&[(0.25, 0.75)], &few(1000, 1000));
     close(found.difference, 0.5, 0.0);
     close(found.p_permutation, 1.0, 0.0);
     let undefined = [found.t, found.p, found.d_z, found.d_av];
@@ -240,7 +240,7 @@ fn one_query_has_a_difference_and_no_test() {
 fn a_constant_difference_has_p_0_and_no_finite_t() {
     // Differences of 0.1, each with its own rounding error.
     let scores = [(0.1, 0.2), (0.2, 0.3), (0.3, 0.4), (0.7, 0.8)];
-    let found = paired(&scores, &few(1000, 1000));
+    let found = Paired::of(&scores, &few(1000, 1000));
     assert_eq!((found.t, found.d_z), (None, None));
     assert_eq!(found.p, Some(0.0));
     close(found.p_permutation, 2.0 / 16.0, 1e-12);
@@ -253,11 +253,11 @@ fn a_constant_difference_has_p_0_and_no_finite_t() {
 fn permutation_sums_equal_up_to_rounding_count_as_extreme() {
     // 0.1 + 0.2 - 0.3 is not 0 in binary; of the 8 patterns, all are at least as far from 0.
     let scores = [(0.0, 0.1), (0.0, 0.2), (0.3, 0.0)];
-    close(paired(&scores, &few(100, 100)).p_permutation, 1.0, 0.0);
+    close(Paired::of(&scores, &few(100, 100)).p_permutation, 1.0, 0.0);
     // One sign per query and its reverse, in any order of summation.
     let scores: Vec<(f64, f64)> = (1..=12).map(|i| (0.0, f64::from(i) / 10.0)).collect();
     close(
-        paired(&scores, &few(100, 100)).p_permutation,
+        Paired::of(&scores, &few(100, 100)).p_permutation,
         2.0 / 4096.0,
         1e-15,
     );
@@ -266,9 +266,9 @@ fn permutation_sums_equal_up_to_rounding_count_as_extreme() {
 #[test]
 fn queries_without_a_difference_leave_the_permutation_test_exact() {
     let mut scores = twelve();
-    let alone = paired(&scores, &few(1000, 100)).p_permutation;
+    let alone = Paired::of(&scores, &few(1000, 100)).p_permutation;
     scores.extend(vec![(0.5, 0.5); 500]);
-    let found = paired(&scores, &few(1000, 100)).p_permutation;
+    let found = Paired::of(&scores, &few(1000, 100)).p_permutation;
     assert_eq!(found, alone);
 }
 
@@ -280,9 +280,11 @@ fn sampled_permutations_agree_with_exact_ones() {
         *b += 0.04;
         *a -= 0.04;
     }
-    let exact = paired(&scores, &few(100, 100)).p_permutation.expect("a p");
+    let exact = Paired::of(&scores, &few(100, 100))
+        .p_permutation
+        .expect("a p");
     scores.push((0.5, 0.5 + 1e-9));
-    let drawn = paired(&scores, &few(1_000_000, 100));
+    let drawn = Paired::of(&scores, &few(1_000_000, 100));
     // Three standard errors of a million random permutations.
     close(drawn.p_permutation, exact, 0.0015);
 }
@@ -290,14 +292,14 @@ fn sampled_permutations_agree_with_exact_ones() {
 #[test]
 fn sampled_permutations_never_give_a_p_value_of_zero() {
     let scores: Vec<(f64, f64)> = (0..100).map(|i| (0.0, 1.0 + f64::from(i))).collect();
-    let found = paired(&scores, &few(999, 100));
+    let found = Paired::of(&scores, &few(999, 100));
     close(found.p_permutation, 1.0 / 1000.0, 1e-15);
 }
 
 #[test]
 fn the_seed_determines_the_random_samples() {
     let with = |seed| {
-        paired(
+        Paired::of(
             &formula(60),
             &Settings {
                 seed,
@@ -324,7 +326,7 @@ fn extreme_scores_give_finite_statistics() {
         &[(0.0, 0.0), (0.0, 1e-300)],
     ];
     for scores in awkward {
-        let found = paired(scores, &few(100, 100));
+        let found = Paired::of(scores, &few(100, 100));
         let numbers = [
             found.a,
             found.b,
@@ -369,7 +371,7 @@ proptest! {
     #[test]
     fn swapping_the_runs_negates_differences_and_keeps_p(scores in scores()) {
         let swapped: Vec<(f64, f64)> = scores.iter().map(|(a, b)| (*b, *a)).collect();
-        let (one, other) = (paired(&scores, &few(500, 500)), paired(&swapped, &few(500, 500)));
+        let (one, other) = (Paired::of(&scores, &few(500, 500)), Paired::of(&swapped, &few(500, 500)));
         let minus = |number: Option<f64>| number.map(|number| -number);
         prop_assert!(near(one.a, other.b) && near(one.b, other.a));
         prop_assert!(near(one.difference, minus(other.difference)));
@@ -384,7 +386,7 @@ proptest! {
     fn exact_permutation_p_value_counts_sign_patterns(
         scores in scores().prop_map(|mut scores| { scores.truncate(14); scores }),
     ) {
-        let found = paired(&scores, &few(1, 100)).p_permutation.expect("a p");
+        let found = Paired::of(&scores, &few(1, 100)).p_permutation.expect("a p");
         let n = u32::try_from(scores.len()).expect("a small number");
         let patterns = found * f64::from(2_u32.pow(n));
         prop_assert!((patterns - patterns.round()).abs() < 1e-9, "{patterns}");
@@ -410,7 +412,7 @@ proptest! {
 
     #[test]
     fn confidence_intervals_contain_their_estimate(scores in scores()) {
-        let found = paired(&scores, &few(100, 1000));
+        let found = Paired::of(&scores, &few(100, 1000));
         if let (Some(difference), Some([low, high])) = (found.difference, found.ci95) {
             prop_assert!(low <= difference && difference <= high);
         }

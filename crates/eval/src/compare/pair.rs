@@ -8,7 +8,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::error::{CompareError, listed};
 use crate::text_layout::count_of;
-use rankgauge_core::statistics::{Interval, Paired, Settings, holm, holm_factors, paired};
+use rankgauge_core::statistics::{Interval, Paired, Settings, holm, holm_factors};
 
 /// Number of queries below which even a large difference is hard to distinguish from chance.
 pub const MIN_QUERIES: usize = 25;
@@ -97,7 +97,7 @@ impl Tests<'_> {
     pub(super) fn columns(&self, columns: &[&[(f64, f64)]]) -> Vec<Paired> {
         let columns = columns.par_iter();
         columns
-            .map(|column| paired(column, self.statistics))
+            .map(|column| Paired::of(column, self.statistics))
             .collect()
     }
 

@@ -1,6 +1,6 @@
 //! All pairs of several runs, by tests that hold for all of them together.
 
-use rankgauge_core::statistics::{AllPairs, Settings, all_pairs};
+use rankgauge_core::statistics::{AllPairs, Settings};
 use rayon::iter::{
     IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
 };
@@ -28,7 +28,7 @@ pub(super) fn several(
         Some(Several {
             measure: measure.clone(),
             n: rows.len(),
-            tested: all_pairs(&rows, settings)?,
+            tested: AllPairs::of(&rows, settings)?,
         })
     });
     tested.collect()

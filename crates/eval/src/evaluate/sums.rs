@@ -7,7 +7,7 @@ use super::evaluation::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, S
 use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
 use rankgauge_core::measure::micro::Documents;
-use rankgauge_core::measure::{BleuCounts, LEVELS, Mean, Measure, ScoreBounds};
+use rankgauge_core::measure::{BleuCounts, Curves, Mean, Measure, ScoreBounds};
 
 /// Sum and number of the scores of a measure.
 #[derive(Clone, Copy)]
@@ -160,7 +160,11 @@ impl<'p> Sums<'p> {
                 plane: Plane::default(),
             },
             by: vec![BTreeMap::new(); plan.options.by.len()],
-            curve_means: Means::arithmetic(plan.curves.as_ref().map_or(0, |it| LEVELS + it.len())),
+            curve_means: Means::arithmetic(
+                plan.curves
+                    .as_ref()
+                    .map_or(0, |it| Curves::LEVELS + it.len()),
+            ),
             perfect: match plan.perfect.len() {
                 0 => Means::arithmetic(0),
                 _ => Means::of(&plan.options.measures),
@@ -234,7 +238,7 @@ impl<'p> Sums<'p> {
         self.queries.sort_by_key(|(position, _)| *position);
         let slices = self.plan.options.by.iter().zip(self.by);
         let curves = self.curve_means.finish();
-        let (curve, ndcg) = curves.split_at(curves.len().min(LEVELS));
+        let (curve, ndcg) = curves.split_at(curves.len().min(Curves::LEVELS));
         let ndcg = CUTOFFS.into_iter().zip(ndcg);
         let longest = self.longest;
         let ndcg = ndcg.filter(|(cutoff, _)| u64::from(*cutoff) <= longest);
@@ -303,7 +307,7 @@ fn bounds_of([low, high]: &[Means; 2]) -> Vec<Option<ScoreBounds>> {
 }
 
 /// Returns the curve, if every level has a mean.
-fn curve_of(means: &[Option<f64>]) -> Option<[f64; LEVELS]> {
+fn curve_of(means: &[Option<f64>]) -> Option<[f64; Curves::LEVELS]> {
     let means: Option<Vec<f64>> = means.iter().copied().collect();
     means?.try_into().ok()
 }

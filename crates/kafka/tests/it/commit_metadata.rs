@@ -1,7 +1,7 @@
 //! Metadata of a committed offset.
 
 use rankgauge_core::engine::join::Second;
-use rankgauge_core::engine::partition::{CommitPoint, MAX_REJECTED_SPANS, RejectedSpan};
+use rankgauge_core::engine::partition::{CommitPoint, RejectedSpan};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_kafka::commit_metadata::{decode, encode};
@@ -13,7 +13,7 @@ fn the_largest_metadata_fits_a_broker_and_is_read_back() {
         last: i64::MAX - 500 + number,
         from: EventTime(1_750_000_000_000 + number),
     };
-    let spans = i64::try_from(MAX_REJECTED_SPANS).expect("a small number");
+    let spans = i64::try_from(CommitPoint::MAX_REJECTED_SPANS).expect("a small number");
     let point = CommitPoint {
         counted: i64::MAX,
         frontier: Some(Second(1_750_000_000)),

@@ -12,7 +12,7 @@ use super::problem::ApiError;
 use super::queries::{DEFAULT_LISTED, MAX_LISTED, query_stats};
 use super::{GoldSetInfo, status};
 use crate::http::Exposition;
-use rankgauge_core::engine::settings::EXPERIMENT;
+use rankgauge_core::engine::settings::Experiment;
 use rankgauge_core::gold::{Grade, QueryIndex};
 
 pub(crate) const PARAMETERS: [Parameter; 2] =
@@ -84,7 +84,11 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<GoldCov
     let mut without_traffic = Vec::new();
     for (position, query) in gold.queries().iter().enumerate() {
         let has_traffic = seen.contains(&position);
-        for (place, slice) in names.iter().enumerate().filter(|(_, it)| *it != EXPERIMENT) {
+        for (place, slice) in names
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| *it != Experiment::SLICE)
+        {
             let Some(value) = query.labels.get(slice) else {
                 continue;
             };

@@ -1,8 +1,8 @@
 //! Metric families of latency, cost and objectives, and their histograms and quantiles.
 
 use super::{Labels, Sink, View, decimal, write_family};
+use rankgauge_core::engine::BucketHistogram;
 use rankgauge_core::engine::family::{self, Family, QUANTILES};
-use rankgauge_core::engine::latency::BucketHistogram;
 use rankgauge_core::engine::settings::{FIRST_CLICK_BUCKETS, Quantity};
 
 impl View<'_> {

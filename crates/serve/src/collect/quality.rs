@@ -1,7 +1,6 @@
 //! Metric families of the quality of all traffic, estimated from labels.
 
-use rankgauge_core::engine::family;
-use rankgauge_core::engine::quality::QualityEstimate;
+use rankgauge_core::engine::{QualityEstimate, family};
 
 use super::{Sink, View, write_family};
 

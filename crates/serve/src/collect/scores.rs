@@ -3,7 +3,7 @@
 
 use super::{Labels, Sink, Value, View, decimal, write_family};
 use rankgauge_core::engine::family::{self, Family};
-use rankgauge_core::engine::fixed::NANO_DECIMALS;
+use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::scores::Tally;
 use rankgauge_core::engine::series::Series;
 use rankgauge_core::engine::settings::Rolling;
@@ -14,16 +14,16 @@ impl View<'_> {
         let negative = |measure, series| self.model.negative_sum(measure, series);
         self.sums(&family::SCORE_SUM, sink, |measure, series, tally| {
             let negative = negative(measure, series).unwrap_or(0);
-            Some(decimal(tally.sum + negative, NANO_DECIMALS))
+            Some(decimal(tally.sum + negative, Nano::DECIMALS))
         });
         self.sums(&family::SCORE_NEGATIVE_SUM, sink, |measure, series, _| {
-            Some(decimal(negative(measure, series)?, NANO_DECIMALS))
+            Some(decimal(negative(measure, series)?, Nano::DECIMALS))
         });
         self.sums(&family::SCORE_COUNT, sink, |_, _, tally| {
             Some(tally.count.into())
         });
         self.sums(&family::SCORE_SQUARES, sink, |_, _, tally| {
-            Some(decimal(tally.squares, 2 * NANO_DECIMALS))
+            Some(decimal(tally.squares, 2 * Nano::DECIMALS))
         });
         self.rolling(&family::SCORE, sink, |measure, series, window| {
             self.model.mean(measure, series, window).map(Value::Float)

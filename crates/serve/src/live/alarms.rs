@@ -6,9 +6,9 @@ use std::sync::{Mutex, PoisonError};
 use tracing::warn;
 
 use rankgauge_core::detection::{DropClass, Part};
+use rankgauge_core::engine::Registry;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::read_model::ReadModel;
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::series::OTHER;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;

@@ -20,7 +20,7 @@ use tracing::info;
 use super::deployments::{Deployment, Deployments};
 use rankgauge_core::event::Search;
 use rankgauge_core::number::percent;
-use rankgauge_core::statistics::{ListChange, Lists, MIN_QUERIES};
+use rankgauge_core::statistics::{ListChange, Lists};
 use rankgauge_core::time::{EventTime, Millis};
 use table::Table;
 
@@ -304,7 +304,7 @@ impl ListChanges {
         let latest = self.all();
         let known = deployments.latest();
         for it in &latest {
-            let Some(change) = it.change.filter(|it| it.queries >= MIN_QUERIES) else {
+            let Some(change) = it.change.filter(|it| it.queries >= ListChange::MIN_QUERIES) else {
                 continue;
             };
             let is_of = |of: &&Deployment| {

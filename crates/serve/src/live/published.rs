@@ -15,11 +15,10 @@ use super::view::{StalledPartition, WorkerView};
 use crate::latencies::WorkLatencies;
 use rankgauge_core::engine::evidence::DropEvidence;
 use rankgauge_core::engine::incidents::Incident;
-use rankgauge_core::engine::registry::Registry;
 use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::engine::window::Progress;
+use rankgauge_core::engine::{Progress, Registry};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 

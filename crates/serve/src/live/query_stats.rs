@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use rankgauge_core::engine::effects::JudgedSearch;
+use rankgauge_core::engine::JudgedSearch;
 use rankgauge_core::engine::scores::Cell;
 use rankgauge_core::engine::series::Label;
 use rankgauge_core::event::Feedback;

@@ -26,7 +26,7 @@ pub(super) type VariantColumn = (Label, usize);
 pub(super) type SeriesColumn = (Series, usize);
 
 /// Baselines of the queries of a variant, by key of the query.
-pub type QueryBaselines = Baselines<Box<str>>;
+pub(crate) type QueryBaselines = Baselines<Box<str>>;
 
 /// Baselines and detectors of one worker.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

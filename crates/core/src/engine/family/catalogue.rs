@@ -4,8 +4,8 @@ use super::descriptor::{
     Family, LabelName, Samples, Source, counter, event, exposed, gauge, histogram, label, one_of,
     summary,
 };
-use crate::engine::fixed::NANO_DECIMALS;
-use crate::engine::money::MONEY_DECIMALS;
+use crate::engine::fixed::Nano;
+use crate::engine::money::Money;
 use crate::engine::series::Dimension;
 use crate::engine::tokens::Direction;
 use crate::event::{Action, EvaluationCounts, EvaluatorKind, LossReason, SpanOutcome};
@@ -230,7 +230,7 @@ families! {
         &[CURRENCY, MODEL, VARIANT],
         "Cost of searches, in units of the currency: as reported by the event, otherwise from \
          the price table. model=\"\" is for searches that report only their total cost.",
-    ).recorded_in_units(MONEY_DECIMALS);
+    ).recorded_in_units(Money::DECIMALS);
     COST_PER_QUERY_MEAN = gauge(
         "cost_per_query_mean",
         &[CURRENCY, VARIANT, WINDOW],
@@ -267,7 +267,7 @@ families! {
         &[VARIANT],
         "Expected clicks at the positions of the results shown, from \
          feedback.expected_clicks. Absent if that is not configured.",
-    ).recorded_in_units(NANO_DECIMALS);
+    ).recorded_in_units(Nano::DECIMALS);
     UNSERVED_CLICKS = counter(
         "unserved_clicks_total",
         &[VARIANT],
@@ -326,12 +326,12 @@ families! {
         "evaluator_error_sum_total",
         &[EVALUATOR, EVALUATOR_VERSION, one_of("sign", &["above", "below"]), VARIANT],
         "Sum of the differences between an evaluator and people, of values from 0 to 1 or of grades.",
-    ).recorded_in_units(NANO_DECIMALS);
+    ).recorded_in_units(Nano::DECIMALS);
     EVALUATOR_COST = counter(
         "evaluator_cost_total",
         &[EVALUATOR, EVALUATOR_VERSION, CURRENCY],
         "Cost of judgments, in units of the currency, as their events state it. It is no part of cost_total.",
-    ).recorded_in_units(MONEY_DECIMALS);
+    ).recorded_in_units(Money::DECIMALS);
     EVALUATOR_SLICE_ERROR = gauge(
         "evaluator_slice_error",
         &[

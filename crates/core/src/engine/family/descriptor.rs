@@ -6,7 +6,7 @@ use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::measure::micro;
 
 /// Prefix of the name of every family.
-pub const PREFIX: &str = "rankgauge_";
+pub(crate) const PREFIX: &str = "rankgauge_";
 
 /// Metric type, as Prometheus defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub enum Source {
 
 /// Number of samples that one series is exposed as in a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Samples {
+pub(crate) enum Samples {
     /// One.
     One,
     /// One for each measure.
@@ -134,7 +134,7 @@ pub(super) enum Origin {
 /// Metric family: everything that is needed to record, expose and query it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Family {
-    /// Name without [`PREFIX`].
+    /// Name without the prefix of all families.
     pub name: &'static str,
     /// Metric type.
     pub kind: Type,

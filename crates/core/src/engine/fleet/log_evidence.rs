@@ -13,9 +13,6 @@ use crate::detection::summed;
 use crate::number::real;
 use crate::time::{Millis, WallTime};
 
-/// Time after which an unchanged record is written again. A live replica is never silent for longer.
-pub const EVIDENCE_RENEWAL: Millis = Millis(5 * 60_000);
-
 /// Time by which a record is older than the newest one from which on its evidence does not count. It
 /// exceeds the renewal by more than clocks of replicas can differ.
 const MAX_SILENCE: Millis = Millis(20 * 60_000);
@@ -104,6 +101,9 @@ impl TestEvidence {
 }
 
 impl SharedEvidence {
+    /// Time after which an unchanged record is written again. A live replica is never silent for longer.
+    pub const RENEWAL: Millis = Millis(5 * 60_000);
+
     /// Evidence of a replica in parts that fit into records. `fleet` is what the replica knows of all.
     pub fn parts(tests: &[TestEvidence], fleet: &FleetEvidence) -> Vec<Self> {
         let together = fleet.together();

@@ -19,7 +19,7 @@ use crate::time::EventTime;
 
 /// User action as far as the measures need it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Reaction {
+pub(crate) enum Reaction {
     /// Opened result.
     Click,
     /// Time spent on a result, in milliseconds.
@@ -42,7 +42,7 @@ pub enum Reaction {
 
 impl Reaction {
     /// Returns the reaction of an event.
-    pub fn of(feedback: &event::Feedback<'_>) -> Self {
+    pub(crate) fn of(feedback: &event::Feedback<'_>) -> Self {
         if let (Some(evaluation), Action::Judgment { grade }) =
             (&feedback.evaluation, feedback.action)
         {

@@ -26,6 +26,7 @@ use crate::time::EventTime;
 #[derive(Clone, Debug)]
 pub struct GoldReference {
     /// Gold set.
+    #[allow(clippy::redundant_allocation, reason = "see above")]
     pub set: Arc<Arc<GoldSet>>,
     /// Index of the query in the set.
     pub query: QueryIndex,

@@ -5,7 +5,7 @@ use crate::detection::ArmDifference;
 use crate::engine::fleet::SharedTest;
 use crate::engine::score_column::column_of;
 use crate::engine::series::Series;
-use crate::engine::settings::{EXPERIMENT, Experiment};
+use crate::engine::settings::Experiment;
 use crate::engine::units::ExperimentUnits;
 use crate::measure::direction::Direction;
 use crate::number::real;
@@ -58,7 +58,7 @@ impl ReadModel<'_> {
             is_control: *variant == experiment.control,
             share: *share,
             sessions: units.map_or(0, |units| units.units(place)),
-            series: self.find(variant, EXPERIMENT, &experiment.id),
+            series: self.find(variant, Experiment::SLICE, &experiment.id),
             place,
         })
         .collect()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::recent::{Recent, Row, Rows};
-use crate::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::remap::RowRemap;
 use crate::engine::series::Series;
 use crate::engine::settings::Settings;
@@ -33,13 +33,13 @@ impl Cell {
 
     /// Mean score, or `None` for an empty cell.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, NANO_DECIMALS) / real(self.count))
+        (self.count > 0).then(|| units_to_f64(self.sum, Nano::DECIMALS) / real(self.count))
     }
 }
 
 /// Rows of cells, one row for each series that has scores. A pane of a second has few of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cells {
+pub(crate) struct Cells {
     /// Series of the rows, ascending.
     series: Vec<Series>,
     cells: Vec<Cell>,
@@ -48,7 +48,7 @@ pub struct Cells {
 impl Cells {
     /// Rows by series: that of the first series, the second, and so on. `None` for a series without
     /// scores; trailing ones are left out.
-    pub fn by_series(&self) -> impl Iterator<Item = Option<&[Cell]>> {
+    pub(crate) fn by_series(&self) -> impl Iterator<Item = Option<&[Cell]>> {
         let mut rows = self.rows().peekable();
         let length = self.series.last().map_or(0, |last| last.index() + 1);
         (0..length).map(move |number| {

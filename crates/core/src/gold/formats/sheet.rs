@@ -15,22 +15,6 @@ use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
 use crate::gold::problem::{GoldError, Problem};
 
-/// Columns of a sheet, in the order of output.
-pub const COLUMNS: [&str; 12] = [
-    "query_id",
-    "query_text",
-    "document_id",
-    "clicks",
-    "searches",
-    "satisfied_clicks",
-    "conversions",
-    "rating_mean",
-    "mean_position",
-    "production_judgments",
-    "production_grade",
-    "grade",
-];
-
 /// Characters that begin a formula in a spreadsheet, and the apostrophe that marks text.
 const FORMULA_PREFIXES: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
 

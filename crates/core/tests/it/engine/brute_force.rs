@@ -10,9 +10,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use rankgauge_core::engine::Engine;
-use rankgauge_core::engine::settings::{
-    Assignment, EXPERIMENT as EXPERIMENTS, Experiment, Settings,
-};
+use rankgauge_core::engine::settings::{Assignment, Experiment, Settings};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::measure::Measure;
@@ -77,7 +75,11 @@ fn settings(case: &Case) -> Settings {
                     ThumbsUp Satisfied Rating SessionSuccess";
     Settings {
         measures: Measure::parse_list(measures).expect("known measures"),
-        slices: vec!["query_type".into(), "device".into(), EXPERIMENTS.into()],
+        slices: vec![
+            "query_type".into(),
+            "device".into(),
+            Experiment::SLICE.into(),
+        ],
         windows: vec![window(DAY_IN_ONE_WINDOW, 86_400)],
         feedback_window: millis(case.window),
         click_weights: PROPENSITY_WEIGHTS.to_vec(),

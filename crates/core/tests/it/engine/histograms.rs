@@ -4,7 +4,7 @@
 use hdrhistogram::Histogram;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::engine::latency::SparseHistogram;
+use rankgauge_core::engine::SparseHistogram;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::event::Kind;
 use serde_json::json;

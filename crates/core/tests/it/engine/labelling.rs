@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rankgauge_core::detection::{NormalMixture, log_threshold};
-use rankgauge_core::engine::Engine;
-use rankgauge_core::engine::quality::{LabelRequest, QualityEstimate};
 use rankgauge_core::engine::settings::{Labelling, Settings};
+use rankgauge_core::engine::{Engine, LabelRequest, QualityEstimate};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::labelling::{Sampling, SigningKey, uniform};

@@ -3,7 +3,7 @@
 
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::read_model::{MeasuredDifference, ReadModel};
-use rankgauge_core::engine::settings::{Assignment, EXPERIMENT, Experiment, Settings};
+use rankgauge_core::engine::settings::{Assignment, Experiment, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
 
@@ -16,7 +16,7 @@ const HOUR: i64 = 3_600_000;
 
 fn experiment(assignment: Assignment) -> Settings {
     let mut settings = settings();
-    settings.slices.push(EXPERIMENT.into());
+    settings.slices.push(Experiment::SLICE.into());
     settings.experiments = vec![Experiment {
         id: "e".into(),
         control: "V1".into(),

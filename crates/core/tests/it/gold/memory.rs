@@ -34,7 +34,7 @@ fn rows_in_parts_equal_a_file() {
     let lines = ["q1 0 a 2", "q1 0 b 0", "q2 0 a 1", "q1 0 c 1"].join("\n");
     let file = gold::parse("x.qrels", lines.as_bytes(), &Options::default()).expect("qrels");
     for size in 1..=rows.len() {
-        let set = gold::from_parts("qrels", parts(&rows, size), &Options::default());
+        let set = GoldSet::from_parts("qrels", parts(&rows, size), &Options::default());
         let set = set.expect("judgements");
         assert_eq!(contents(&set)[..2], contents(&file)[..]);
         assert_eq!(
@@ -50,7 +50,7 @@ fn a_query_may_have_no_judgement() {
     let mut rows = JudgedRows::default();
     rows.add_query("q0", 1);
     rows.judge("q1", 2, "a", Grade::ONE);
-    let set = gold::from_parts("qrels", vec![rows.finish()], &Options::default());
+    let set = GoldSet::from_parts("qrels", vec![rows.finish()], &Options::default());
     assert_eq!(
         contents(&set.expect("judgements")),
         [("q0", vec![]), ("q1", vec![("a", Grade::ONE)])]
@@ -61,7 +61,7 @@ fn a_query_may_have_no_judgement() {
 fn problems_name_the_row() {
     let rows = [("q1", "a", 2), ("q2", "a", 1), ("q1", "a", 0)];
     for size in 1..=rows.len() {
-        let error = gold::from_parts("qrels", parts(&rows, size), &Options::default());
+        let error = GoldSet::from_parts("qrels", parts(&rows, size), &Options::default());
         let text = error.expect_err("judged twice").to_string();
         assert!(
             text.contains("qrels:3: ") && text.contains("qrels:1"),
@@ -96,7 +96,7 @@ fn rows_of_subtopics_equal_a_file() {
     });
     let table = format!("query,subtopic,docid,rating\n{}", lines.concat());
     let file = gold::parse("x.csv", table.as_bytes(), &Options::default()).expect("a table");
-    let set = gold::from_subtopics("qrels", by_subtopic(&rows), &Options::default());
+    let set = GoldSet::from_subtopics("qrels", by_subtopic(&rows), &Options::default());
     let set = set.expect("judgements");
     assert_eq!(contents(&set), contents(&file));
     let subtopics = |set: &GoldSet| {
@@ -109,20 +109,20 @@ fn rows_of_subtopics_equal_a_file() {
     let names = set.queries()[0].subtopics.as_ref().map(|it| it.names());
     assert_eq!(names.map(<[_]>::len), Some(2));
     let other = by_subtopic(&rows[..4]);
-    let other = gold::from_subtopics("qrels", other, &Options::default());
+    let other = GoldSet::from_subtopics("qrels", other, &Options::default());
     assert_ne!(other.expect("judgements").sha256(), set.sha256());
 }
 
 #[test]
 fn problems_of_subtopics_name_the_row() {
     let rows = [("1", "x", "a", 1), ("1", "y", "a", 1), ("1", "x", "a", 1)];
-    let error = gold::from_subtopics("qrels", by_subtopic(&rows), &Options::default());
+    let error = GoldSet::from_subtopics("qrels", by_subtopic(&rows), &Options::default());
     let text = error.expect_err("judged twice").to_string();
     assert!(
         text.contains("qrels:3: ") && text.contains("qrels:1"),
         "{text}"
     );
-    let none = gold::from_subtopics("qrels", Vec::new(), &Options::default());
+    let none = GoldSet::from_subtopics("qrels", Vec::new(), &Options::default());
     assert!(none.is_err());
 }
 
@@ -131,7 +131,7 @@ fn judgements_are_required() {
     let mut rows = JudgedRows::default();
     rows.add_query("q0", 1);
     for parts in [Vec::new(), vec![rows.finish()]] {
-        let error = gold::from_parts("qrels", parts, &Options::default());
+        let error = GoldSet::from_parts("qrels", parts, &Options::default());
         let text = error.expect_err("no judgement").to_string();
         assert_eq!(
             text,
@@ -143,7 +143,7 @@ fn judgements_are_required() {
 #[test]
 fn other_judgements_have_another_hash() {
     let hash = |grade| {
-        let set = gold::from_parts("qrels", parts(&[("q", "a", grade)], 1), &Options::default());
+        let set = GoldSet::from_parts("qrels", parts(&[("q", "a", grade)], 1), &Options::default());
         set.expect("judgements").sha256().to_owned()
     };
     assert_eq!(hash(1), hash(1));

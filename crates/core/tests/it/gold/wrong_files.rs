@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rankgauge_core::gold::{self, GoldSet, Options, STARTER_VERSION, Unjudged};
+use rankgauge_core::gold::{self, GoldSet, Options, Unjudged};
 
 /// Folder with these files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
@@ -156,7 +156,7 @@ fn a_starter_set_is_accepted_by_its_version() {
         };
         gold::parse("gold.json", text.as_bytes(), &options)
     };
-    assert!(of_version(STARTER_VERSION).is_ok_and(|set| set.is_unjudged()));
+    assert!(of_version(GoldSet::STARTER_VERSION).is_ok_and(|set| set.is_unjudged()));
     assert!(of_version("1").is_err());
 }
 

@@ -2,7 +2,7 @@
 
 use super::error::WriteError;
 use rankgauge_core::gold::adoption::SheetRow;
-use rankgauge_core::gold::{SHEET_COLUMNS, escape_cell};
+use rankgauge_core::gold::escape_cell;
 
 /// Serialises the rows to CSV with a byte order mark and a header. Without the mark, Excel does not
 /// detect UTF-8 and shows no Hangul. [`parse_sheet`](rankgauge_core::gold::parse_sheet) restores all ids and
@@ -12,7 +12,7 @@ use rankgauge_core::gold::{SHEET_COLUMNS, escape_cell};
 /// None in practice: writing to memory does not fail.
 pub fn sheet(rows: &[SheetRow]) -> Result<String, WriteError> {
     let mut writer = csv::Writer::from_writer("\u{feff}".as_bytes().to_vec());
-    writer.write_record(SHEET_COLUMNS)?;
+    writer.write_record(SheetRow::COLUMNS)?;
     for row in rows {
         let decimal = |value: Option<f64>| value.map_or_else(String::new, |it| format!("{it:.4}"));
         let judged = (row.production_judgments > 0).then_some(row.production_judgments);

@@ -9,7 +9,7 @@ use crate::report::document::{
 use crate::report::names::name;
 use crate::report::{checks, errors};
 use crate::text_layout::{count_of, escape_controls};
-use rankgauge_core::statistics::MAX_EXACT_DIFFERENCES;
+use rankgauge_core::statistics::Settings;
 
 /// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.
 const MAX_DRAWN_MEASURES: usize = 12;
@@ -160,9 +160,12 @@ fn test_description(comparison: &Comparison) -> String {
     format!(
         "Tested: the mean difference per query, B minus A, over the queries that both runs have; \
          two-sided paired t-test, corrected after Holm for {over}. A difference is shown where Holm \
-         p < {}, and the interval, with the same correction, excludes 0. Where the differences of fewer than 30 queries are skewed, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {MAX_EXACT_DIFFERENCES} \
+         p < {}, and the interval, with the same correction, excludes 0. Where the differences of fewer than 30 queries are skewed, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {most} \
          queries differ, else of {} sign flips.",
-        comparison.alpha, comparison.statistics.bootstraps, comparison.statistics.permutations
+        comparison.alpha,
+        comparison.statistics.bootstraps,
+        comparison.statistics.permutations,
+        most = Settings::MAX_EXACT_DIFFERENCES,
     )
 }
 

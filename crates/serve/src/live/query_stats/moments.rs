@@ -1,6 +1,6 @@
 //! Sums of the scores of a few searches, from which their mean and variance follow.
 
-use rankgauge_core::engine::fixed::{NANO_DECIMALS, Nano, units_to_f64};
+use rankgauge_core::engine::fixed::{Nano, units_to_f64};
 use rankgauge_core::number::real;
 use rankgauge_core::statistics::Sample;
 
@@ -29,7 +29,7 @@ impl Moments {
     pub fn sample(&self) -> Sample {
         let count = real(self.count());
         let [sum, squares] =
-            [self.sum, self.squares].map(|units| units_to_f64(units.into(), NANO_DECIMALS));
+            [self.sum, self.squares].map(|units| units_to_f64(units.into(), Nano::DECIMALS));
         if self.count == 0 {
             return Sample::default();
         }

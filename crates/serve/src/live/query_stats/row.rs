@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use rankgauge_core::engine::effects::JudgedSearch;
+use rankgauge_core::engine::JudgedSearch;
 use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::score_column::SEARCHES;
 use rankgauge_core::engine::scores::Cell;

@@ -1,6 +1,6 @@
 //! Served result lists, as query statistics keep them.
 
-use rankgauge_core::engine::effects::JudgedSearch;
+use rankgauge_core::engine::JudgedSearch;
 use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::event::{Action, Feedback};
 use rankgauge_core::gold::Grade;
