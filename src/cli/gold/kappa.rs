@@ -1,6 +1,7 @@
 //! `gold kappa`: agreement of annotators.
 
 use clap::Args;
+use rankgauge_core::measure::Relation;
 use rankgauge_core::number::percent;
 use serde::Serialize;
 
@@ -40,7 +41,9 @@ pub(super) fn run(arguments: &KappaArguments) -> Result<(), Failure> {
     let agreement = Agreement::of(set.queries());
     let threshold = arguments.threshold;
     let report = Report {
-        sufficient: agreement.kappa.is_some_and(|kappa| kappa >= threshold),
+        sufficient: agreement
+            .kappa
+            .is_some_and(|kappa| Relation::AtLeast.holds(kappa, threshold)),
         threshold,
         agreement: &agreement,
     };
@@ -76,7 +79,7 @@ fn text(agreement: &Agreement, threshold: f64, worst: usize) -> String {
         count_of(agreement.n, "judgement", "judgements")
     ));
     page.gap();
-    let against = if kappa >= threshold {
+    let against = if Relation::AtLeast.holds(kappa, threshold) {
         "reaches"
     } else {
         "BELOW"

@@ -11,6 +11,7 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::{print, print_data};
 use rankgauge_core::labelling::LabelMeasure;
+use rankgauge_core::measure::Relation;
 use rankgauge_core::number::percent;
 use rankgauge_eval::labelling::draw::Draw;
 use rankgauge_eval::labelling::html;
@@ -57,8 +58,7 @@ struct Condition {
     kind: Kind,
     measure: String,
     variant: Option<String>,
-    is_lower: bool,
-    is_strict: bool,
+    relation: Relation,
     limit: f64,
 }
 
@@ -71,12 +71,8 @@ impl FromStr for Condition {
              >, >=, < or <="
                 .to_owned()
         };
-        let (value, bound) = text
-            .rfind(')')
-            .map(|end| text.split_at(end + 1))
-            .ok_or_else(wrong)?;
+        let (value, relation, limit) = Relation::split(text).ok_or_else(wrong)?;
         let (name, inner) = value
-            .trim()
             .strip_suffix(')')
             .and_then(|value| value.split_once('('))
             .ok_or_else(wrong)?;
@@ -90,21 +86,13 @@ impl FromStr for Condition {
             _ => (inner, None),
         };
         let measure: LabelMeasure = measure.trim().parse().map_err(|error| format!("{error}"))?;
-        let bound = bound.trim();
-        let (is_lower, rest) = match (bound.strip_prefix('>'), bound.strip_prefix('<')) {
-            (Some(rest), _) => (true, rest),
-            (_, Some(rest)) => (false, rest),
-            _ => return Err(wrong()),
-        };
-        let limit = rest.strip_prefix('=').unwrap_or(rest).trim();
         let limit = limit.parse().ok().filter(|limit: &f64| limit.is_finite());
         Ok(Self {
             text: text.to_owned(),
             kind,
             measure: measure.to_string(),
             variant: variant.map(|variant| variant.trim().to_owned()),
-            is_lower,
-            is_strict: !rest.starts_with('='),
+            relation,
             limit: limit.ok_or_else(wrong)?,
         })
     }
@@ -114,12 +102,11 @@ impl Condition {
     /// Returns true if the interval of an estimate meets the condition.
     fn holds(&self, estimate: &LabelEstimate) -> bool {
         let [low, high] = estimate.any_time;
-        match (self.is_lower, self.is_strict) {
-            (true, true) => low > self.limit,
-            (true, false) => low >= self.limit,
-            (false, true) => high < self.limit,
-            (false, false) => high <= self.limit,
-        }
+        let end = match self.relation {
+            Relation::AtLeast | Relation::Above => low,
+            Relation::AtMost | Relation::Below => high,
+        };
+        self.relation.holds(end, self.limit)
     }
 
     /// Returns true if the condition is about an estimate.

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::catalogue::find;
+use super::requirement::Relation;
 
 /// Direction in which a measure improves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +56,11 @@ impl Direction {
     /// Returns true if `mean` is at least as good as `target`. A descriptive measure is read as one that is
     /// better when higher.
     pub fn reaches(self, mean: f64, target: f64) -> bool {
-        self.strictness(mean) >= self.strictness(target)
+        let relation = match self {
+            Self::Down => Relation::AtMost,
+            Self::Up | Self::Neither => Relation::AtLeast,
+        };
+        relation.holds(mean, target)
     }
 
     /// Number that is higher for a target that is harder to reach.

@@ -32,6 +32,10 @@ pub enum Relation {
     Below,
 }
 
+/// Resolution of a score, of which live sums are multiples. The rounding of a mean is far smaller: the
+/// mean of the decimals 0.4, 0.4 … can be the number below the one that a user writes as the bound.
+const RESOLUTION: f64 = 1e-9;
+
 /// Relations with their signs. A sign that begins with another one comes before it.
 const SIGNS: [(&str, Relation); 4] = [
     (">=", Relation::AtLeast),
@@ -72,13 +76,14 @@ impl Relation {
         (!name.ends_with('=')).then_some((name, relation, bound.trim()))
     }
 
-    /// Returns true if `mean` has this relation to `bound`.
+    /// Returns true if `mean` has this relation to `bound`. Numbers that differ by at most
+    /// [`RESOLUTION`] are equal.
     pub fn holds(self, mean: f64, bound: f64) -> bool {
         match self {
-            Self::AtLeast => mean >= bound,
-            Self::Above => mean > bound,
-            Self::AtMost => mean <= bound,
-            Self::Below => mean < bound,
+            Self::AtLeast => mean >= bound - RESOLUTION,
+            Self::Above => mean > bound + RESOLUTION,
+            Self::AtMost => mean <= bound + RESOLUTION,
+            Self::Below => mean < bound - RESOLUTION,
         }
     }
 

@@ -685,3 +685,25 @@ fn names_parse_to_ranked_and_user_measures() {
         Ok(Measure::User(UserMeasure::ClickThrough { cutoff: None }))
     ));
 }
+
+#[test]
+fn a_mean_that_differs_from_its_bound_by_rounding_is_equal_to_it() {
+    use rankgauge_core::measure::Relation;
+    use rankgauge_core::measure::direction::Direction;
+    let mean = 0.52_f64.next_down();
+    let holds = [
+        Relation::AtLeast,
+        Relation::AtMost,
+        Relation::Above,
+        Relation::Below,
+    ]
+    .map(|relation| relation.holds(mean, 0.52));
+    assert_eq!(holds, [true, true, false, false]);
+    assert!(Relation::AtMost.holds(0.832_f64.next_up(), 0.832));
+    assert!(!Relation::AtLeast.holds(0.52 - 1e-8, 0.52));
+    assert!(Relation::Above.holds(0.52 + 1e-8, 0.52));
+    assert!(Relation::Below.holds(0.52 - 1e-8, 0.52));
+    assert!(Direction::Up.reaches(mean, 0.52));
+    assert!(Direction::Down.reaches(0.52_f64.next_up(), 0.52));
+    assert!(!Direction::Down.reaches(0.52 + 1e-8, 0.52));
+}

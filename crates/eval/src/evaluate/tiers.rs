@@ -54,7 +54,7 @@ impl Evaluation {
     pub fn unreachable(&self, run: &RunEvaluation, target: &Target) -> Option<f64> {
         let perfect = run.perfect.get(target.measure).copied().flatten()?;
         let is_up = self.direction(target.measure) == Direction::Up;
-        (is_up && perfect < target.value).then_some(perfect)
+        (is_up && !self.is_reached(target, perfect)).then_some(perfect)
     }
 
     /// Overall tier of a run: the best tier that each of the tier measures reaches. `None` if there

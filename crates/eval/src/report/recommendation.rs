@@ -13,7 +13,7 @@ use super::headline::headline_of;
 use super::names::name;
 use super::options::Options;
 use super::ratios::ratio;
-use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
+use crate::evaluate::{Evaluation, RunEvaluation, SliceValue, Target};
 use crate::gate::OperationBound;
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
@@ -179,11 +179,7 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
                         "{} is {} {} {} ({})",
                         number(mean),
                         number((lowest.value - mean).abs()),
-                        if mean < lowest.value {
-                            "below"
-                        } else {
-                            "above"
-                        },
+                        side(mean, lowest),
                         escape_controls(&lowest.tier),
                         lowest.value
                     ),
@@ -191,6 +187,15 @@ fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
             })
         });
     below.collect()
+}
+
+/// Side of a target on which a mean is that misses it.
+fn side(mean: f64, target: &Target) -> &'static str {
+    if mean < target.value {
+        "below"
+    } else {
+        "above"
+    }
 }
 
 fn unreachable_target(evaluation: &Evaluation) -> Vec<(String, String)> {
@@ -281,16 +286,20 @@ fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
     });
     let mut better = Vec::new();
     for (slice, value) in parts {
-        let Some(own) = mean(value).filter(|own| *own < target.value) else {
+        let Some(own) = mean(value).filter(|own| !evaluation.is_reached(target, *own)) else {
             continue;
         };
         let rivals = evaluation.runs.iter().filter_map(|rival| {
             let of_rival = rival.by.iter().find(|it| it.name == slice.name)?;
             let same = of_rival.values.iter().find(|it| it.value == value.value)?;
-            Some((rival, mean(same).filter(|mean| *mean >= target.value)?))
+            let mean = mean(same)?;
+            evaluation.is_reached(target, mean).then_some((rival, mean))
         });
         // The first of those that tie.
-        let Some((rival, score)) = rivals.rev().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        let strictness = |score: f64| Direction::of(title).strictness(score);
+        let best = rivals.rev();
+        let best = best.max_by(|a, b| strictness(a.1).total_cmp(&strictness(b.1)));
+        let Some((rival, score)) = best else {
             continue;
         };
         let advice = format!(
@@ -300,10 +309,11 @@ fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
             name(&value.value)
         );
         let because = format!(
-            "{title} is {} there, and {} in {}, below {} ({}), over {}",
+            "{title} is {} there, and {} in {}, {} {} ({}), over {}",
             number(score),
             number(own),
             name(&run.name),
+            side(own, target),
             escape_controls(&target.tier),
             target.value,
             count_of(value.queries, "query", "queries")

@@ -109,3 +109,17 @@ fn a_goal_needs_all_its_bounds_and_a_score_for_each() {
     assert!(!met(Some(0.69), Some(0.9)));
     assert!(!met(Some(0.9), None));
 }
+
+#[test]
+fn a_target_that_a_perfect_ranking_reaches_up_to_rounding_is_reachable() {
+    use rankgauge_eval::gate::{Conditions, Outcome, of_evaluation};
+    let mean = 0.6_f64.next_down();
+    let mut evaluation = with_means(&[("R@3", Some(mean))], &[(0, "good", 0.6)]);
+    evaluation.runs[0].perfect = vec![Some(mean)];
+    let conditions = Conditions {
+        tier: Some("good".to_owned()),
+        ..Conditions::default()
+    };
+    let checks = of_evaluation(&evaluation, &conditions).expect("a known tier");
+    assert_eq!(checks[0].outcome, Outcome::Passed, "{checks:?}");
+}
