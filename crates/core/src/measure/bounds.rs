@@ -125,7 +125,7 @@ enum Rule {
     /// 1 if all relevant documents are within the cutoff.
     AllHit { cutoff: Cutoff, rel: Option<Grade> },
     /// Relevant documents beyond the cutoff.
-    Misses { cutoff: Cutoff },
+    Misses { cutoff: Option<Cutoff> },
     /// Sum of precisions at relevant ranks, divided by the relevant documents.
     Precisions {
         cutoff: Option<Cutoff>,
@@ -278,7 +278,7 @@ impl Ranked {
                 }
             }
             Rule::Misses { cutoff } => {
-                let [_, beyond] = unjudged(list, cutoff);
+                let beyond = cutoff.map_or(0, |cutoff| unjudged(list, cutoff)[1]);
                 ScoreBounds {
                     high: score + real_length(beyond),
                     ..same

@@ -48,6 +48,12 @@ impl<'a> List<'a> {
         grades.get(..end).unwrap_or_default()
     }
 
+    /// Number of results within the cutoff.
+    pub(super) fn shown(&self, cutoff: Option<Cutoff>) -> usize {
+        let results = self.ranking.len();
+        cutoff.map_or(results, |cutoff| cutoff.length().min(results))
+    }
+
     /// Ranks (from 1) and grades of the judged documents within the cutoff.
     pub(super) fn judged(
         &self,

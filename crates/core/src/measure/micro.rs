@@ -90,11 +90,13 @@ pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
                     rel: None,
                     denominator: Denominator::Cutoff,
                     judged_only: false,
-                }
-                | Ranked::TruePositives { cutoff, rel: None }
+                },
+            ) => Some(*cutoff),
+            Measure::Ranked(
+                Ranked::TruePositives { cutoff, rel: None }
                 | Ranked::FalsePositives { cutoff, rel: None }
                 | Ranked::FalseNegatives { cutoff, rel: None },
-            ) => Some(*cutoff),
+            ) => *cutoff,
             Measure::Ranked(_)
             | Measure::Retrieval(_)
             | Measure::Component(_)

@@ -158,18 +158,21 @@ measures! {
         "Interpolated precision: highest precision at any rank with at least recall r"
         => list.interpolated_precision(*recall, *rel, *rounding);
 
-    "TP" [] TruePositives { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
+    "TP" [] TruePositives { rel: Option<Grade> = REL, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : NON_NEGATIVE, Up, Source::Rankgauge, "Number of relevant results among the first k"
-        => real_length(list.hits(*cutoff, *rel));
+        => real_length(list.relevant_ranks(*cutoff, *rel).count());
 
-    "FP" [] FalsePositives { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
+    "FP" [] FalsePositives { rel: Option<Grade> = REL, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : NON_NEGATIVE, Down, Source::Rankgauge, "Number of non-relevant results among the first k"
-        => real_length(list.top(*cutoff).len() - list.hits(*cutoff, *rel));
+        => real_length(list.shown(*cutoff) - list.relevant_ranks(*cutoff, *rel).count());
 
-    "FN" [] FalseNegatives { rel: Option<Grade> = REL, cutoff: Cutoff = AT_K }
+    "FN" [] FalseNegatives { rel: Option<Grade> = REL, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : NON_NEGATIVE, Down, Source::Rankgauge,
         "Number of relevant documents that are not among the first k results"
-        => real_length(list.relevant(*rel).saturating_sub(list.hits(*cutoff, *rel)));
+        => {
+            let found = list.relevant_ranks(*cutoff, *rel).count();
+            real_length(list.relevant(*rel).saturating_sub(found))
+        };
 }
 
 impl Ranked {

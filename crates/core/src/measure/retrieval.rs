@@ -219,10 +219,8 @@ measures! {
         : UNIT, Down, Source::Tool("torchmetrics, fall_out"),
         "Other results among the first k, divided by all results that are not relevant"
         => {
-            let results = list.ranking.len();
-            let shown = cutoff.map_or(results, |cutoff| list.top(cutoff).len());
-            let others = shown - list.relevant_ranks(*cutoff, *rel).count();
-            let all = results - list.found(*rel);
+            let others = list.shown(*cutoff) - list.relevant_ranks(*cutoff, *rel).count();
+            let all = list.ranking.len() - list.found(*rel);
             Some(ratio(real_length(others), real_length(all)))
         };
 

@@ -76,7 +76,7 @@ const fn foreign(name: &'static str, whole: &'static str, cut: &'static str) -> 
 }
 
 const RANX: &[Foreign] = &[
-    foreign("hits", "NumRelRet", "TP"),
+    foreign("hits", "TP", "TP"),
     foreign("hit_rate", "SetSuccess", "Success"),
     foreign("precision", "SetP", "P"),
     foreign("recall", "SetR", "R"),
