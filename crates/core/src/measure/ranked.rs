@@ -110,12 +110,12 @@ measures! {
         "Discounted cumulative gain, divided by that of the ideal ranking"
         => list.condensed_if(*judged_only, |list| list.ndcg(*cutoff, gain, *ideal));
 
-    "Judged" [] Judged { cutoff: Cutoff = AT_K }
+    "Judged" [] Judged { cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : UNIT, Neither, Source::IrMeasures("Judged"),
         "Judged results among the first k, divided by these results"
         => {
-            let judged = list.judged(Some(*cutoff)).count();
-            ratio(real_length(judged), real_length(list.top(*cutoff).len()))
+            let judged = list.judged(*cutoff).count();
+            ratio(real_length(judged), real_length(list.shown(*cutoff)))
         };
 
     /// Buckley and Voorhees 2004, as in trec_eval (m_bpref.c of version 10.0): over the relevant
@@ -150,13 +150,14 @@ measures! {
     /// As in trec_eval 9, recall r requires floor(r · R + 0.9) relevant documents. Version 10 rounds
     /// to the nearest number, and then r = 0.1 of 4 documents requires none.
     "IPrec" ["iprec_at_recall_r"] InterpolatedPrecision {
+        judged_only: bool = JUDGED_ONLY,
         rel: Option<Grade> = REL,
         rounding: Rounding = ROUNDING,
         recall: Fraction = AT_RECALL,
     }
         : UNIT, Up, Source::TrecEval("iprec_at_recall"),
         "Interpolated precision: highest precision at any rank with at least recall r"
-        => list.interpolated_precision(*recall, *rel, *rounding);
+        => list.condensed_if(*judged_only, |list| list.interpolated_precision(*recall, *rel, *rounding));
 
     "TP" [] TruePositives { rel: Option<Grade> = REL, cutoff: Option<Cutoff> = AT_OPTIONAL_K }
         : NON_NEGATIVE, Up, Source::Rankgauge, "Number of relevant results among the first k"

@@ -7,8 +7,9 @@ use super::catalogue::Measure;
 use super::descriptor::Source;
 use super::family::measures;
 use super::field::{
-    AT_K, AT_MULTIPLE, AT_OPTIONAL_K, BETA, DOCUMENTS, GAIN, GOAL, MAX_REL, MIN_REL, NORMALIZE,
-    PERSISTENCE_90, PERSISTENCE_95, REL, ROUNDING, UTILITY_A, UTILITY_B, UTILITY_C, UTILITY_D,
+    AT_K, AT_MULTIPLE, AT_OPTIONAL_K, BETA, DOCUMENTS, GAIN, GOAL, JUDGED_ONLY, MAX_REL, MIN_REL,
+    NORMALIZE, PERSISTENCE_90, PERSISTENCE_95, REL, ROUNDING, UTILITY_A, UTILITY_B, UTILITY_C,
+    UTILITY_D,
 };
 use super::list::cumulated::MIN_GEOMETRIC;
 use super::list::user_model::Scale;
@@ -28,10 +29,13 @@ measures! {
     build: |arguments, measure| Ok(Measure::Retrieval(measure));
     fn of(list: &List<'_>) -> Option<f64>;
 
-    "Rprec" ["R-Prec", "r_precision", "r-precision"] RPrecision { rel: Option<Grade> = REL }
+    "Rprec" ["R-Prec", "r_precision", "r-precision"] RPrecision {
+        judged_only: bool = JUDGED_ONLY,
+        rel: Option<Grade> = REL,
+    }
         : UNIT, Up, Source::TrecEval("Rprec"),
         "Precision of the first R results, where R is the number of relevant documents"
-        => Some(list.precision_of_first(list.relevant(*rel), *rel));
+        => Some(list.condensed_if(*judged_only, |list| list.precision_of_first(list.relevant(*rel), *rel)));
 
     "RprecMult" ["Rprec_mult_r"] RPrecisionMultiple {
         rel: Option<Grade> = REL,
@@ -139,17 +143,20 @@ measures! {
         "Bpref, at least 0.00001, of which the geometric mean is computed"
         => Some(list.bpref(*rel).max(MIN_GEOMETRIC));
 
-    "SetP" ["set_P"] SetPrecision { rel: Option<Grade> = REL }
+    "SetP" ["set_P"] SetPrecision { judged_only: bool = JUDGED_ONLY, rel: Option<Grade> = REL }
         : UNIT, Up, Source::TrecEval("set_P"), "Relevant results, divided by all results"
-        => Some(list.set_precision(*rel));
+        => Some(list.condensed_if(*judged_only, |list| list.set_precision(*rel)));
 
-    "SetRelP" ["set_relative_P"] SetRelativePrecision { rel: Option<Grade> = REL }
+    "SetRelP" ["set_relative_P"] SetRelativePrecision {
+        judged_only: bool = JUDGED_ONLY,
+        rel: Option<Grade> = REL,
+    }
         : UNIT, Up, Source::TrecEval("set_relative_P"),
         "Relevant results, divided by the highest possible number"
-        => {
+        => Some(list.condensed_if(*judged_only, |list| {
             let possible = list.ranking.len().min(list.relevant(*rel));
-            Some(ratio(real_length(list.found(*rel)), real_length(possible)))
-        };
+            ratio(real_length(list.found(*rel)), real_length(possible))
+        }));
 
     "SetSuccess" [] SetSuccess { rel: Option<Grade> = REL }
         : UNIT, Up, Source::Tool("torchmetrics, hit_rate"), "1 if any result is relevant"
@@ -159,22 +166,29 @@ measures! {
         : UNIT, Up, Source::TrecEval("set_recall"), "Relevant results, divided by all relevant documents"
         => Some(list.recall_within(None, *rel));
 
-    "SetAP" ["set_map"] SetAveragePrecision { rel: Option<Grade> = REL }
+    "SetAP" ["set_map"] SetAveragePrecision {
+        judged_only: bool = JUDGED_ONLY,
+        rel: Option<Grade> = REL,
+    }
         : UNIT, Up, Source::TrecEval("set_map"), "Product of SetP and SetR"
-        => {
+        => Some(list.condensed_if(*judged_only, |list| {
             let found = real_length(list.found(*rel));
             let all = real_length(list.ranking.len()) * real_length(list.relevant(*rel));
-            Some(ratio(found * found, all))
-        };
+            ratio(found * found, all)
+        }));
 
     /// As in trec_eval, `beta` is the weight of recall itself, not its square root.
-    "SetF" ["set_F"] SetF { beta: Number = BETA, rel: Option<Grade> = REL }
+    "SetF" ["set_F"] SetF {
+        beta: Number = BETA,
+        judged_only: bool = JUDGED_ONLY,
+        rel: Option<Grade> = REL,
+    }
         : UNIT, Up, Source::TrecEval("set_F"), "Weighted harmonic mean of SetP and SetR"
-        => {
+        => Some(list.condensed_if(*judged_only, |list| {
             let (precision, recall) = (list.set_precision(*rel), list.recall_within(None, *rel));
             let weight = beta.get();
-            Some(ratio((weight + 1.0) * precision * recall, weight * precision + recall))
-        };
+            ratio((weight + 1.0) * precision * recall, weight * precision + recall)
+        }));
 
     "NumQ" ["num_q"] Queries mean Sum
         : NON_NEGATIVE, Neither, Source::TrecEval("num_q"), "Number of queries"

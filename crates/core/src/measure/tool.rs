@@ -452,11 +452,24 @@ fn of_ir_measures(text: &str) -> Result<Measure, MeasureError> {
         let text = text.replace(['\'', '"'], "");
         let text = text.replace("dcg=exp-log2", "gain=exp");
         let text = text.replace("dcg=log2", "gain=linear");
-        match text.strip_prefix("SetP(relative=True") {
-            Some(rest) => {
-                format!("SetRelP({}", rest.trim_start_matches(',')).replace("SetRelP()", "SetRelP")
-            }
-            None => text.replace("SetP(relative=False)", "SetP"),
+        let Some(inside) = text
+            .strip_prefix("SetP(")
+            .and_then(|it| it.strip_suffix(')'))
+        else {
+            return text;
+        };
+        let parts = || inside.split(',').map(str::trim);
+        let name = if parts().any(|part| part == "relative=True") {
+            "SetRelP"
+        } else {
+            "SetP"
+        };
+        let others = parts().filter(|part| !part.starts_with("relative="));
+        let others = others.collect::<Vec<_>>().join(",");
+        if others.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{name}({others})")
         }
     };
     // ir_measures prints its NumRelRet so.
@@ -491,13 +504,17 @@ fn adapted(measure: Measure, text: &str, compat: Compat) -> Measure {
         return measure;
     }
     match measure {
-        Measure::Ranked(Ranked::InterpolatedPrecision { rel, recall, .. }) => {
-            Measure::Ranked(Ranked::InterpolatedPrecision {
-                rel,
-                recall,
-                rounding: Rounding::Nearest,
-            })
-        }
+        Measure::Ranked(Ranked::InterpolatedPrecision {
+            judged_only,
+            rel,
+            recall,
+            ..
+        }) => Measure::Ranked(Ranked::InterpolatedPrecision {
+            judged_only,
+            rel,
+            recall,
+            rounding: Rounding::Nearest,
+        }),
         Measure::Retrieval(Retrieval::ElevenPoints { rel, .. }) => {
             Measure::Retrieval(Retrieval::ElevenPoints {
                 rel,

@@ -216,6 +216,18 @@ fn names_with_a_tool_are_read_as_in_the_tool() {
             "nDCG(gains=0:0;1:2;2:5)@10",
         ),
         ("SetP(relative=True)", "SetRelP"),
+        ("SetP(relative=False)", "SetP"),
+        (
+            "SetP(relative=True,judged_only=True)",
+            "SetRelP(judged_only=true)",
+        ),
+        (
+            "SetP(judged_only=True, relative=True, rel=2)",
+            "SetRelP(judged_only=true,rel=2)",
+        ),
+        ("Rprec(judged_only=True)", "Rprec(judged_only=true)"),
+        ("IPrec(judged_only=True)@0.1", "IPrec(judged_only=true)@0.1"),
+        ("Judged", "Judged"),
         ("NumRet(rel=1)", "NumRelRet(rel=1)"),
         ("gm_map", "GMAP"),
         ("11pt_avg", "IPrecAvg"),

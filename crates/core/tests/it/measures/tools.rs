@@ -270,3 +270,20 @@ fn metrics_of_torchmetrics_have_its_values() {
     // torchmetrics has 0 without a pair of a relevant and another result.
     assert_eq!(IRRELEVANT.score("torchmetrics:auroc"), None);
 }
+
+/// Values of ir_measures 0.4.3.
+#[test]
+fn condensed_lists_of_ir_measures_have_the_values_of_ir_measures() {
+    OPEN.assert_scores(&[
+        ("SetP(judged_only=True)", 0.75),
+        ("SetP(judged_only=True,rel=2)", 0.5),
+        ("SetP(relative=True,judged_only=True)", 0.75),
+        ("SetF(judged_only=True)", 2.0 / 3.0),
+        ("SetAP(judged_only=True)", 0.45),
+        ("Rprec(judged_only=True)", 0.6),
+        ("IPrec(judged_only=True)@0.5", 0.75),
+        ("Judged", 2.0 / 3.0),
+    ]);
+    // The numbers of a whole list; ranx computes the mean of `hits` over the queries.
+    OPEN.assert_scores(&[("ranx:hits", 3.0), ("FP", 3.0), ("FN", 2.0)]);
+}
