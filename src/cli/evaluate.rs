@@ -15,7 +15,6 @@ use super::gate::Conditions;
 use super::output::ReportFormat;
 use super::{gate, input, output};
 pub(super) use judging::{JudgedRuns, JudgingArguments, Request, Worst, WorstBy, check_component};
-use rankgauge_core::statistics::Settings;
 use rankgauge_core::text::count_of;
 use rankgauge_eval::compare::{self, ErrorAnalysis, Pair, RunScores};
 use rankgauge_eval::evaluate::Evaluation;
@@ -119,17 +118,9 @@ fn changes(evaluation: &Evaluation) -> Vec<Pair> {
     let scores: Vec<RunScores> = runs
         .map(|run| RunScores::of(run, &evaluation.measures))
         .collect();
-    let pairs = compare::against_first(scores, TESTS, ALPHA);
+    let pairs = compare::against_first(scores, ALPHA);
     pairs.unwrap_or_default()
 }
-
-/// Statistics of the report: only its t-tests and their intervals are shown, so that the randomised
-/// methods need few samples.
-const TESTS: Settings = Settings {
-    seed: 1,
-    permutations: 1,
-    bootstraps: 1,
-};
 
 /// Significance level of the report.
 const ALPHA: f64 = 0.05;

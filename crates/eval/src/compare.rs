@@ -75,22 +75,23 @@ pub struct Comparison {
     pub warnings: Vec<String>,
 }
 
-/// Tests every run against the first, by the measures that all have. Empty for one run.
+/// Tests every run against the first, by the measures that all have, without the numbers that do not
+/// decide. Empty for one run.
 ///
 /// # Errors
-/// Two runs have no query in common.
-pub fn against_first(
-    mut runs: Vec<RunScores>,
-    statistics: Settings,
-    alpha: f64,
-) -> Result<Vec<Pair>, CompareError> {
+/// Two runs have no query in common, or no measure can be tested.
+pub fn against_first(mut runs: Vec<RunScores>, alpha: f64) -> Result<Vec<Pair>, CompareError> {
     if runs.len() < 2 {
         return Ok(Vec::new());
     }
     let (measures, _) = scores::keep_common_measures(&mut runs)?;
     let tests = pair::Tests {
         measures: &measures,
-        statistics: &statistics,
+        statistics: &Settings {
+            bootstraps: 1,
+            ..Settings::default()
+        },
+        is_brief: true,
         alpha,
     };
     let pairs: Vec<(usize, usize)> = (1..runs.len()).map(|run| (0, run)).collect();
@@ -111,6 +112,7 @@ pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison
     let tests = pair::Tests {
         measures: &measures,
         statistics: &options.statistics,
+        is_brief: false,
         alpha: options.alpha,
     };
     let against_first: Vec<(usize, usize)> = (1..runs.len()).map(|run| (0, run)).collect();

@@ -12,7 +12,7 @@ use super::{bootstrap, effect, permutation, t_test};
 /// | no query | none |
 /// | the same for every query | difference 0, t 0, every p 1, effects 0, intervals \[0, 0\] |
 /// | one query, different | means, difference, `p_permutation` (1) |
-/// | every query differs by the same amount | all except `t` and `d_z` (infinite); p 0, intervals of length 0 |
+/// | every query differs by the same amount | all except `t`, `d_z` (infinite) and `p`; intervals of length 0 |
 /// | otherwise | all, unless a number is too large to square |
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Paired {
@@ -26,7 +26,7 @@ pub struct Paired {
     pub difference: Option<f64>,
     /// Student's t of the paired t-test.
     pub t: Option<f64>,
-    /// Two-sided p of the paired t-test, n - 1 degrees of freedom.
+    /// Two-sided p of the paired t-test, n - 1 degrees of freedom. Undefined if the differences do not vary.
     pub p: Option<f64>,
     /// Two-sided p of the sign-flip permutation test.
     pub p_permutation: Option<f64>,
@@ -45,13 +45,14 @@ pub struct Paired {
     pub skewness: Option<f64>,
 }
 
-/// Number of queries from which the t-test holds for skewed differences.
-const MIN_SKEWED: usize = 30;
-
 /// Skewness above which differences count as skewed.
 const SKEWED: f64 = 1.0;
 
 impl Paired {
+    /// Number of queries from which the t-test holds for skewed differences. From it, the random draws
+    /// decide nothing.
+    pub const MIN_SKEWED: usize = 30;
+
     /// Compares the pairs (first, second). Their order affects only the random draws: the same pairs in
     /// the same order give the same results.
     pub fn of(scores: &[(f64, f64)], settings: &Settings) -> Self {
@@ -88,8 +89,7 @@ impl Paired {
             Spread::Constant => {
                 let point = finite(mean_difference).map(|mean| [mean, mean]);
                 Paired {
-                    p: point.map(|_| 0.0),
-                    p_permutation: permutation::p(&differences, settings),
+                    p_permutation: Some(permutation::p_of_equal(n)),
                     d_av,
                     ci95: point,
                     bca95: point,
@@ -116,7 +116,7 @@ impl Paired {
     /// Returns true if the differences are skewed, and the queries too few for the t-test to hold.
     pub fn is_skewed(&self) -> bool {
         let is_skewed = self.skewness.is_some_and(|it| it.abs() > SKEWED);
-        is_skewed && self.n < MIN_SKEWED
+        is_skewed && self.n < Self::MIN_SKEWED
     }
 
     /// Confidence interval of the mean difference by Student's t, which leaves out the true one with the
@@ -129,12 +129,13 @@ impl Paired {
         t_test::interval_at(outside, self.n, ends)
     }
 
-    /// p of the test that decides: the t-test, or with skewed differences the permutation test.
+    /// p of the test that decides: the t-test, or the permutation test if the differences are skewed or
+    /// do not vary.
     pub fn deciding_p(&self) -> Option<f64> {
         if self.is_skewed() {
             self.p_permutation
         } else {
-            self.p
+            self.p.or(self.p_permutation)
         }
     }
 

@@ -44,6 +44,13 @@ pub(super) fn p(differences: &[f64], settings: &Settings) -> Option<f64> {
     }
 }
 
+/// Returns the two-sided p-value of `n` equal differences: only the two patterns with one sign are as
+/// extreme.
+pub(super) fn p_of_equal(n: usize) -> f64 {
+    let free = i32::try_from(n.saturating_sub(1)).unwrap_or(i32::MAX);
+    0.5_f64.powi(free).max(f64::MIN_POSITIVE)
+}
+
 /// Returns the proportion of all patterns with an absolute sum of at least `threshold`. Each sum is
 /// a sum of the first half plus a sum of the second half, so all sums have the same small number of
 /// roundings.

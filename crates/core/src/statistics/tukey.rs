@@ -19,7 +19,7 @@ const MIN_TRIALS: u32 = 1000;
 /// Number of scores that all trials together shuffle, about.
 const WORK: u32 = 100_000_000;
 
-/// Relative rounding error of a mean.
+/// Rounding error of a mean, and of the deviations from it, relative to the scores.
 const ROUNDING: f64 = 1e-12;
 
 /// Stream of the random number generator, another than those of the other methods.
@@ -62,6 +62,11 @@ impl AllPairs {
         }
         let freedom = (n - 1.0) * (k - 1.0);
         let error = (squares / freedom / n).sqrt();
+        let largest = scores
+            .iter()
+            .flatten()
+            .fold(0.0, |largest: f64, it| largest.max(it.abs()));
+        let varies = error > ROUNDING * largest;
         if !error.is_finite() || !grand.is_finite() {
             return None;
         }
@@ -77,8 +82,7 @@ impl AllPairs {
                     a,
                     b,
                     difference,
-                    p_tukey: (error > 0.0)
-                        .then(|| range_exceeds(difference.abs() / error, k, freedom)),
+                    p_tukey: varies.then(|| range_exceeds(difference.abs() / error, k, freedom)),
                     p_randomised: (real_length(extreme) + 1.0) / (f64::from(trials) + 1.0),
                 });
             }

@@ -7,8 +7,8 @@
 use proptest::prelude::*;
 use rankgauge_core::number::{real, real_length};
 use rankgauge_core::statistics::{
-    Interval, ListChange, Lists, Paired, Sample, Settings, bca_from_resamples, changes, holm,
-    kappa, means, overlap, rbo,
+    AllPairs, Interval, ListChange, Lists, Paired, Sample, Settings, bca_from_resamples, changes,
+    holm, kappa, means, overlap, rbo,
 };
 
 /// Tolerance for another implementation of the same formula.
@@ -237,16 +237,39 @@ fn one_query_has_a_difference_and_no_test() {
 }
 
 #[test]
-fn a_constant_difference_has_p_0_and_no_finite_t() {
+fn a_constant_difference_has_no_t_test_and_the_exact_permutation_test_decides() {
     // Differences of 0.1, each with its own rounding error.
     let scores = [(0.1, 0.2), (0.2, 0.3), (0.3, 0.4), (0.7, 0.8)];
     let found = Paired::of(&scores, &few(1000, 1000));
-    assert_eq!((found.t, found.d_z), (None, None));
-    assert_eq!(found.p, Some(0.0));
+    assert_eq!((found.t, found.p, found.d_z), (None, None, None));
     close(found.p_permutation, 2.0 / 16.0, 1e-12);
+    assert_eq!(found.deciding_p(), found.p_permutation);
     close(found.d_av, 0.1 / 0.262_995_563_967_658_33, PRECISION);
     close_ends(found.ci95, [0.1, 0.1], 1e-12);
     close_ends(found.bca95, [0.1, 0.1], 1e-12);
+}
+
+#[test]
+fn the_permutation_test_of_a_constant_difference_is_exact_for_any_number_of_queries() {
+    let p = |n: usize| Paired::of(&vec![(0.25, 0.75); n], &few(1, 1)).deciding_p();
+    close(p(6), 2.0 / 64.0, 1e-15);
+    close(p(40), 2.0 * 0.5_f64.powi(40), 1e-20);
+    assert!(p(5000).is_some_and(|p| p > 0.0 && p < 1e-300));
+}
+
+#[test]
+fn pairs_of_systems_that_differ_by_rounding_only_have_no_variance() {
+    let scores: Vec<Vec<f64>> = (1..=8_u32)
+        .map(|query| {
+            let score = f64::from(query) / 10.0;
+            vec![score, score + 0.1, score + 0.3]
+        })
+        .collect();
+    let found = AllPairs::of(&scores, &few(100, 1)).expect("three systems");
+    assert!(
+        found.pairs.iter().all(|pair| pair.p_tukey.is_none()),
+        "{found:?}"
+    );
 }
 
 #[test]

@@ -62,6 +62,9 @@ pub(super) type Columns = Vec<Vec<(f64, f64)>>;
 pub(super) struct Tests<'a> {
     pub(super) measures: &'a [String],
     pub(super) statistics: &'a Settings,
+    /// True if only the numbers are needed that decide: nothing is drawn for so many queries that the
+    /// t-test decides.
+    pub(super) is_brief: bool,
     pub(super) alpha: f64,
 }
 
@@ -97,7 +100,18 @@ impl Tests<'_> {
     pub(super) fn columns(&self, columns: &[&[(f64, f64)]]) -> Vec<Paired> {
         let columns = columns.par_iter();
         columns
-            .map(|column| Paired::of(column, self.statistics))
+            .map(|column| {
+                let is_drawn = !self.is_brief || column.len() < Paired::MIN_SKEWED;
+                let settings = Settings {
+                    permutations: if is_drawn {
+                        self.statistics.permutations
+                    } else {
+                        1
+                    },
+                    ..*self.statistics
+                };
+                Paired::of(column, &settings)
+            })
             .collect()
     }
 
@@ -217,6 +231,18 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
                 pair.a,
                 pair.b,
                 listed(&skewed)
+            ));
+        }
+        let tested = pair.measures.iter().filter(|of| of.paired.n >= MIN_TESTED);
+        let constant = tested.filter(|of| of.paired.p.is_none() && of.p_holm.is_some());
+        let constant: Vec<String> = constant.map(|of| of.measure.clone()).collect();
+        if !constant.is_empty() {
+            warnings.push(format!(
+                "all queries of `{}` and `{}` differ by the same amount in {}: the t-test is not defined, and the \
+                 permutation test decides there",
+                pair.a,
+                pair.b,
+                listed(&constant)
             ));
         }
         let thin: Vec<String> = pair

@@ -160,8 +160,8 @@ fn test_description(comparison: &Comparison) -> String {
     format!(
         "Tested: the mean difference per query, B minus A, over the queries that both runs have; \
          two-sided paired t-test, corrected after Holm for {over}. A difference is shown where Holm \
-         p < {}, and the interval, with the same correction, excludes 0. Where the differences of fewer than 30 queries are skewed, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {most} \
-         queries differ, else of {} sign flips.",
+         p < {}, and the interval, with the same correction, excludes 0. Where the differences of fewer than 30 queries are skewed, or all differences are equal, the permutation test decides. BCa: bootstrap of {} resamples. Permutation p: exact where at most {most} \
+         queries differ, or all by the same amount, else of {} sign flips.",
         comparison.alpha,
         comparison.statistics.bootstraps,
         comparison.statistics.permutations,

@@ -36,8 +36,73 @@ fn the_verdict_follows_the_direction_of_the_measure() {
     assert_eq!(best, [&[0][..], &[], &[1]]);
 }
 
-/// With five pairs, no assignment of signs has p up to 0.05, and the t-test of two equal differences has
-/// p = 0.
+/// Six queries that each lose 0.5: 2 of 64 assignments of signs are as extreme, and the t-test is not
+/// defined.
+#[test]
+fn the_permutation_test_decides_where_all_differences_are_equal() {
+    let of = |name: &str, score: f64| {
+        let queries = (0..6).map(|query| (query.to_string(), vec![Some(score)]));
+        RunScores {
+            name: name.to_owned(),
+            measures: vec!["P@2".to_owned()],
+            queries: queries.collect(),
+        }
+    };
+    let tested = |alpha: f64| {
+        let options = rankgauge_eval::compare::Options { alpha, ..quick() };
+        let found = compare(vec![of("A", 1.0), of("B", 0.5)], &options).expect("a comparison");
+        assert!(
+            found
+                .warnings
+                .iter()
+                .any(|it| it.contains("differ by the same amount in `P@2`")),
+            "{:?}",
+            found.warnings
+        );
+        let measure = found.comparisons[0].measures[0].clone();
+        assert_eq!((measure.paired.p, measure.p_holm), (None, Some(2.0 / 64.0)));
+        let outcome = gate::of_comparison(&found, FailOn::Worse)[0].outcome;
+        (measure.verdict, measure.simultaneous, outcome)
+    };
+    assert_eq!(
+        tested(0.05),
+        (Verdict::Worse, Some([-0.5, -0.5]), Outcome::Failed)
+    );
+    assert_eq!(
+        tested(0.001),
+        (Verdict::NotShown, Some([-0.5, 0.0]), Outcome::Passed)
+    );
+}
+
+/// The report of an evaluation draws nothing where the t-test decides; where it does not, its p is that
+/// of `compare`.
+#[test]
+fn differences_of_an_evaluation_have_the_p_of_a_comparison() {
+    let of = |name: &str, better: bool| {
+        let queries = (0..25_u32).map(|query| {
+            let gain = if query == 0 {
+                0.9
+            } else {
+                0.01 + f64::from(query) / 1e4
+            };
+            let score = if better { gain } else { 0.0 };
+            (query.to_string(), vec![Some(0.05 + score)])
+        });
+        RunScores {
+            name: name.to_owned(),
+            measures: vec!["RR".to_owned()],
+            queries: queries.collect(),
+        }
+    };
+    let runs = vec![of("A", false), of("B", true)];
+    let pairs = rankgauge_eval::compare::against_first(runs, 0.05).expect("two runs");
+    let measure = &pairs[0].measures[0];
+    assert!(measure.paired.is_skewed());
+    assert!(measure.p_holm.is_some_and(|p| p < 1e-4), "{measure:?}");
+    assert_eq!(measure.verdict, Verdict::Better);
+}
+
+/// With five pairs, no assignment of signs has p up to 0.05.
 #[test]
 fn fewer_than_six_queries_decide_nothing() {
     let of = |name: &str, count: u32, more: f64| {
