@@ -38,6 +38,7 @@ pub use overlap::{Overlap, overlaps};
 pub(crate) use pair::MIN_TESTED;
 pub use pair::{MIN_QUERIES, MeasureComparison, Pair};
 pub use patterns::Pattern;
+pub(crate) use scores::testable;
 pub use scores::{RunScores, ScoreFileError, ScoreFileProblem};
 pub use several::Several;
 pub use stored::{StoredError, StoredEvaluation};

@@ -16,6 +16,7 @@ use crate::evaluate::{AnsweredTwice, Evaluation, GoldFacts, QueryEvaluation, Run
 use crate::run::{Answer, Order, Place, ReadOptions, Results, RunError, RunReader};
 use crate::text_layout::escape_controls;
 pub use file::{PreferenceFileError, PreferenceProblem, Preferences};
+use rankgauge_core::measure::Mean;
 pub use scores::MEASURES;
 use scores::Scores;
 
@@ -258,8 +259,10 @@ fn summary(
         let (sum, number) = scores.fold((0.0, 0.0), |(sum, number), score| {
             (sum + score, number + 1.0)
         });
-        let is_count = MEASURES.get(measure).is_some_and(|name| is_count(name));
-        (number > 0.0).then(|| if is_count { sum } else { sum / number })
+        let is_sum = MEASURES
+            .get(measure)
+            .is_some_and(|name| Mean::of(name) == Mean::Sum);
+        (number > 0.0).then(|| if is_sum { sum } else { sum / number })
     };
     let measures = options.measures.iter().copied().enumerate();
     let total = |of: fn(&QueryEvaluation) -> u64| queries.iter().map(of).sum();
@@ -288,11 +291,6 @@ fn summary(
         collaboration: BTreeMap::new(),
         queries,
     }
-}
-
-/// Returns true for a measure that is a number of preferences. Its summary is the sum.
-pub(crate) fn is_count(name: &str) -> bool {
-    name.starts_with("prefs_num_")
 }
 
 fn count(number: usize) -> u64 {

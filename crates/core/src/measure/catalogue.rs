@@ -5,7 +5,7 @@ use std::fmt;
 use super::answer::AnswerMeasure;
 use super::arguments;
 use super::component::{Aspect, ComponentMeasure};
-use super::descriptor::{Descriptor, Named, Subject};
+use super::descriptor::{Descriptor, Mean, Named, Subject};
 use super::diversity::Diversity;
 use super::grammar::{MeasureError, MeasureErrors};
 use super::novelty::Novelty;
@@ -212,6 +212,19 @@ pub fn catalogue() -> impl Iterator<Item = &'static Descriptor> + Clone {
 /// Returns the measure with this name or alias, in any case.
 pub(super) fn find(name: &str) -> Option<Named<'_>> {
     catalogue().find_map(|descriptor| descriptor.find_name(name))
+}
+
+impl Mean {
+    /// Returns the mean of a measure by its name, canonical or alias; arithmetic for an unknown one. The
+    /// counts of preferences are not in the catalogue.
+    pub fn of(measure: &str) -> Self {
+        let name = measure.split(['(', '@']).next().unwrap_or(measure);
+        match find(name) {
+            Some(named) => named.descriptor.mean,
+            None if name.starts_with("prefs_num_") => Self::Sum,
+            None => Self::Arithmetic,
+        }
+    }
 }
 
 /// Returns the descriptor with this canonical name. Call it in a `const` block, where a name that

@@ -16,29 +16,13 @@ pub enum Direction {
     Neither,
 }
 
-/// Counts of trec_eval that the catalogue does not contain and that describe the run or the gold
-/// set.
-const COUNTS: [&str; 3] = ["num_q", "num_rel", "num_ret"];
-
-/// Count of trec_eval that is better when higher.
-const RELEVANT_RETRIEVED: &str = "num_rel_ret";
-
-/// Returns true for a count of trec_eval, which is not a measure of a ranking.
-pub fn is_count(name: &str) -> bool {
-    COUNTS.contains(&name) || name == RELEVANT_RETRIEVED
-}
-
 impl Direction {
     /// Returns the direction of a measure by its name, canonical or alias: `FP@10`,
     /// `nDCG(gain=exp)@10`, `ndcg_cut_10`. Scores from files have names only, which can be those of
     /// rankgauge or of another tool. The direction of an unknown measure is up.
     pub fn of(measure: &str) -> Self {
         let name = measure.split(['(', '@']).next().unwrap_or(measure);
-        match find(name) {
-            Some(named) => named.descriptor.direction,
-            None if COUNTS.contains(&name) => Self::Neither,
-            None => Self::Up,
-        }
+        find(name).map_or(Self::Up, |named| named.descriptor.direction)
     }
 
     /// Returns the best possible score of a measure by its name; `None` if it is not known, or if no

@@ -17,6 +17,8 @@ pub enum CompareError {
         of_a: Vec<String>,
         of_b: Vec<String>,
     },
+    #[error("no measure can be tested: {}", .reasons.join("; "))]
+    NothingToTest { reasons: Vec<String> },
     #[error(
         "`{a}` and `{b}` have no query in common: the first has {}, the second {}",
         listed(.of_a),

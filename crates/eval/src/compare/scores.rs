@@ -7,8 +7,7 @@ use std::io::{self, BufRead, Read as _};
 
 use super::error::{CompareError, listed};
 use crate::evaluate::RunEvaluation;
-use rankgauge_core::measure::Measure;
-use rankgauge_core::measure::direction::is_count;
+use rankgauge_core::measure::{Mean, Measure};
 use rankgauge_core::text::{self, TextError};
 
 /// Scores of one run by query.
@@ -329,6 +328,31 @@ fn excerpt(text: &str) -> String {
     text.chars().take(40).collect()
 }
 
+/// Splits off the measures whose value of a run is another number than the mean of the scores: the tests
+/// are about that mean. Returns the other measures, and one sentence for each reason.
+pub(crate) fn testable(measures: Vec<String>) -> (Vec<String>, Vec<String>) {
+    let (counts, others): (Vec<String>, Vec<String>) = measures
+        .into_iter()
+        .partition(|it| Mean::of(it) == Mean::Sum);
+    let (geometric, tested): (Vec<String>, Vec<String>) = others
+        .into_iter()
+        .partition(|it| Mean::of(it) == Mean::Geometric);
+    let mut reasons = Vec::new();
+    if !counts.is_empty() {
+        let counts = listed(&counts);
+        reasons.push(format!(
+            "counts are not measures, and are not compared: {counts}"
+        ));
+    }
+    if !geometric.is_empty() {
+        reasons.push(format!(
+            "geometric means are not compared, because the tests are about arithmetic means: {}",
+            listed(&geometric)
+        ));
+    }
+    (tested, reasons)
+}
+
 /// Numbers runs that share a name, which makes names unique: `bm25`, `bm25 (2)`.
 pub(super) fn make_names_unique(runs: &mut [RunScores]) {
     let mut taken: BTreeSet<String> = BTreeSet::new();
@@ -343,7 +367,7 @@ pub(super) fn make_names_unique(runs: &mut [RunScores]) {
 }
 
 /// Keeps the measures that all runs have, in the order of the first run. Returns these and one
-/// sentence for each run with measures left out.
+/// sentence for each reason for which measures are left out.
 pub(super) fn keep_common_measures(
     runs: &mut [RunScores],
 ) -> Result<(Vec<String>, Vec<String>), CompareError> {
@@ -353,8 +377,8 @@ pub(super) fn keep_common_measures(
         .collect();
     let in_all = |measure: &&String| sets.iter().all(|set| set.contains(*measure));
     let in_all_runs = runs[0].measures.iter().filter(in_all).cloned();
-    let (counts, common): (Vec<String>, Vec<String>) = in_all_runs.partition(|it| is_count(it));
-    if common.is_empty() {
+    let in_all_runs: Vec<String> = in_all_runs.collect();
+    if in_all_runs.is_empty() {
         // The cause is a run that shares no measure with the first, else all runs together.
         let disjoint = sets.iter().position(|set| set.is_disjoint(&sets[0]));
         let other = &runs[disjoint.unwrap_or(1)];
@@ -365,12 +389,9 @@ pub(super) fn keep_common_measures(
             of_b: other.measures.clone(),
         });
     }
-    let mut warnings = Vec::new();
-    if !counts.is_empty() {
-        warnings.push(format!(
-            "counts are not measures, and are not compared: {}",
-            listed(&counts)
-        ));
+    let (common, mut warnings) = testable(in_all_runs);
+    if common.is_empty() {
+        return Err(CompareError::NothingToTest { reasons: warnings });
     }
     for run in runs.iter_mut() {
         let left_out = run.measures.iter().filter(|measure| !in_all(measure));

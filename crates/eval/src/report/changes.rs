@@ -5,15 +5,18 @@ use serde::Serialize;
 use super::document::{Block, Cell, Rows, interval, percentage, probability, signed};
 use super::members::Members;
 use super::names::name;
-use crate::compare::Pair;
+use crate::compare::{Pair, testable};
 use crate::text_layout::escape_controls;
 use rankgauge_core::statistics::Interval;
 
-/// Blocks of the section about differences; empty without any.
-pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {
+/// Blocks of the section about differences in `measures`; empty without any.
+pub(super) fn blocks(changes: &[Pair], measures: &[String]) -> Vec<Block> {
     let Some(first) = changes.first() else {
         return Vec::new();
     };
+    let (_, left_out) = testable(measures.to_vec());
+    let left_out = left_out.iter().map(|reason| escape_controls(reason));
+    let left_out: Vec<String> = left_out.collect();
     let tests = changes
         .iter()
         .flat_map(|pair| pair.measures.iter().map(|of| (&pair.b, of)));
@@ -33,7 +36,7 @@ pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {
         .column("queries", |(_, of)| of.paired.n)
         .column("verdict", |(_, of)| Cell::words(of.verdict.words()));
     let caption = format!("Mean difference per query from {}", name(&first.a));
-    vec![
+    let mut blocks = vec![
         Block::Table(tests.table(caption, 2)),
         Block::Paragraph(
             "Two-sided paired t-test, corrected after Holm over the measures of a run. The interval of \
@@ -41,7 +44,11 @@ pub(super) fn blocks(changes: &[Pair]) -> Vec<Block> {
              `compare` has further tests."
                 .to_owned(),
         ),
-    ]
+    ];
+    if !left_out.is_empty() {
+        blocks.push(Block::List(left_out));
+    }
+    blocks
 }
 
 /// Differences of a run, in JSON.

@@ -323,7 +323,7 @@ fn goals(evaluation: &Evaluation) -> Option<Block> {
 /// Differences of the runs from the first one: tests by measure, then the queries in the headline
 /// measure.
 fn differences(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Block> {
-    let mut blocks = changes::blocks(options.changes);
+    let mut blocks = changes::blocks(options.changes, &evaluation.measures);
     blocks.extend(figures::changes(evaluation));
     blocks
 }

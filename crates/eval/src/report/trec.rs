@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 
 use super::zscores::{Normalisation, ZScores};
 use crate::evaluate::{Evaluation, QueryEvaluation, RunEvaluation};
-use crate::preferences::is_count;
 use crate::text_layout::escape_controls;
+use rankgauge_core::measure::Mean;
 use rankgauge_core::number::{real, real_length};
 
 /// Name of a measure in trec_eval, with its position in the output order.
@@ -27,9 +27,6 @@ const COUNTS: [&str; 4] = ["NumQ", "NumRet", "NumRel", "NumRelRet"];
 
 /// Measures that trec_eval prints in the summary only.
 const SUMMARY_ONLY: [&str; 2] = ["gm_map", "gm_bpref"];
-
-/// Count that trec_eval prints with its measures.
-const COUNT: &str = "num_nonrel_judged_ret";
 
 /// Writes the normalised scores of all runs in sequence, and returns the number of scores without a mean. As in
 /// trec_eval, the summary has their means, their sums for counts, and 0 for geometric means.
@@ -132,7 +129,7 @@ fn summary(out: &mut String, columns: &[(usize, String)], run: &RunEvaluation) {
 fn scores(out: &mut String, columns: &[(usize, String)], key: &str, scores: &[Option<f64>]) {
     for (measure, name) in columns {
         if let Some(score) = scores.get(*measure).copied().flatten() {
-            let score = if name == COUNT || is_count(name) {
+            let score = if Mean::of(name) == Mean::Sum {
                 format!("{score:.0}")
             } else {
                 format!("{score:6.4}")
@@ -204,7 +201,7 @@ const NAMES: &[(&str, bool, &str)] = &[
     ("SetR", false, "set_recall"),
     ("SetAP", false, "set_map"),
     ("SetF", false, "set_F"),
-    ("NumNonrelJudgedRet", false, COUNT),
+    ("NumNonrelJudgedRet", false, "num_nonrel_judged_ret"),
     ("GroupAP", false, "map_avgjg"),
     ("GroupP", true, "P_avgjg"),
     ("GroupRprecMult", true, "Rprec_mult_avgjg"),

@@ -467,3 +467,40 @@ fn the_documentation_states_every_rule() {
         assert!(text.contains(&row), "docs/reports.md lacks the row\n{row}");
     }
 }
+
+#[test]
+fn differences_name_the_measures_that_they_leave_out() {
+    use rankgauge_eval::compare::{RunScores, against_first};
+    let mut evaluation = sample::two_runs();
+    evaluation.measures[2] = "GMAP".to_owned();
+    evaluation.measures[3] = "NumRelRet".to_owned();
+    let runs = evaluation.runs.iter();
+    let scores = runs.map(|run| RunScores::of(run, &evaluation.measures));
+    let changes = against_first(scores.collect(), 0.05).expect("two runs");
+    let options = Options {
+        changes: &changes,
+        ..Options::default()
+    };
+    let text = write(&evaluation, Format::Text, &options);
+    let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flowing.contains("counts are not measures, and are not compared: `NumRelRet`"),
+        "{text}"
+    );
+    assert!(
+        flowing.contains(
+            "geometric means are not compared, because the tests are about arithmetic means: `GMAP`"
+        ),
+        "{text}"
+    );
+    let json: Value =
+        serde_json::from_str(&write(&evaluation, Format::Json, &options)).expect("JSON");
+    let tested = json["changes"][0]["measures"]
+        .as_object()
+        .expect("measures");
+    let is_left_out = ["GMAP", "NumRelRet"].map(|name| !tested.contains_key(name));
+    assert_eq!(
+        (tested.contains_key("P@5"), is_left_out),
+        (true, [true, true])
+    );
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::{
-    Argument, Compat, CutoffRule, Descriptor, Measure, MeasureError, ParameterDefault, Range,
+    Argument, Compat, CutoffRule, Descriptor, Mean, Measure, MeasureError, ParameterDefault, Range,
     Subject, catalogue,
 };
 
@@ -363,6 +363,27 @@ fn the_range_determines_signed_measures_and_shares() {
     ] {
         assert_eq!(range.to_string(), text);
     }
+}
+
+/// The mean of a measure is known by any of its names, also in scores of other tools.
+#[test]
+fn means_that_are_not_arithmetic_are_known_by_name() {
+    for (name, mean) in [
+        ("GMAP", Mean::Geometric),
+        ("gm_bpref", Mean::Geometric),
+        ("NumRelRet(rel=2)", Mean::Sum),
+        ("num_ret", Mean::Sum),
+        ("prefs_num_prefs_poss", Mean::Sum),
+        ("prefs_simp", Mean::Arithmetic),
+        ("BLEU", Mean::Corpus),
+        ("TP@5", Mean::Arithmetic),
+        ("map", Mean::Arithmetic),
+        ("unknown", Mean::Arithmetic),
+    ] {
+        assert_eq!(Mean::of(name), mean, "{name}");
+    }
+    let hits: Measure = "ranx:hits".parse().expect("a measure");
+    assert_eq!(hits.descriptor().mean, Mean::Arithmetic);
 }
 
 #[test]

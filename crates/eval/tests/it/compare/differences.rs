@@ -102,6 +102,44 @@ fn differences_of_an_evaluation_have_the_p_of_a_comparison() {
     assert_eq!(measure.verdict, Verdict::Better);
 }
 
+/// Means that are no arithmetic means of scores are not those of an evaluation.
+#[test]
+fn counts_and_geometric_means_are_not_compared() {
+    let measures = [
+        "AP",
+        "GMAP",
+        "gm_bpref",
+        "NumRelRet",
+        "num_ret",
+        "prefs_num_prefs_ful",
+    ];
+    let of = |name: &str, measures: &[&str]| {
+        let queries = (0..8).map(|query| (query.to_string(), vec![Some(0.5); measures.len()]));
+        RunScores {
+            name: name.to_owned(),
+            measures: measures.iter().map(|it| (*it).to_owned()).collect(),
+            queries: queries.collect(),
+        }
+    };
+    let found = compare(vec![of("A", &measures), of("B", &measures)], &quick());
+    let found = found.expect("a comparison");
+    assert_eq!(found.measures, ["AP"]);
+    assert_eq!(
+        found.warnings[..2],
+        [
+            "counts are not measures, and are not compared: `NumRelRet`, `num_ret`, `prefs_num_prefs_ful`",
+            "geometric means are not compared, because the tests are about arithmetic means: `GMAP`, `gm_bpref`",
+        ]
+    );
+    let only = compare(vec![of("A", &["GMAP"]), of("B", &["GMAP"])], &quick());
+    let error = only.expect_err("nothing to test").to_string();
+    assert_eq!(
+        error,
+        "no measure can be tested: geometric means are not compared, because the tests are about arithmetic means: \
+         `GMAP`"
+    );
+}
+
 /// With five pairs, no assignment of signs has p up to 0.05.
 #[test]
 fn fewer_than_six_queries_decide_nothing() {
