@@ -1,6 +1,7 @@
 //! Headline measure of a report.
 
 use crate::evaluate::Evaluation;
+use rankgauge_core::measure::Mean;
 use rankgauge_core::measure::direction::Direction;
 
 /// Position of the measure that represents the others where only one fits: the configured one, else the
@@ -11,16 +12,16 @@ pub(super) fn headline_of(evaluation: &Evaluation) -> Option<usize> {
 }
 
 /// Position of the usual headline measure: the first nDCG, else the first measure for which higher is
-/// better. `None` if there is no such measure.
+/// better and that is no count. `None` if there is no such measure.
 pub fn headline(measures: &[String]) -> Option<usize> {
     let ndcg = measures
         .iter()
         .position(|measure| measure.starts_with("nDCG@") || measure.starts_with("nDCG("));
     let plain = || measures.iter().position(|measure| measure == "nDCG");
     let upwards = || {
-        measures
-            .iter()
-            .position(|measure| Direction::of(measure) == Direction::Up)
+        measures.iter().position(|measure| {
+            Direction::of(measure) == Direction::Up && Mean::of(measure) != Mean::Sum
+        })
     };
     ndcg.or_else(plain).or_else(upwards)
 }

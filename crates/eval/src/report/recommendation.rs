@@ -49,7 +49,7 @@ const NEAR: f64 = 0.9;
 
 /// All rules, in the order of their recommendations. The *preferred run* is the one that is best on
 /// the most measures, the first of those that tie. The *headline measure* is the first nDCG, else
-/// the first measure for which higher is better.
+/// the first measure for which higher is better and that is no count.
 pub static RULES: &[Rule] = &[
     Rule {
         name: "preferred-run",

@@ -92,6 +92,18 @@ fn preferences_score_as_in_trec_eval() {
 }
 
 #[test]
+fn the_headline_of_preferences_is_a_share_and_no_count() {
+    for list in ["prefs", "all_prefs"] {
+        let measures = preferences::measures(&[list.to_owned()]).expect("measures");
+        let names: Vec<String> = measures.iter().map(|at| MEASURES[*at].to_owned()).collect();
+        let headline = report::headline(&names).map(|at| names[at].as_str());
+        assert_eq!(headline, Some("prefs_simp"), "{list}");
+    }
+    let counts = ["NumRelRet".to_owned(), "num_rel_ret".to_owned()];
+    assert_eq!(report::headline(&counts), None);
+}
+
+#[test]
 fn means_over_judgement_groups_are_those_of_trec_eval() {
     let gold = gold::load(&[data("groups.qrels")], &gold::Options::default()).expect("a gold set");
     let options = evaluate::Options {
