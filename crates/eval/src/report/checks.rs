@@ -12,9 +12,6 @@ use crate::gate::{Check, Outcome, count};
 use crate::text_layout::{escape_controls, shorten};
 pub use summary::summary;
 
-/// Maximum length of a condition or a detail, in characters.
-const TEXT: usize = 160;
-
 /// Blocks of the section about a gate; empty without checks.
 pub(super) fn blocks(checks: &[Check]) -> Vec<Block> {
     if checks.is_empty() {
@@ -28,8 +25,8 @@ pub(super) fn blocks(checks: &[Check]) -> Vec<Block> {
                 "{}: {}: {}; {}",
                 check.outcome.name(),
                 shorten(&escape_controls(&check.run), 40),
-                shorten(&escape_controls(&check.condition), TEXT),
-                shorten(&escape_controls(&check.detail), TEXT)
+                escape_controls(&check.condition),
+                escape_controls(&check.detail)
             )
         })
     });

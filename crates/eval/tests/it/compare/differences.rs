@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use rankgauge_eval::compare::{RunScores, Verdict, compare};
 use rankgauge_eval::gate::{self, FailOn, Outcome};
+use rankgauge_eval::report::Format;
+use rankgauge_eval::report::compare::write;
 
 use super::quick;
 
@@ -166,6 +168,14 @@ fn fewer_than_six_queries_decide_nothing() {
         let failed = checks.iter().find(|check| check.outcome == Outcome::Failed);
         assert_eq!(failed.is_some(), count < 6, "{checks:?}");
         if let Some(check) = failed {
+            for format in [Format::Text, Format::Markdown] {
+                let report = write(&found, &checks, format);
+                let flowing = report.split_whitespace().collect::<Vec<_>>().join(" ");
+                assert!(
+                    flowing.contains("or leave the comparison out of the gate"),
+                    "{flowing}"
+                );
+            }
             assert_eq!(check.condition, "at least 6 queries are compared");
             let numbers = format!(
                 "no verdict: {count} queries with a score in both A and B, and 6 are needed"
