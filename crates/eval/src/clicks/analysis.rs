@@ -373,8 +373,17 @@ fn warnings(
     {
         warnings.push("positions are guessed; swap neighbours in 2 % of traffic".into());
     }
-    if agreement.is_none_or(|it| it.agreement.is_none()) {
-        warnings.push("no human gold: unknown whether clicks mean relevance here".into());
+    match agreement {
+        None => warnings.push("no human gold: unknown whether clicks mean relevance here".into()),
+        Some(HumanAgreement {
+            documents,
+            agreement: None,
+            ..
+        }) => warnings.push(format!(
+            "{documents} of the documents with grades from clicks are in the human gold, and no two of a query with \
+             different grades: unknown whether clicks mean relevance here"
+        )),
+        Some(_) => {}
     }
     warnings
 }

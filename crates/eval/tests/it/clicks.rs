@@ -1,6 +1,12 @@
 //! Click models, against values of the reference implementation.
 
-use rankgauge_eval::clicks::{Cell, Harvest, exposure, fit, non_decreasing, propensities};
+use rankgauge_core::event::Search;
+use rankgauge_core::gold::Options;
+use rankgauge_core::ranking::JudgeBy;
+use rankgauge_eval::clicks::{
+    AnalysisOptions, Cell, ClickLog, ClickModel, DEFAULT_MEMORY_LIMIT, Harvest, analyse, exposure,
+    fit, non_decreasing, propensities,
+};
 
 fn assert_near(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len());
@@ -63,4 +69,47 @@ fn an_increasing_fit_pools_values_that_decrease() {
         &non_decreasing(&[1.0, 3.0, 2.0, 4.0]),
         &[1.0, 2.5, 2.5, 4.0],
     );
+}
+
+/// Warnings of the analysis of 20 searches for one query, with a gold set of these judgements.
+fn warnings(judged: Option<&str>) -> Vec<String> {
+    let mut log = ClickLog::new(JudgeBy::Id, 10, DEFAULT_MEMORY_LIMIT);
+    for number in 0..20 {
+        let text = format!(
+            r#"{{"query_id": "s{number}", "ts": {number}, "query": "tax", "results": [{{"id": "a"}}, {{"id": "b"}}]}}"#
+        );
+        let search: Search<'_> = serde_json::from_str(&text).expect("a search");
+        log.search(&search);
+    }
+    let gold = judged.map(|judged| {
+        let text = format!(
+            r#"{{"version": "1", "queries": [{{"query_id": "q", "query_text": "tax", "ground_truth": {judged}}}]}}"#
+        );
+        let gold = rankgauge_core::gold::parse("gold", text.as_bytes(), &Options::default());
+        gold.expect("a gold set")
+    });
+    let options = AnalysisOptions {
+        model: ClickModel::Pbm,
+        min_exposure: 0.0,
+    };
+    analyse(&log.clean(), gold.as_ref(), options).warnings
+}
+
+#[test]
+fn human_judgements_of_too_few_documents_are_counted_and_not_denied() {
+    let has = |judged: Option<&str>, text: &str| {
+        let found = warnings(judged);
+        assert!(found.iter().any(|it| it.starts_with(text)), "{found:?}");
+    };
+    has(None, "no human gold: unknown");
+    has(
+        Some(r#"{"a": 1}"#),
+        "1 of the documents with grades from clicks are in the human gold",
+    );
+    has(
+        Some(r#"{"z": 1}"#),
+        "0 of the documents with grades from clicks are in the human gold",
+    );
+    let both = warnings(Some(r#"{"a": 1, "b": 0}"#));
+    assert!(!both.iter().any(|it| it.contains("human gold")), "{both:?}");
 }
