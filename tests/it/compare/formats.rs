@@ -99,6 +99,7 @@ fn csv_reads_back_with_the_numbers_of_the_json() {
     };
     assert_eq!(of(&["first", "step", "interaction"]), (3 + 3 + 1) * 3);
     assert_eq!(of(&["best"]), 4 * 3);
+    assert_eq!(of(&["pair"]), 6 * 3);
     // Counts of each pair, settings, and the warnings of the JSON.
     assert_eq!(of(&["queries"]), (3 + 3) * 3);
     assert_eq!(of(&["setting"]), 4);

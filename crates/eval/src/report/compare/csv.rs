@@ -10,7 +10,7 @@ use crate::report::csv::table;
 use crate::report::errors::rows as error_rows;
 
 /// Column names, those of the tests first.
-const COLUMNS: [&str; 33] = [
+const COLUMNS: [&str; 36] = [
     "table",
     "a",
     "b",
@@ -23,6 +23,9 @@ const COLUMNS: [&str; 33] = [
     "p",
     "p_permutation",
     "p_holm",
+    "p_tukey_hsd",
+    "p_randomised_tukey_hsd",
+    "trials",
     "d_z",
     "d_av",
     "ci95_low",
@@ -50,7 +53,7 @@ const COLUMNS: [&str; 33] = [
 type Row = BTreeMap<&'static str, String>;
 
 /// Writes the comparison as CSV. `table` is the kind of row: `first` for a run against the first
-/// one, `step` for a run against the one before it, `queries` for the numbers of queries of a pair, `interaction` for the run with both components
+/// one, `step` for a run against the one before it, `pair` for one of all pairs of three or more runs, `queries` for the numbers of queries of a pair, `interaction` for the run with both components
 /// against the sum of the single effects (in `a`, the terms of the sum), `best` for the mean of a
 /// run over a slice, `worst_query` for a query of the error analysis, `false_positive` and
 /// `missed` for its errors, `overlap` for the rank-biased overlap of a pair, `gold`, `setting` and `warning` for facts about the comparison, and
@@ -81,6 +84,7 @@ pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
             }));
         }
     }
+    rows.extend(of_all_pairs(comparison));
     rows.extend(comparison.interaction.iter().flat_map(of_interaction));
     rows.extend(of_best(comparison));
     rows.extend(comparison.errors.iter().flat_map(of_errors));
@@ -128,6 +132,28 @@ fn tested(kind: &str, a: &str, b: &str, of: &MeasureComparison) -> Row {
         }
     }
     row
+}
+
+/// Rows of all pairs of three or more runs, one for each measure and pair.
+fn of_all_pairs(comparison: &Comparison) -> Vec<Row> {
+    let name = |at: usize| comparison.runs.get(at).cloned().unwrap_or_default();
+    let rows = comparison.several.iter().flat_map(|several| {
+        let pairs = several.tested.pairs.iter();
+        pairs.map(move |pair| {
+            Row::from([
+                ("table", "pair".to_owned()),
+                ("a", name(pair.a)),
+                ("b", name(pair.b)),
+                ("measure", several.measure.clone()),
+                ("difference", pair.difference.to_string()),
+                ("p_tukey_hsd", number(pair.p_tukey)),
+                ("p_randomised_tukey_hsd", pair.p_randomised.to_string()),
+                ("trials", several.tested.trials.to_string()),
+                ("n", several.n.to_string()),
+            ])
+        })
+    });
+    rows.collect()
 }
 
 fn of_interaction(interaction: &Interaction) -> impl Iterator<Item = Row> {

@@ -1,5 +1,7 @@
 //! Three or more runs.
 
+use std::collections::BTreeMap;
+
 use rankgauge_eval::compare::compare;
 use rankgauge_eval::report::Format;
 use rankgauge_eval::report::compare::write;
@@ -54,4 +56,21 @@ fn all_pairs_of_three_runs_are_tested_together() {
     assert!(json.contains("\"p_tukey_hsd\"") && json.contains("\"p_randomised_tukey_hsd\""));
     let text = write(&comparison, &[], Format::Text);
     assert!(text.contains("All pairs"), "{text}");
+    let csv = write(&comparison, &[], Format::Csv);
+    let mut reader = csv::Reader::from_reader(csv.as_bytes());
+    let rows: Vec<BTreeMap<String, String>> =
+        reader.deserialize().collect::<Result<_, _>>().expect("CSV");
+    let of_pairs: Vec<_> = rows.iter().filter(|row| row["table"] == "pair").collect();
+    assert_eq!(of_pairs.len(), pairs.len());
+    for (row, pair) in of_pairs.iter().zip(pairs) {
+        let number = |column: &str| row[column].parse::<f64>().ok();
+        assert_eq!(number("difference"), Some(pair.difference));
+        assert_eq!(number("p_tukey_hsd"), pair.p_tukey);
+        assert_eq!(number("p_randomised_tukey_hsd"), Some(pair.p_randomised));
+        assert_eq!((row["n"].as_str(), row["measure"].as_str()), ("8", "AP"));
+    }
+    assert_eq!(
+        (of_pairs[2]["a"].as_str(), of_pairs[2]["b"].as_str()),
+        ("B", "C")
+    );
 }
