@@ -1,5 +1,6 @@
 //! All pairs of several runs, by tests that hold for all of them together.
 
+use super::pair::MIN_TESTED;
 use rankgauge_core::statistics::{AllPairs, Settings};
 use rayon::iter::{
     IndexedParallelIterator as _, IntoParallelRefIterator as _, ParallelIterator as _,
@@ -17,7 +18,8 @@ pub struct Several {
 }
 
 /// Tests all pairs of runs by each measure. `rows` returns the scores by a measure of each query that all
-/// runs have a score for. A measure with fewer than two such queries is left out.
+/// runs have a score for. A measure with fewer than [`MIN_TESTED`] such queries is left out, as in the
+/// tests of two runs.
 pub(super) fn several(
     measures: &[String],
     rows: impl Fn(usize) -> Vec<Vec<f64>> + Sync,
@@ -25,6 +27,9 @@ pub(super) fn several(
 ) -> Vec<Several> {
     let tested = measures.par_iter().enumerate().filter_map(|(at, measure)| {
         let rows = rows(at);
+        if rows.len() < MIN_TESTED {
+            return None;
+        }
         Some(Several {
             measure: measure.clone(),
             n: rows.len(),

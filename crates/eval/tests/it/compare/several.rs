@@ -74,3 +74,25 @@ fn all_pairs_of_three_runs_are_tested_together() {
         ("B", "C")
     );
 }
+
+#[test]
+fn all_pairs_of_too_few_queries_are_not_tested() {
+    let several = |queries: usize| {
+        let keys: Vec<String> = (0..queries).map(|query| format!("q{query}")).collect();
+        let runs = (0..3).map(|system: usize| {
+            let rows = keys.iter().zip(&SCORES);
+            let rows: Vec<(&str, &[f64])> = rows
+                .map(|(key, row)| (key.as_str(), &row[system..=system]))
+                .collect();
+            run(["A", "B", "C"][system], &["AP"], &rows)
+        });
+        let comparison = compare(runs.collect(), &quick()).expect("three runs");
+        let is_said = comparison
+            .warnings
+            .iter()
+            .any(|it| it.contains("below 6 nothing is tested"));
+        (comparison.several.len(), is_said)
+    };
+    assert_eq!(several(5), (0, true));
+    assert_eq!(several(6), (1, false));
+}
