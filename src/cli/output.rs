@@ -119,9 +119,16 @@ pub(super) fn note(text: &str) {
     drop(std::io::stderr().write_all(escape_lines(text).as_bytes()));
 }
 
+/// Returns true for `-`, which is standard output, as it is standard input for input files.
+pub(super) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
 /// Rejects a path that cannot be written, before the command does any work.
 pub(super) fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
-    let Some(path) = path else { return Ok(()) };
+    let Some(path) = path.filter(|path| !is_stdout(path)) else {
+        return Ok(());
+    };
     let problem = if path.is_dir() {
         "is a folder; name a file in it".to_owned()
     } else if !folder_of(path).is_dir() {
@@ -162,9 +169,9 @@ pub(super) fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
         .tempfile_in(folder_of(path))
 }
 
-/// Prints `text`, or writes it to `file`. Only data for programs are printed unchanged.
+/// Prints `text`, or writes it to `file`, of which `-` is standard output. Only data for programs are printed unchanged.
 pub(super) fn print_or_write(text: &str, is_data: bool, file: Option<&Path>) -> anyhow::Result<()> {
-    let Some(path) = file else {
+    let Some(path) = file.filter(|path| !is_stdout(path)) else {
         return if is_data {
             print_data(text)
         } else {

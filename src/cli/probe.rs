@@ -12,7 +12,7 @@ use tracing::{info, warn};
 
 use super::failure::Failure;
 use super::logging;
-use super::output::{check_writable, print, print_or_write};
+use super::output::{check_writable, is_stdout, note, print, print_or_write};
 use super::settings::SettingsArguments;
 use crate::app::signals::stop_signal;
 use crate::app::{self, AppError};
@@ -206,7 +206,13 @@ async fn once(
     };
     let mut lines: Vec<String> = tallies.iter().map(ToString::to_string).collect();
     lines.extend(written);
-    print(&format!("{}\n", lines.join("\n"))).map_err(running)?;
+    let report = format!("{}\n", lines.join("\n"));
+    if output.is_some_and(is_stdout) {
+        // Standard output has the events.
+        note(&report);
+    } else {
+        print(&report).map_err(running)?;
+    }
     too_many_failures(&tallies, config.probe.max_failures)
         .map_or(Ok(()), |text| Err(running(anyhow::anyhow!(text))))
 }

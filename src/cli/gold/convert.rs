@@ -10,7 +10,7 @@ use super::input::{Source, format};
 use super::output::{self, Output};
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
-use crate::cli::output::{OutputFormat, note};
+use crate::cli::output::{OutputFormat, is_stdout, note, print_data};
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::gold::write::{self, Written};
 use rankgauge_eval::text_layout::count_of;
@@ -22,7 +22,7 @@ pub(in crate::cli) struct Convert {
     /// Format to write: native, qrels, beir, quepid, srw, rank_eval, ranx.
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     to: Format,
-    /// File to write. Query texts go to NAME.tsv (qrels) or queries.jsonl (beir) beside it.
+    /// File to write; `-` is standard output. Query texts go to NAME.tsv (qrels) or queries.jsonl (beir) beside it.
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
     /// Overwrite existing files.
@@ -54,6 +54,16 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
         texts,
         losses,
     } = written;
+    if is_stdout(&arguments.output) {
+        if texts.is_some() {
+            return Err(Failure::Usage(anyhow!(
+                "--output -: {} is two files with these query texts, and standard output holds one; name a file",
+                arguments.to
+            )));
+        }
+        report_losses(arguments.to, &losses);
+        return print_data(&judgements).map_err(Failure::Running);
+    }
     let texts_path = texts_path(arguments.to, &arguments.output);
     let mut outputs = vec![Output {
         path: arguments.output.clone(),

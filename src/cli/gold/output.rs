@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use tempfile::NamedTempFile;
 
-use super::super::output::{check_writable, temporary_beside};
+use super::super::output::{check_writable, is_stdout, temporary_beside};
 use crate::cli::failure::Failure;
 
 /// File to write.
@@ -23,6 +23,7 @@ pub(in crate::cli) struct Output {
 /// Writes all `outputs` or none. Overwrites existing files only with `force`.
 pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
     for output in outputs {
+        check_name(&output.path)?;
         check_writable(Some(&output.path))?;
         if !force && output.path.symlink_metadata().is_ok() {
             return Err(Failure::Usage(exists(&output.path)));
@@ -57,6 +58,17 @@ pub(in crate::cli) fn replace(output: &Output) -> anyhow::Result<()> {
     let file = prepare(output)?;
     file.persist(&output.path)
         .with_context(|| format!("{}: cannot be written", output.path.display()))?;
+    Ok(())
+}
+
+/// Rejects `-`: the commands that write these files report on standard output.
+fn check_name(path: &Path) -> Result<(), Failure> {
+    if is_stdout(path) {
+        return Err(Failure::Usage(anyhow!(
+            "`-` is not a file: standard output has the report of this command; name a file, or write ./- for a file \
+             of this name"
+        )));
+    }
     Ok(())
 }
 

@@ -204,6 +204,12 @@ fn a_report_replaces_the_previous_file_completely() {
 }
 
 #[test]
+fn a_dash_is_standard_output() {
+    let written = printed(&four(&["--format", "csv", "--output", "-"]));
+    assert_eq!(written, printed(&four(&["--format", "csv"])));
+}
+
+#[test]
 fn a_device_is_written_to_and_not_replaced() {
     let output = four(&["--format", "csv", "--output", "/dev/stdout"]);
     assert!(printed(&output).starts_with("table,a,b,measure"));

@@ -223,6 +223,18 @@ fn convert_writes_complete_files_or_none() {
         );
     }
 
+    // Standard output holds one document, and nothing else.
+    let printed = run(&["convert", "v1.json", "--to", "native", "--output", "-"]);
+    assert_eq!(printed.status.code(), Some(0), "{}", stderr(&printed));
+    assert!(json(&printed)["queries"].is_array());
+    let two = run(&["convert", "v1.json", "--to", "qrels", "--output", "-"]);
+    assert_eq!(two.status.code(), Some(2));
+    assert!(
+        stderr(&two).contains("standard output holds one"),
+        "{}",
+        stderr(&two)
+    );
+
     let again = convert("qrels", "v1.qrels");
     assert_eq!(again.status.code(), Some(2));
     assert!(stderr(&again).contains("--force"), "{}", stderr(&again));
