@@ -39,7 +39,8 @@ pub(super) fn blocks(changes: &[Pair], measures: &[String]) -> Vec<Block> {
     let mut blocks = vec![
         Block::Table(tests.table(caption, 2)),
         Block::Paragraph(
-            "Two-sided paired t-test, corrected after Holm over the measures of a run. The interval of \
+            "Two-sided paired t-test, or the permutation test if the differences of fewer than 30 queries are \
+             skewed or all differences are equal, corrected after Holm over the measures of a run. The interval of \
              a difference has the same correction: it excludes 0 exactly if the difference is shown. \
              `compare` has further tests."
                 .to_owned(),
