@@ -6,6 +6,7 @@
 //! clock, and random decisions are hashes of ids: equal inputs give equal bytes.
 
 pub mod draw;
+mod forecast;
 pub mod frame;
 pub mod html;
 mod interval;
@@ -16,6 +17,7 @@ mod sequence;
 pub mod sheet;
 pub mod simulation;
 
+pub use forecast::Forecast;
 pub use interval::any_time;
 pub use order::{clock, order_of};
 pub use sequence::{Control, Estimate, Rows, Step, estimate, sequence, two_phase};

@@ -98,9 +98,9 @@ struct Report<'a> {
     changed_queries: Option<f64>,
     /// Predicted half-width of the interval that is looked at once, after all rows.
     half_width: f64,
-    /// Labels for half-widths of 0.05 and 0.02.
-    labels_for_005: u64,
-    labels_for_002: u64,
+    /// Labels for half-widths of 0.05 and 0.02, at most all rows.
+    labels_for_005: usize,
+    labels_for_002: usize,
 }
 
 pub(super) fn run(arguments: &DrawArguments) -> Result<(), Failure> {
@@ -216,7 +216,7 @@ fn text(report: &Report<'_>, drawn: &Draw, arguments: &DrawArguments) -> String 
     }
     page.item(&format!(
         "expected after {}: ± {:.3}, looked at once; {} for ± 0.05, {} for ± 0.02; about 1.5 times as \
-         many for an interval that holds at any time",
+         many, but no more than all rows, for an interval that holds at any time",
         count_of(report.rows, "label", "labels"),
         report.half_width,
         report.labels_for_005,

@@ -13,7 +13,7 @@ use crate::cli::output::{print, print_data};
 use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_core::measure::Relation;
 use rankgauge_core::number::percent;
-use rankgauge_eval::labelling::draw::Draw;
+use rankgauge_eval::labelling::draw::{Draw, QUANTILE};
 use rankgauge_eval::labelling::html;
 use rankgauge_eval::labelling::report::{Judge, Kind, LabelEstimate, LabelReport, report};
 use rankgauge_eval::labelling::sheet::Sheet;
@@ -150,7 +150,7 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
         }
     }
     let output = match arguments.format {
-        EstimateFormat::Text => text(&report),
+        EstimateFormat::Text => text(&report, &draw),
         EstimateFormat::Html => html::page(&report),
         EstimateFormat::Json => {
             let json = serde_json::to_string_pretty(&report);
@@ -177,7 +177,32 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
     }
 }
 
-fn text(report: &LabelReport) -> String {
+/// Widths that more labels lead to: of the widest interval, without its skipped labels. `None` if all rows
+/// are labelled, and for a single label.
+fn forecast(report: &LabelReport, draw: &Draw) -> Option<String> {
+    let labels = report.estimates.first()?.labels;
+    let errors = report.estimates.iter().filter_map(|it| it.standard_error);
+    let error = errors.reduce(f64::max)?;
+    let rows = draw.rows.len();
+    if labels >= rows {
+        return None;
+    }
+    let forecast = draw.forecast();
+    let deviation = error / forecast.error(labels);
+    let more = [(2, "twice as many labels"), (4, "four times as many")];
+    let more = more.into_iter().filter(|(times, _)| labels * times < rows);
+    let more = more.map(|(times, name)| {
+        let half = QUANTILE * deviation * forecast.error(labels * times);
+        format!("{name}: about ± {half:.3}, looked at once")
+    });
+    let all = format!(
+        "all {}: nothing left to chance",
+        count_of(rows, "row", "rows")
+    );
+    Some(more.chain([all]).collect::<Vec<_>>().join("; "))
+}
+
+fn text(report: &LabelReport, draw: &Draw) -> String {
     let mut page = Page::default();
     for estimate in &report.estimates {
         let name = match &estimate.against {
@@ -202,16 +227,8 @@ fn text(report: &LabelReport) -> String {
             ));
         }
     }
-    let halves = report.estimates.iter().map(|it| {
-        let [low, high] = it.once;
-        (high - low) / 2.0
-    });
-    if let Some(half) = halves.reduce(f64::max) {
-        page.item(&format!(
-            "twice as many labels: about ± {:.3}, looked at once; four times as many: ± {:.3}",
-            half / 2.0_f64.sqrt(),
-            half / 2.0
-        ));
+    if let Some(forecast) = forecast(report, draw) {
+        page.item(&forecast);
     }
     if let Some(judge) = &report.judge {
         let kappa = judge.kappa;

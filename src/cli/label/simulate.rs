@@ -118,7 +118,7 @@ fn text(report: &Report<'_>) -> String {
     for case in report.cases {
         let [five, two] = case
             .labels_needed
-            .map(|[once, any_time]| format!("{once:.0} / {any_time:.0}"));
+            .map(|[once, any_time]| format!("{once} / {any_time}"));
         table.row([
             case.kind.to_owned(),
             judge(case),

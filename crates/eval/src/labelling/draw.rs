@@ -2,13 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::forecast::Forecast;
 use super::frame::{Frame, FrameRow};
 use super::order::{clock, order_of};
 use rankgauge_core::labelling::uniform;
-use rankgauge_core::number::{real, real_length};
 
 /// Format of the file.
 const VERSION: u32 = 1;
+/// Normal quantile of the interval that is looked at once.
+pub const QUANTILE: f64 = 1.96;
 /// Standard deviation of a gain, for the prediction of widths.
 const DEVIATION: f64 = 0.47;
 
@@ -227,32 +229,20 @@ impl Draw {
         Ok(draw)
     }
 
-    /// Number of labels for a half-width of the interval that is looked at once.
-    pub fn labels_needed(&self, half_width: f64) -> u64 {
-        let size: f64 = self.rows.iter().map(|row| row.size).sum();
-        let labels = (1.96 * size * DEVIATION / half_width).powi(2).ceil();
-        let all = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
-        // The largest number of labels is all of them.
-        (1..=63)
-            .map(|bits| 1_u64 << bits)
-            .find(|power| real(*power) >= labels)
-            .map_or(all, |power| {
-                let (mut low, mut high) = (0, power);
-                while low + 1 < high {
-                    let middle = low + (high - low) / 2;
-                    if real(middle) >= labels {
-                        high = middle;
-                    } else {
-                        low = middle;
-                    }
-                }
-                high.min(all)
-            })
+    /// Forecast of the standard errors.
+    pub fn forecast(&self) -> Forecast {
+        let sizes: Vec<f64> = self.rows.iter().map(|row| row.size).collect();
+        Forecast::of(&sizes)
+    }
+
+    /// Number of labels for a half-width of the interval that is looked at once; at most all rows.
+    pub fn labels_needed(&self, half_width: f64) -> usize {
+        self.forecast()
+            .labels_for(half_width / (QUANTILE * DEVIATION))
     }
 
     /// Half-width of the interval that is looked at once, predicted for the planned rows.
     pub fn predicted_half_width(&self) -> f64 {
-        let size: f64 = self.rows.iter().map(|row| row.size).sum();
-        1.96 * size * DEVIATION / real_length(self.planned.max(1)).sqrt()
+        QUANTILE * DEVIATION * self.forecast().error(self.planned)
     }
 }

@@ -5,15 +5,12 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::draw::{Draw, Target};
+use super::draw::{Draw, QUANTILE, Target};
 use super::interval::any_time;
 use super::sequence::{Control, Estimate, Rows, estimate, sequence, two_phase};
 use super::sheet::{Agreement, Label};
 use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_core::statistics::kappa;
-
-/// Normal quantile of the interval that is looked at once.
-const QUANTILE: f64 = 1.96;
 
 /// Score of a judge, a line of its file.
 #[derive(Debug, Deserialize)]

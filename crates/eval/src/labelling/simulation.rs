@@ -3,6 +3,7 @@
 
 use serde::Serialize;
 
+use super::forecast::Forecast;
 use super::interval::any_time;
 use super::order::{clock, order_of};
 use super::sequence::{Control, Rows, Step, estimate, sequence};
@@ -68,7 +69,7 @@ pub struct SimulatedCase {
     /// Mean half-width of the any-time interval.
     pub half_width_any_time: f64,
     /// Labels for a half-width of 0.05 and 0.02: once, then any time. Scaled from `labels`.
-    pub labels_needed: [[f64; 2]; 2],
+    pub labels_needed: [[usize; 2]; 2],
 }
 
 /// Pseudo-random numbers (SplitMix64; Steele, Lea and Flood 2014).
@@ -328,8 +329,12 @@ pub fn simulate(options: SimulationOptions) -> Vec<SimulatedCase> {
         let truth = frame.value(&frame.gain);
         let judges = JUDGES.map(|kappa| (kappa, frame.judge(kappa, &mut random)));
         let mut sums = JUDGES.map(|_| Sums::default());
+        let order =
+            |repetition| frame.order(options.seed.wrapping_add((number << 32) + repetition));
+        let sizes: Vec<f64> = order(0).iter().map(|row| frame.size[*row]).collect();
+        let forecast = Forecast::of(&sizes);
         for repetition in (0_u64..).take(options.repetitions) {
-            let order = frame.order(options.seed.wrapping_add((number << 32) + repetition));
+            let order = order(repetition);
             let labelled = order.iter().take(2 * options.labels);
             let gains: Vec<f64> = labelled.map(|row| frame.gain[*row]).collect();
             for ((_, prediction), sums) in judges.iter().zip(&mut sums) {
@@ -348,7 +353,7 @@ pub fn simulate(options: SimulationOptions) -> Vec<SimulatedCase> {
             let variance = (sums.squares / samples - bias * bias).max(0.0);
             let [once, any_time] = [sums.half_once, sums.half_any_time].map(|sum| sum / samples);
             let needed = |half: f64, wanted: f64| {
-                (real_length(options.labels) * (half / wanted).powi(2)).ceil()
+                forecast.labels_for(forecast.error(options.labels) * wanted / half)
             };
             cases.push(SimulatedCase {
                 kind: if is_difference { "difference" } else { "level" },

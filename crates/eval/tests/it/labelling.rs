@@ -200,6 +200,48 @@ mod files {
     }
 
     #[test]
+    fn forecasts_know_that_the_rows_end_and_that_large_ones_come_first() {
+        let mut draw = sample(1);
+        let rows = draw.rows.len();
+        assert!(draw.labels_needed(1e-9) <= rows);
+        let planned = |draw: &mut Draw, labels: usize| {
+            draw.planned = labels;
+            draw.predicted_half_width()
+        };
+        let all = planned(&mut draw, rows);
+        assert!(all.abs() < 1e-12, "{all}");
+        // Of 300 rows, 100 are a third: with the correction for a finite set the width is smaller.
+        let size: f64 = draw.rows.iter().map(|row| row.size).sum();
+        let unlimited = 1.96 * 0.47 * size / 10.0;
+        let found = planned(&mut draw, 100);
+        assert!(
+            found < 0.95 * unlimited && found > 0.6 * unlimited,
+            "{found} {unlimited}"
+        );
+        assert_eq!(draw.labels_needed(found), 100);
+        // One row with half of the size is labelled at once, and no longer varies.
+        draw.rows[0].size = size;
+        assert!(planned(&mut draw, 100) < 0.65 * 2.0 * unlimited);
+    }
+
+    /// The standard errors after more labels are those of the forecast.
+    #[test]
+    fn a_forecast_agrees_with_the_standard_errors_of_later_labels() {
+        let error = |seed: u64, labels: usize| {
+            let draw = sample(seed);
+            let labels = labels_of(&draw, &filled(&draw, labels)).unwrap();
+            let found = report(&draw, &"P@5".parse().unwrap(), &labels, None).unwrap();
+            found.estimates[0].standard_error.unwrap()
+        };
+        let mean = |labels: usize| (0..20).map(|seed| error(seed, labels)).sum::<f64>() / 20.0;
+        let found = mean(100) / mean(25);
+        let forecast = sample(1).forecast();
+        let expected = forecast.error(100) / forecast.error(25);
+        assert!((found / expected - 1.0).abs() < 0.1, "{found} {expected}");
+        assert!(expected < 0.45, "half without the correction: {expected}");
+    }
+
+    #[test]
     fn a_perfect_judge_of_all_rows_leaves_no_doubt_and_a_constant_one_changes_nothing() {
         let draw = sample(1);
         let labels = labels_of(&draw, &filled(&draw, 60)).unwrap();
