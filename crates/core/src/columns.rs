@@ -1,5 +1,5 @@
-//! Columns of tables and records, of runs and of judgements: their names in the files of common tools, and those
-//! that an argument states.
+//! Columns of tables and records, of runs and of judgements: their names in the files of common tools, those that an
+//! argument states, and the fields of a table.
 
 /// Content of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,28 @@ pub enum Role {
     Text,
     /// Subtopic of a query that a judgement is about.
     Subtopic,
+}
+
+impl Role {
+    /// Position of the column of this content in a header or record: that of `stated`, else by its name. `None`
+    /// without such a column.
+    pub fn position(self, names: &[&str], stated: Option<&Columns>) -> Option<usize> {
+        let mut as_compared = names.iter().map(|name| compared(name));
+        let Some(stated) = stated else {
+            let (_, known) = NAMES.iter().find(|(it, _)| *it == self)?;
+            let as_compared: Vec<String> = as_compared.collect();
+            let mut known = known.iter();
+            return known.find_map(|known| as_compared.iter().position(|name| name == known));
+        };
+        let (_, column) = stated.0.iter().find(|(it, _)| *it == self)?;
+        match column {
+            Column::Numbered(number) => Some(number - 1),
+            Column::Named(wanted) => {
+                let wanted = compared(wanted);
+                as_compared.position(|name| name == wanted)
+            }
+        }
+    }
 }
 
 /// Names of columns by content, as they are compared. A name that comes first is preferred.
@@ -216,6 +238,20 @@ impl Columns {
         columns.any(|(_, column)| matches!(column, Column::Named(_)))
     }
 
+    /// Description of the stated names that a header does not contain, and of the header. `None` if it contains all.
+    pub fn missing(&self, names: &[&str]) -> Option<String> {
+        let has = |wanted: &str| names.iter().any(|name| compared(name) == compared(wanted));
+        let missing = self.names().filter(|(_, name)| !has(name));
+        let missing: Vec<String> = missing.map(|(_, name)| format!("`{name}`")).collect();
+        (!missing.is_empty()).then(|| {
+            format!(
+                "no column is called {}; the columns are {}",
+                missing.join(" or "),
+                names.join(", ")
+            )
+        })
+    }
+
     /// Names that are stated.
     fn names(&self) -> impl Iterator<Item = (Role, &str)> {
         self.0.iter().filter_map(|(role, column)| match column {
@@ -225,36 +261,39 @@ impl Columns {
     }
 }
 
-/// Position of the column of a content in a header or record: that of `stated`, else by its name. `None` without
-/// such a column.
-pub fn position(names: &[&str], stated: Option<&Columns>, role: Role) -> Option<usize> {
-    let mut as_compared = names.iter().map(|name| compared(name));
-    let Some(stated) = stated else {
-        let (_, known) = NAMES.iter().find(|(it, _)| *it == role)?;
-        let as_compared: Vec<String> = as_compared.collect();
-        let mut known = known.iter();
-        return known.find_map(|known| as_compared.iter().position(|name| name == known));
-    };
-    let (_, column) = stated.0.iter().find(|(it, _)| *it == role)?;
-    match column {
-        Column::Numbered(number) => Some(number - 1),
-        Column::Named(wanted) => {
-            let wanted = compared(wanted);
-            as_compared.position(|name| name == wanted)
-        }
+/// Field of a table, without the white space around it: that is no part of an id, a name or a number, in tables of
+/// runs and of judgements and in sheets alike.
+pub fn field(text: &str) -> &str {
+    text.trim()
+}
+
+/// Reader of the table `text`, whose header states the separator. Rows may differ in length. It returns fields
+/// without the white space around them, as [`field`] does.
+pub fn reader(text: &str) -> csv::ReaderBuilder {
+    let mut builder = csv::ReaderBuilder::new();
+    builder
+        .flexible(true)
+        .delimiter(delimiter(header_of(text)))
+        .trim(csv::Trim::All);
+    builder
+}
+
+/// Returns the separator of a table: the most frequent candidate in its header. Spreadsheets write
+/// semicolons where the comma is the decimal separator.
+pub(crate) fn delimiter(header: &str) -> u8 {
+    let count = |delimiter: char| header.matches(delimiter).count();
+    let (commas, semicolons, tabs) = (count(','), count(';'), count('\t'));
+    if tabs > commas.max(semicolons) {
+        b'\t'
+    } else if semicolons > commas {
+        b';'
+    } else {
+        b','
     }
 }
 
-/// Description of the stated names that a header does not contain, and of the header. `None` if it contains all.
-pub fn missing(names: &[&str], stated: &Columns) -> Option<String> {
-    let has = |wanted: &str| names.iter().any(|name| compared(name) == compared(wanted));
-    let missing = stated.names().filter(|(_, name)| !has(name));
-    let missing: Vec<String> = missing.map(|(_, name)| format!("`{name}`")).collect();
-    (!missing.is_empty()).then(|| {
-        format!(
-            "no column is called {}; the columns are {}",
-            missing.join(" or "),
-            names.join(", ")
-        )
-    })
+/// Header of a table: its first line with content.
+pub(crate) fn header_of(text: &str) -> &str {
+    let header = text.lines().find(|line| !line.trim().is_empty());
+    header.map(str::trim).unwrap_or_default()
 }

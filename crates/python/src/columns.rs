@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use rankgauge_core::columns::{Columns, Role, missing, position};
+use rankgauge_core::columns::{Columns, Role};
 
 use crate::frame::Names;
 
@@ -36,7 +36,7 @@ struct Known<'n> {
 impl<'n> Known<'n> {
     fn new(names: &'n [String], stated: Option<Columns>) -> PyResult<Self> {
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        if let Some(text) = stated.as_ref().and_then(|stated| missing(&names, stated)) {
+        if let Some(text) = stated.as_ref().and_then(|stated| stated.missing(&names)) {
             return Err(PyValueError::new_err(text));
         }
         Ok(Self { names, stated })
@@ -61,7 +61,7 @@ impl<'n> Known<'n> {
                 self.listed()
             )));
         }
-        let found = position(&self.names, self.stated.as_ref(), role);
+        let found = role.position(&self.names, self.stated.as_ref());
         let found = found.and_then(|at| self.names.get(at).copied());
         let has = |name: &&&str| self.stated.is_none() && self.names.contains(name);
         let found = found.or_else(|| others.iter().find(has).copied());

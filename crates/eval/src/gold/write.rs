@@ -133,6 +133,12 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
             },
         );
     }
+    if format == Format::Quepid {
+        queries("outer white space in the names", &|q| {
+            let name = q.text.as_deref().unwrap_or(&q.key);
+            name.trim() != name
+        });
+    }
     if by_rows {
         queries("the entries (without judgements)", &|q| {
             q.documents().is_empty()

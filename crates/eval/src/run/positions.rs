@@ -1,6 +1,6 @@
 //! Positions of the columns of a run.
 
-use rankgauge_core::columns::{Columns, Role, position};
+use rankgauge_core::columns::{Columns, Role};
 
 /// Positions of columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl Positions {
     /// Finds the columns of a header or record: those of `stated`, else by their names. `None` without a
     /// column of queries or documents.
     pub(super) fn of(names: &[&str], stated: Option<&Columns>) -> Option<Self> {
-        let found = |role| position(names, stated, role);
+        let found = |role: Role| role.position(names, stated);
         let (score, distance) = (found(Role::Score), found(Role::Distance));
         Some(Self {
             query: found(Role::Query)?,

@@ -9,7 +9,7 @@ use super::answer::{Answer, Order, Results, by_score};
 use super::error::{RunProblem, Wrong};
 use super::positions::Positions;
 use super::trec::{is_skipped, order_disagreement};
-use rankgauge_core::columns::{Columns, missing};
+use rankgauge_core::columns::{Columns, field, reader};
 use rankgauge_core::text;
 
 /// Layout of a table.
@@ -38,10 +38,10 @@ fn separator(line: &str) -> Option<u8> {
     separators.find(|separator| line.as_bytes().contains(separator))
 }
 
-/// Cells of a line without quotes.
+/// Fields of a line without quotes.
 fn cells(line: &str, separator: Option<u8>) -> impl Iterator<Item = &str> {
     let (split, columns) = match separator {
-        Some(separator) => (Some(line.split(char::from(separator))), None),
+        Some(separator) => (Some(line.split(char::from(separator)).map(field)), None),
         None => (None, Some(text::columns(line))),
     };
     split
@@ -70,7 +70,7 @@ impl Table {
             header: has_header.then_some(names.len()),
             positions,
         };
-        if let Some(text) = stated.and_then(|stated| missing(&names, stated)) {
+        if let Some(text) = stated.and_then(|stated| stated.missing(&names)) {
             return Err(RunProblem::Row(text).at(number));
         }
         let found = Positions::of(&names, stated);
@@ -117,13 +117,11 @@ impl Table {
             line: 1,
         };
         if let Some(separator) = self.separator.filter(|_| text.contains('"')) {
-            let mut reader = csv::ReaderBuilder::new();
-            reader
-                .flexible(true)
+            let mut reader = reader(text)
                 .has_headers(false)
                 .delimiter(separator)
-                .comment(Some(b'#'));
-            let mut reader = reader.from_reader(text.as_bytes());
+                .comment(Some(b'#'))
+                .from_reader(text.as_bytes());
             let mut is_header = self.header.is_some();
             let mut last = None;
             for record in reader.records() {
@@ -169,10 +167,7 @@ impl Table {
     ) -> Result<Row<'t>, Wrong> {
         let problem = |text: String| RunProblem::Row(text).at(line);
         if let Some(header) = self.header
-            && cells
-                .iter()
-                .skip(header)
-                .any(|cell| !cell.trim().is_empty())
+            && cells.iter().skip(header).any(|cell| !cell.is_empty())
         {
             return Err(problem(format!(
                 "{} fields where the header has {header}; quote a field that contains the separator",
@@ -187,8 +182,8 @@ impl Table {
             ..
         } = self.positions;
         let cell = |at: usize, what: &str| {
-            let cell = cells.get(at).map(trimmed).filter(|cell| !cell.is_empty());
-            cell.ok_or_else(|| {
+            let cell = cells.get(at).filter(|cell| !cell.is_empty());
+            cell.cloned().ok_or_else(|| {
                 problem(format!(
                     "column {}, the {what}, is missing or empty",
                     at + 1
@@ -234,14 +229,7 @@ impl Table {
 }
 
 fn unquoted(cell: &str) -> &str {
-    cell.trim().trim_matches('"')
-}
-
-fn trimmed<'t>(cell: &Cow<'t, str>) -> Cow<'t, str> {
-    match cell {
-        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
-        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
-    }
+    cell.trim_matches('"')
 }
 
 /// Reads a rank, which some tools write as a decimal: `3.0`.
@@ -260,7 +248,7 @@ fn of_three_columns(
 ) -> Result<Option<Positions>, Wrong> {
     let mut numbers = Vec::new();
     for (_, line) in lines {
-        let found: Vec<&str> = cells(line, separator).map(str::trim).collect();
+        let found: Vec<&str> = cells(line, separator).collect();
         let [query, _, number] = *found else {
             return Ok(None);
         };

@@ -14,6 +14,7 @@ use super::draft::{Draft, SourceFile, Topic};
 use super::json::{StringOrInteger, parse};
 use super::lines::numbered;
 use super::rows::Rows;
+use crate::columns::field;
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
@@ -51,7 +52,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
         if position == 0 && is_header(content) {
             continue;
         }
-        let mut columns = content.split('\t');
+        let mut columns = content.split('\t').map(field);
         let three = (
             columns.next(),
             columns.next(),
@@ -67,7 +68,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
             });
             continue;
         };
-        match score.trim().parse().ok().and_then(Grade::new) {
+        match score.parse().ok().and_then(Grade::new) {
             Some(grade) => judged.judge(key, line, document, grade),
             None => problems.push(Problem::GradeText {
                 place: file.place(Some(line)),

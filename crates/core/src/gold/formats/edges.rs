@@ -9,7 +9,8 @@ use serde::Deserialize;
 use super::draft::SourceFile;
 use super::draft::text_of;
 use super::json::{StringOrInteger, parse};
-use super::table::{self, for_each_row};
+use super::table::for_each_row;
+use crate::columns::reader;
 use crate::gold::expansion::{Relation, normalise_relation};
 use crate::gold::problem::Problems;
 use crate::gold::problem::{GoldError, Problem};
@@ -80,14 +81,12 @@ fn json_lines(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<Rel
 
 fn columns(file: &SourceFile, first: &str, text: &str, problems: &mut Problems) -> Vec<Relation> {
     let tabs = first.contains('\t');
-    let mut reader = table::builder(text)
-        .quoting(!tabs)
-        .from_reader(text.as_bytes());
+    let mut reader = reader(text).quoting(!tabs).from_reader(text.as_bytes());
     let mut relations = Vec::new();
     let found = reader.headers().map(|header| {
         COLUMNS.map(|names| {
             let is_named = |found: &str| names.iter().any(|name| found.eq_ignore_ascii_case(name));
-            header.iter().position(|found| is_named(found.trim()))
+            header.iter().position(|found| is_named(found))
         })
     });
     let Ok([Some(from), Some(to), Some(name)]) = found else {

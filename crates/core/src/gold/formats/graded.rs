@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use super::by_subtopic::{BySubtopic, Judged};
 use super::draft::{Draft, SourceFile, Topic};
 use super::rows::Rows;
-use super::table::{self, for_each_row};
-use crate::columns::{Columns, Role, missing, position};
+use super::table::for_each_row;
+use crate::columns::{self, Columns, Role};
 use crate::gold::judgements::Grade;
 use crate::gold::problem::{Place, Problem, Problems, excerpt};
 
@@ -31,7 +31,7 @@ struct Positions {
 
 impl Positions {
     fn of(names: &[&str], stated: Option<&Columns>) -> Option<Self> {
-        let found = |role| position(names, stated, role);
+        let found = |role: Role| role.position(names, stated);
         let grade = found(Role::Grade)?;
         // With ranks, scores are those of a run.
         if stated.is_none() && found(Role::Rank).is_some() && found(Role::Score) == Some(grade) {
@@ -54,11 +54,11 @@ pub(super) fn is_header(line: &str) -> bool {
 
 /// Returns true if a line is the header of query texts, separated by commas or semicolons.
 pub(super) fn is_header_of_texts(line: &str) -> bool {
-    table::delimiter(line) != b'\t' && positions_of_texts(&names(line)).is_some()
+    columns::delimiter(line) != b'\t' && positions_of_texts(&names(line)).is_some()
 }
 
 fn names(line: &str) -> Vec<&str> {
-    let separator = char::from(table::delimiter(line));
+    let separator = char::from(columns::delimiter(line));
     line.split(separator).take(MAX_COLUMNS).collect()
 }
 
@@ -68,8 +68,10 @@ fn positions_of_texts(names: &[&str]) -> Option<(usize, usize)> {
         let mut names = names.iter();
         names.position(|name| name.trim().trim_matches('"').eq_ignore_ascii_case(wanted))
     };
-    let text = is("text").or_else(|| position(names, None, Role::Text))?;
-    let query = position(names, None, Role::Query).filter(|query| *query != text);
+    let text = is("text").or_else(|| Role::Text.position(names, None))?;
+    let query = Role::Query
+        .position(names, None)
+        .filter(|query| *query != text);
     let query = query.or_else(|| is("_id")).or_else(|| is("id"))?;
     Some((query, text))
 }
@@ -106,18 +108,18 @@ pub(super) fn read(
 ) -> Draft {
     let before = problems.count();
     let mut rows = Rows::default();
-    let mut builder = table::builder(text);
+    let mut builder = columns::reader(text);
     let Some(header) = header(file, text, &builder, problems) else {
         return rows.into_draft(file);
     };
     let names: Vec<&str> = header.iter().collect();
-    let missing = stated.and_then(|stated| missing(&names, stated));
+    let missing = stated.and_then(|stated| stated.missing(&names));
     let positions = Positions::of(&names, stated).filter(|_| missing.is_none());
     let Some(positions) = positions else {
         problems.push(unknown_columns(file, &names, missing));
         return rows.into_draft(file);
     };
-    let grade_of = |text: &str| text.trim().parse().ok().and_then(Grade::new);
+    let grade_of = |text: &str| text.parse().ok().and_then(Grade::new);
     let has_header = stated.is_none_or(Columns::need_header)
         || header.get(positions.grade).and_then(grade_of).is_none();
     let mut reader = builder.has_headers(has_header).from_reader(text.as_bytes());
@@ -140,8 +142,8 @@ pub(super) fn read(
                 return;
             };
             let place = || file.place(Some(line));
-            let is_graded = !grade.trim().is_empty();
-            if key.trim().is_empty() {
+            let is_graded = !grade.is_empty();
+            if key.is_empty() {
                 problems.push(Problem::EmptyQueryId { place: place() });
                 return;
             }
@@ -157,7 +159,7 @@ pub(super) fn read(
                     }
                     (Some(grade), Some((at, judgements))) => {
                         rows.query(key.to_owned(), line);
-                        let subtopic = record.get(*at).map(str::trim);
+                        let subtopic = record.get(*at);
                         let judged = Judged {
                             line,
                             key: key.to_owned().into(),
@@ -178,7 +180,7 @@ pub(super) fn read(
                 rows.query(key.to_owned(), line);
             }
             let text = positions.text.and_then(|at| record.get(at));
-            if let Some(text) = text.filter(|text| !text.trim().is_empty()) {
+            if let Some(text) = text.filter(|text| !text.is_empty()) {
                 let first = texts.entry(key.to_owned());
                 let first = first.or_insert_with(|| text.to_owned());
                 if first.as_str() != text {
@@ -190,7 +192,7 @@ pub(super) fn read(
     if rows.is_empty() && problems.count() == before {
         problems.push(Problem::OnlyHeader {
             file: file.name.clone(),
-            header: table::header_of(text).replace('\t', " "),
+            header: columns::header_of(text).replace('\t', " "),
         });
     }
     let mut draft = match by_subtopic {
@@ -206,7 +208,7 @@ pub(super) fn read(
 /// Parses texts of queries.
 pub(super) fn read_texts(file: &SourceFile, text: &str, problems: &mut Problems) -> Draft {
     let mut draft = Draft::new(file.place(None));
-    let builder = table::builder(text);
+    let builder = columns::reader(text);
     let Some(header) = header(file, text, &builder, problems) else {
         return draft;
     };
@@ -222,12 +224,7 @@ pub(super) fn read_texts(file: &SourceFile, text: &str, problems: &mut Problems)
         problems,
         |line, record, problems| {
             let place = file.place(Some(line));
-            let cell = |at: usize| {
-                record
-                    .get(at)
-                    .map(str::trim)
-                    .filter(|cell| !cell.is_empty())
-            };
+            let cell = |at: usize| record.get(at).filter(|cell| !cell.is_empty());
             match (cell(query), cell(at)) {
                 (Some(key), Some(text)) => draft.topics.push(Topic {
                     place,

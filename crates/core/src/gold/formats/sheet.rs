@@ -9,7 +9,8 @@ use csv::StringRecord;
 
 use super::draft::SourceFile;
 use super::draft::text_of;
-use super::table::{self, for_each_row};
+use super::table::for_each_row;
+use crate::columns;
 use crate::gold::adoption::FilledRow;
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
@@ -48,10 +49,7 @@ struct Columns {
 impl Columns {
     /// Finds the columns in a header; `None` if a required column is missing.
     fn of(header: &StringRecord) -> Option<Self> {
-        let names: Vec<String> = header
-            .iter()
-            .map(|name| name.trim().to_lowercase())
-            .collect();
+        let names: Vec<String> = header.iter().map(str::to_lowercase).collect();
         let find = |wanted: &str| names.iter().position(|name| name == wanted);
         let annotators = names.iter().enumerate();
         let annotators = annotators.filter(|(_, name)| name.starts_with("annotator"));
@@ -72,7 +70,7 @@ impl Columns {
     /// The content of a cell that should hold a grade and does not.
     fn row(&self, record: &StringRecord, line: usize) -> Result<FilledRow, String> {
         let cell = |at: usize| record.get(at).unwrap_or_default();
-        let grade = |at: usize| match cell(at).trim() {
+        let grade = |at: usize| match cell(at) {
             "" => Ok(None),
             text => match text.parse().ok().and_then(Grade::new) {
                 Some(grade) => Ok(Some(grade)),
@@ -84,8 +82,7 @@ impl Columns {
             annotations.extend(grade(*at)?.map(|grade| (name.clone(), grade)));
         }
         let production_grade = self.production_grade.map_or(Ok(None), grade)?;
-        let [clicks, searches, judgments] =
-            self.counts.map(|at| cell(at?).trim().parse::<u32>().ok());
+        let [clicks, searches, judgments] = self.counts.map(|at| cell(at?).parse::<u32>().ok());
         Ok(FilledRow {
             line,
             query_id: unescape_cell(cell(self.query_id)).to_owned(),
@@ -120,7 +117,7 @@ pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError
 }
 
 fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow> {
-    let mut reader = table::builder(text).from_reader(text.as_bytes());
+    let mut reader = columns::reader(text).from_reader(text.as_bytes());
     let mut rows = Vec::new();
     let Some(columns) = reader.headers().ok().and_then(Columns::of) else {
         problems.push(Problem::Row {
@@ -138,7 +135,7 @@ fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow
         &mut reader,
         problems,
         |line, record, problems| {
-            if record.iter().all(|cell| cell.trim().is_empty()) {
+            if record.iter().all(str::is_empty) {
                 return;
             }
             match columns.row(record, line) {

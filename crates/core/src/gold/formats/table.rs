@@ -1,5 +1,4 @@
-//! Tables: CSV and TSV files, separated by commas, semicolons or tabs, and the line numbers of their
-//! rows.
+//! Rows of tables: CSV and TSV files, separated by commas, semicolons or tabs, and their line numbers.
 //!
 //! The line count of the CSV reader is one too low for lines that end with CR LF, as spreadsheets
 //! write them.
@@ -7,33 +6,6 @@
 use super::draft::SourceFile;
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
-
-/// Returns the separator of a table: the most frequent candidate in its header. Spreadsheets write
-/// semicolons where the comma is the decimal separator.
-pub(super) fn delimiter(header: &str) -> u8 {
-    let count = |delimiter: char| header.matches(delimiter).count();
-    let (commas, semicolons, tabs) = (count(','), count(';'), count('\t'));
-    if tabs > commas.max(semicolons) {
-        b'\t'
-    } else if semicolons > commas {
-        b';'
-    } else {
-        b','
-    }
-}
-
-/// Header of a table: its first line with content.
-pub(super) fn header_of(text: &str) -> &str {
-    let header = text.lines().find(|line| !line.trim().is_empty());
-    header.map(str::trim).unwrap_or_default()
-}
-
-/// Returns a reader for `text`.
-pub(super) fn builder(text: &str) -> csv::ReaderBuilder {
-    let mut builder = csv::ReaderBuilder::new();
-    builder.flexible(true).delimiter(delimiter(header_of(text)));
-    builder
-}
 
 /// Calls `each` with every row below the header and its 1-based line in `text`, the input of
 /// `reader`. Errors of the reader, and rows with more fields than the header, become problems of

@@ -658,3 +658,37 @@ fn judgements_among_features_are_read() {
         "{found:?}"
     );
 }
+
+#[test]
+fn white_space_around_a_field_of_a_table_is_no_part_of_it() {
+    let judgements = [("q1", pairs(&[("a", 1.0), ("b, c", 2.0)]))];
+    let queries = |set: &GoldSet| {
+        let keys = keys(set).into_iter();
+        let judged = keys.map(|key| (key.to_owned(), judged(set, key)));
+        judged.collect::<Vec<_>>()
+    };
+    let expected = judgements.map(|(key, judged)| (key.to_owned(), judged));
+    for table in [
+        "query_id, doc_id, relevance\n q1, a , 1\nq1,\"b, c \", 2\n",
+        "query_id ;doc_id; relevance\r\nq1 ; a; 1\r\nq1 ;b, c; 2 \r\n",
+        "query_id\tdoc_id\trelevance\nq1 \t a\t1\n q1\tb, c \t2\n",
+        "query-id\tcorpus-id\tscore\nq1 \t a\t1\n q1\tb, c \t 2\n",
+    ] {
+        let set = gold::parse("gold", table.as_bytes(), &Options::default()).expect("a table");
+        assert_eq!(queries(&set), expected, "{table}");
+    }
+    let sheet = "query_id, query_text, document_id, grade\nq1 , 17조 , a, 1\n";
+    let rows = gold::parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
+    let ids = (
+        &*rows[0].query_id,
+        &*rows[0].query_text,
+        &*rows[0].document_id,
+    );
+    assert_eq!(ids, ("q1", "17조", "a"));
+    let edges = gold::parse_relations("edges.csv", b"from, to, relation\na , b, rule\n");
+    let edges = edges.expect("edges");
+    assert_eq!((&*edges[0].from, &*edges[0].to), ("a", "b"));
+    // Ids of JSON are texts of their own.
+    let set = gold::parse("gold", br#"{"q1 ": {" a": 1}}"#, &Options::default()).expect("a set");
+    assert_eq!(queries(&set), [("q1 ".to_owned(), pairs(&[(" a", 1.0)]))]);
+}

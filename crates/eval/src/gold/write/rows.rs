@@ -5,7 +5,11 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::error::WriteError;
+use rankgauge_core::columns::field;
 use rankgauge_core::gold::{Format, GoldQuery, GoldSet};
+
+/// Reason why a table cannot hold an id.
+const OUTER_SPACE: &str = "white space around a field is no part of it";
 
 /// Serialises judgements to TREC qrels.
 pub(super) fn qrels(set: &GoldSet) -> Result<String, WriteError> {
@@ -81,8 +85,11 @@ pub(super) fn one_line(text: &str) -> String {
 /// Serialises judgements to the BEIR tsv.
 pub(super) fn beir(set: &GoldSet) -> Result<String, WriteError> {
     let flaw = |_: &str, id: &str| {
-        id.contains(['\t', '\n', '\r'])
-            .then_some("tabs and line breaks separate columns and lines")
+        if id.contains(['\t', '\n', '\r']) {
+            Some("tabs and line breaks separate columns and lines")
+        } else {
+            (field(id) != id).then_some(OUTER_SPACE)
+        }
     };
     let rows = judgements(set, Format::Beir, "\t", '\t', flaw)?;
     Ok(format!("query-id\tcorpus-id\tscore\n{rows}"))
@@ -114,12 +121,12 @@ pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError>
     rows.write_record(["query", "docid", "rating"])?;
     for (name, query) in named {
         for (document, grade) in query.documents() {
-            if document.is_empty() {
+            if field(document) != document {
                 return Err(WriteError::Id {
                     what: "document id",
-                    id: String::new(),
+                    id: document.to_owned(),
                     format: Format::Quepid,
-                    reason: "a row without a document has no rating",
+                    reason: OUTER_SPACE,
                 });
             }
             rows.write_record([name, document, &grade.to_string()])?;

@@ -6,7 +6,7 @@ use rankgauge_core::gold::escape_cell;
 
 /// Serialises the rows to CSV with a byte order mark and a header. Without the mark, Excel does not
 /// detect UTF-8 and shows no Hangul. [`parse_sheet`](rankgauge_core::gold::parse_sheet) restores all ids and
-/// texts unchanged.
+/// texts, without the white space around them.
 ///
 /// # Errors
 /// None in practice: writing to memory does not fail.
