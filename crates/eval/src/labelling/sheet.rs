@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use rankgauge_core::columns;
 use rankgauge_core::gold::escape_cell;
 use rankgauge_core::number::real_length;
 use rankgauge_core::statistics::kappa;
@@ -129,12 +130,10 @@ impl Sheet {
     /// The row that is wrong.
     pub fn parse(draw: &Draw, text: &str) -> Result<Self, SheetError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = csv::ReaderBuilder::new()
-            .flexible(true)
-            .from_reader(text.as_bytes());
+        let mut reader = columns::reader(text).from_reader(text.as_bytes());
         let broken = |error: csv::Error| SheetError::Csv(error.to_string());
         let header = reader.headers().map_err(broken)?.clone();
-        let find = |name: &str| header.iter().position(|column| column.trim() == name);
+        let find = |name: &str| header.iter().position(|column| column == name);
         let column = |name: &'static str| find(name).ok_or(SheetError::Column(name));
         let (row, query, document) = (column("row")?, column("query")?, column("document")?);
         let grades = [Some(column("grade")?), find(SECOND)];
@@ -144,7 +143,7 @@ impl Sheet {
         for record in reader.records() {
             let record = record.map_err(broken)?;
             let field = |at: usize| record.get(at).unwrap_or_default();
-            let number = field(row).trim().parse::<usize>().ok();
+            let number = field(row).parse::<usize>().ok();
             let drawn = number.and_then(|number| number.checked_sub(1));
             let Some((at, drawn)) = drawn.and_then(|at| Some((at, draw.rows.get(at)?))) else {
                 return Err(SheetError::Row {
@@ -153,7 +152,9 @@ impl Sheet {
                     rows: draw.rows.len(),
                 });
             };
-            let is_same = |found: &str, drawn: &str| found == drawn || found == escape_cell(drawn);
+            let is_same = |found: &str, drawn: &str| {
+                found == columns::field(drawn) || found == columns::field(&escape_cell(drawn))
+            };
             if !is_same(field(query), &drawn.query) || !is_same(field(document), &drawn.document) {
                 return Err(SheetError::Changed {
                     row: at + 1,
@@ -166,7 +167,7 @@ impl Sheet {
             let mut labels = [None; 2];
             for ((slot, column), name) in labels.iter_mut().zip(grades).zip(["grade", SECOND]) {
                 let cell = column.map_or("", field);
-                *slot = label(cell.trim(), draw.scale_max).ok_or_else(|| SheetError::Grade {
+                *slot = label(cell, draw.scale_max).ok_or_else(|| SheetError::Grade {
                     row: at + 1,
                     column: name,
                     value: cell.to_owned(),

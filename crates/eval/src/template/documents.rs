@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use rankgauge_core::columns;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::gold::expansion::Relation;
 
@@ -69,18 +70,10 @@ impl Documents {
             }
             return Ok(documents);
         }
-        let delimiter = if text.lines().next().unwrap_or("").contains('\t') {
-            b'\t'
-        } else {
-            b','
-        };
-        let mut reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .flexible(true)
-            .from_reader(text.as_bytes());
+        let mut reader = columns::reader(text).from_reader(text.as_bytes());
         let header = reader.headers().cloned();
         let header = header.map_err(|error| wrong(1, error.to_string()))?;
-        let id_column = header.iter().position(|name| name.trim() == ID);
+        let id_column = header.iter().position(|name| name == ID);
         let id_column = id_column.ok_or_else(|| {
             wrong(
                 1,
@@ -97,10 +90,7 @@ impl Documents {
                 )
             })?;
             let line = row.position().map_or(1, csv::Position::line);
-            let id = row
-                .get(id_column)
-                .map(str::trim)
-                .filter(|id| !id.is_empty());
+            let id = row.get(id_column).filter(|id| !id.is_empty());
             let id = id.ok_or_else(|| {
                 wrong(
                     usize::try_from(line).unwrap_or(usize::MAX),
@@ -109,9 +99,9 @@ impl Documents {
             })?;
             let attributes = documents.0.entry(id.to_owned()).or_default();
             for (name, value) in header.iter().zip(row.iter()) {
-                if name.trim() != ID && !value.trim().is_empty() {
-                    let values = attributes.entry(name.trim().to_owned()).or_default();
-                    values.push(value.trim().to_owned());
+                if name != ID && !value.is_empty() {
+                    let values = attributes.entry(name.to_owned()).or_default();
+                    values.push(value.to_owned());
                 }
             }
         }

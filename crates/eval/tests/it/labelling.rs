@@ -274,6 +274,21 @@ mod files {
     }
 
     #[test]
+    fn a_sheet_saved_by_a_spreadsheet_is_read() {
+        let draw = sample(1);
+        let sheet = filled(&draw, 10);
+        let labels = labels_of(&draw, &sheet).unwrap();
+        for separator in [";", "\t", ", "] {
+            let saved = sheet.replace(',', separator);
+            assert_eq!(
+                labels_of(&draw, &saved).as_ref(),
+                Ok(&labels),
+                "{separator}"
+            );
+        }
+    }
+
+    #[test]
     fn sheets_that_do_not_fit_name_the_row() {
         let draw = sample(7);
         let sheet = filled(&draw, 5);
