@@ -1,5 +1,6 @@
 //! Reading of gold files and folders.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Seek as _, SeekFrom};
@@ -62,7 +63,7 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     if texts_of(path, &bytes, options).is_some() {
         return None;
     }
-    let name = file_name(path);
+    let name = name_of(path);
     let mut hash = Sha256::new();
     add_part(&mut hash, name.as_bytes());
     add_length(&mut hash, size);
@@ -105,7 +106,7 @@ impl Sources {
                     let line = bytes.split(|byte| *byte == b'\n').count();
                     problems.push(Problem::TooLarge {
                         place: Place {
-                            file: file_name(&path),
+                            file: name_of(&path),
                             line: Some(line),
                         },
                     });
@@ -113,11 +114,11 @@ impl Sources {
                 Ok(bytes) => {
                     let texts = texts_of(&path, &bytes, options);
                     if let Some(texts) = texts.filter(|texts| !paths.contains(texts)) {
-                        companions.insert(texts.clone(), file_name(&path));
+                        companions.insert(texts.clone(), name_of(&path));
                         paths.insert(next, texts);
                     }
                     if is_corpus(&path) {
-                        let file = file_name(&path);
+                        let file = name_of(&path);
                         problems.push(Problem::Corpus { file });
                         continue;
                     }
@@ -129,7 +130,7 @@ impl Sources {
                         continue;
                     }
                     files.push(SourceFile {
-                        name: file_name(&path),
+                        name: name_of(&path),
                         bytes,
                     });
                 }
@@ -294,7 +295,7 @@ fn not_topics(path: &Path, bytes: &[u8], judgements: &Arc<str>) -> Option<Proble
     let found = first.split('\t').count();
     (found != 2).then(|| Problem::NotTopics {
         place: Place {
-            file: file_name(path),
+            file: name_of(path),
             line: Some(line),
         },
         judgements: Arc::clone(judgements),
@@ -388,7 +389,12 @@ fn files_of(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-fn file_name(path: &Path) -> Arc<str> {
+/// Name of a file in messages: its path, because several folders may have files of one name.
+fn name_of(path: &Path) -> Arc<str> {
+    path.to_string_lossy().into()
+}
+
+fn file_name(path: &Path) -> Cow<'_, str> {
     let name = path.file_name().unwrap_or(path.as_os_str());
-    name.to_string_lossy().into()
+    name.to_string_lossy()
 }

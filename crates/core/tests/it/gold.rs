@@ -415,12 +415,16 @@ fn conflicting_settings_of_several_files_are_an_error() {
     let load = || gold::load(&[folder.path().to_owned()], &Options::default());
     let error = load().expect_err("they do not agree");
     let messages: Vec<String> = error.problems().iter().map(ToString::to_string).collect();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (a, b) = (path("a.json"), path("b.json"));
     assert_eq!(
         messages,
         [
-            "b.json: relevance_level is 2, but 1 at a.json; files of one gold set must agree",
-            "b.json:2: query `q` judges document `d` again and contradicts itself: grade 2, but 1 at \
-             a.json:1; keep one of the two judgements",
+            format!("{b}: relevance_level is 2, but 1 at {a}; files of one gold set must agree"),
+            format!(
+                "{b}:2: query `q` judges document `d` again and contradicts itself: grade 2, but 1 at {a}:1; keep \
+                 one of the two judgements"
+            ),
         ]
     );
     assert_eq!(
@@ -736,8 +740,9 @@ fn assert_read_in_parts(content: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("gold");
     fs::write(&path, content).expect("a written file");
+    let name = path.display().to_string();
     let of_file = gold::load(&[path], &Options::default());
-    match gold::parse("gold", content.as_bytes(), &Options::default()) {
+    match gold::parse(&name, content.as_bytes(), &Options::default()) {
         Ok(set) => {
             let of_file = of_file.expect("a valid file");
             assert_eq!(of_file.queries(), set.queries());

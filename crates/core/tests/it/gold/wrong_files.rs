@@ -19,10 +19,13 @@ fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
+/// Loads files of a folder. Problems name them without it.
 fn load(folder: &Path, names: &[&str]) -> Result<GoldSet, Vec<String>> {
     let paths: Vec<PathBuf> = names.iter().map(|name| folder.join(name)).collect();
+    let folder = format!("{}/", folder.display());
+    let without_folder = |problem: &gold::Problem| problem.to_string().replace(&folder, "");
     gold::load(&paths, &Options::default())
-        .map_err(|error| error.problems().iter().map(ToString::to_string).collect())
+        .map_err(|error| error.problems().iter().map(without_folder).collect())
 }
 
 #[track_caller]
@@ -522,5 +525,29 @@ fn ids_are_composed_on_request() {
             "differ.qrels:2: query `q` judges document `시` again and contradicts itself"
         ),
         "{error}"
+    );
+}
+
+#[test]
+fn files_of_one_name_in_different_folders_are_merged() {
+    let folder = folder(&[
+        ("p1/test.qrels", "q1 0 a 1\nq1 0 b 0\n"),
+        ("p2/test.qrels", "q1 0 a 1\nq1 0 c 1\n"),
+        ("p3/test.qrels", "q1 0 a 0\n"),
+    ]);
+    let names = ["p1/test.qrels", "p2/test.qrels"];
+    let set = load(folder.path(), &names).expect("they agree");
+    assert_eq!((set.queries().len(), set.judgement_count()), (1, 3));
+    let place = set.place(0).expect("a place").to_string();
+    assert_eq!(
+        place,
+        format!("{}/p1/test.qrels:1", folder.path().display())
+    );
+    assert_rejected(
+        folder.path(),
+        &["p1/test.qrels", "p3/test.qrels"],
+        &[
+            "p3/test.qrels:1: query `q1` judges document `a` again and contradicts itself: grade 0, but 1 at p1/test.qrels:1",
+        ],
     );
 }
