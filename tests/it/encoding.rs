@@ -102,7 +102,7 @@ fn a_byte_order_mark_changes_no_result() {
         assert_eq!(plain.2, Some(0), "{arguments}: {}", plain.1);
         fs::write(&path, format!("{MARK}{text}")).expect("a file");
         let marked = run(folder.path(), arguments);
-        // The hash of a gold set is that of its bytes.
+        // The hash of a gold set is that of its bytes, of which the mark is one.
         let of_scores = |text: &str| -> Vec<String> {
             let lines = text.lines().filter(|line| !line.contains("gold set"));
             // The delay is that of the time of the run.

@@ -1,4 +1,4 @@
-//! Hash of the files of a gold set.
+//! Hash of the content of a gold set.
 
 use std::fmt::Write as _;
 
@@ -6,25 +6,30 @@ use sha2::{Digest as _, Sha256};
 
 use super::formats::draft::SourceFile;
 
-/// SHA-256 over names and contents. Each is preceded by its length, which makes the boundaries
-/// between them part of the hash.
+/// SHA-256 of the content of a file after decompression, as `sha256sum` prints it. Of several files, it is that of
+/// these hashes in ascending order, one on a line. Names, folders and the order of the files are no part of it.
 pub(super) fn digest(files: &[SourceFile]) -> String {
-    let mut hash = Sha256::new();
-    for file in files {
-        add_part(&mut hash, file.name.as_bytes());
-        add_part(&mut hash, &file.bytes);
+    let hash = |file: &SourceFile| hex(Sha256::new_with_prefix(&file.bytes));
+    let mut hashes: Vec<String> = files.iter().map(hash).collect();
+    if hashes.len() == 1
+        && let Some(only) = hashes.pop()
+    {
+        return only;
     }
-    hex(hash)
+    hashes.sort_unstable();
+    let mut all = Sha256::new();
+    for hash in hashes {
+        all.update(hash);
+        all.update("\n");
+    }
+    hex(all)
 }
 
+/// Adds a text after its length, so that the boundaries between texts are part of the hash.
 pub(super) fn add_part(hash: &mut Sha256, part: &[u8]) {
-    add_length(hash, part.len());
-    hash.update(part);
-}
-
-pub(super) fn add_length(hash: &mut Sha256, length: usize) {
-    hash.update(length.to_string());
+    hash.update(part.len().to_string());
     hash.update(":");
+    hash.update(part);
 }
 
 /// Returns the hash in hexadecimal digits.

@@ -10,10 +10,9 @@ use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator as _, ParallelIterator as _};
 use rayon::slice::ParallelSliceMut as _;
-use sha2::{Digest as _, Sha256};
 
 use super::companions::{are_topics, queries_of, topics_of, uncompressed};
-use super::digest::{add_length, add_part, digest, hex};
+use super::digest::{digest, hex};
 use super::formats;
 use super::formats::draft::{Draft, SourceFile};
 use super::formats::format::Format;
@@ -63,13 +62,12 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     if texts_of(path, &bytes, options).is_some() {
         return None;
     }
-    let name = name_of(path);
-    let mut hash = Sha256::new();
-    add_part(&mut hash, name.as_bytes());
-    add_length(&mut hash, size);
     file.rewind().ok()?;
-    let reader = PartReader::new(file, metadata.len(), hash);
-    let head = SourceFile { name, bytes };
+    let reader = PartReader::new(file, metadata.len());
+    let head = SourceFile {
+        name: name_of(path),
+        bytes,
+    };
     let (draft, hash) = formats::read_parts(&head, reader, options)?;
     let mut problems = Problems::default();
     let set = validate::assemble(vec![draft], options, hex(hash), &mut problems);
@@ -159,7 +157,7 @@ impl Sources {
     }
 }
 
-/// Parses the content of one gold file. `name` is used in messages and in the hash.
+/// Parses the content of one gold file. `name` is used in messages.
 ///
 /// # Errors
 /// All problems of the content.

@@ -14,7 +14,7 @@ use rankgauge_core::number::real_length;
 pub struct Statistics {
     /// Version of the set.
     pub version: String,
-    /// SHA-256 of the files.
+    /// SHA-256 of the content of the files.
     pub sha256: String,
     /// Number of queries.
     pub queries: usize,

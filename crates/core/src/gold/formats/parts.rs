@@ -28,11 +28,11 @@ pub(in crate::gold) struct PartReader {
 }
 
 impl PartReader {
-    /// Reads a file of `size` bytes. `hash` receives the bytes.
-    pub(in crate::gold) fn new(file: impl Read + Send + 'static, size: u64, hash: Sha256) -> Self {
+    /// Reads a file of `size` bytes.
+    pub(in crate::gold) fn new(file: impl Read + Send + 'static, size: u64) -> Self {
         Self {
             file: Box::new(file),
-            hash,
+            hash: Sha256::new(),
             left: size,
             rest: Vec::new(),
             parts: 0,

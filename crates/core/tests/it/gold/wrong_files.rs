@@ -551,3 +551,31 @@ fn files_of_one_name_in_different_folders_are_merged() {
         ],
     );
 }
+
+#[test]
+fn the_hash_is_that_of_the_content() {
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    compressed.write_all(QRELS.as_bytes()).expect("memory");
+    let compressed = compressed.finish().expect("memory");
+    let other = "q2 0 d1 1\n";
+    let folder = folder(&[
+        ("a.qrels", QRELS),
+        ("b/renamed.qrels", QRELS),
+        ("c.qrels", other),
+    ]);
+    fs::write(folder.path().join("z.qrels.gz"), compressed).expect("a file");
+    let hash = |names: &[&str]| {
+        let set = load(folder.path(), names).expect("a set");
+        set.sha256().to_owned()
+    };
+    // As sha256sum prints it.
+    let of_qrels = "18a26f7d9f22c3b396aec350cd00ebeba14e90d9b877339be06e416787d6c616";
+    for name in ["a.qrels", "b/renamed.qrels", "z.qrels.gz"] {
+        assert_eq!(hash(&[name]), of_qrels, "{name}");
+    }
+    // As `sha256sum a.qrels c.qrels | cut -c 1-64 | sort | sha256sum` prints it.
+    let of_both = "2a1504872d7cd2ff3cac435b10a0ef5567c0c0835e583101847bf06d852c6406";
+    assert_eq!(hash(&["a.qrels", "c.qrels"]), of_both);
+    assert_eq!(hash(&["c.qrels", "z.qrels.gz"]), of_both);
+    assert_ne!(hash(&["c.qrels"]), of_qrels);
+}
