@@ -385,14 +385,8 @@ impl File {
             );
             return Err(self.problem(None, text));
         }
-        let text = text::decode(&bytes).map_err(|error| {
-            let text = if error.is_utf16 {
-                "is UTF-16; save the file as UTF-8"
-            } else {
-                "is not UTF-8 from here on; save the file as UTF-8"
-            };
-            self.problem(Some(error.line), text)
-        })?;
+        let text = text::decode(&bytes)
+            .map_err(|error| self.problem(Some(error.line), error.to_string()))?;
         Ok(text.to_owned())
     }
 

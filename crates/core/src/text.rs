@@ -11,33 +11,53 @@ use std::fmt::Display;
 /// Byte order mark in UTF-8.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Error for bytes that are not UTF-8.
+/// Error for bytes that are not a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}; save the file as UTF-8", .is_utf16.then_some("UTF-16").unwrap_or("not UTF-8"))]
+#[error("{flaw}")]
 pub struct TextError {
     /// 1-based line of the first wrong byte.
     pub line: usize,
-    /// True if the bytes are UTF-16.
-    pub is_utf16: bool,
+    flaw: Flaw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum Flaw {
+    #[error("UTF-16; save the file as UTF-8")]
+    Utf16,
+    #[error("not UTF-8; save the file as UTF-8")]
+    NotUtf8,
+    #[error("the lines end with CR alone; save the file with the line ends LF or CR LF")]
+    LineEnds,
 }
 
 /// Decodes bytes as UTF-8, without a byte order mark.
 ///
 /// # Errors
-/// The bytes are UTF-16 or not UTF-8.
+/// The bytes are UTF-16 or not UTF-8, or their lines end with CR alone: they would be one line.
 pub fn decode(bytes: &[u8]) -> Result<&str, TextError> {
-    let is_utf16 = is_utf16(bytes);
-    let decoded = simdutf8::compat::from_utf8(without_mark(bytes));
-    let line = match decoded {
-        Ok(text) if !is_utf16 => return Ok(text),
-        Ok(_) => 1,
+    if is_utf16(bytes) {
+        let flaw = Flaw::Utf16;
+        return Err(TextError { line: 1, flaw });
+    }
+    match simdutf8::compat::from_utf8(without_mark(bytes)) {
+        Ok(text) if has_line_ends_of_cr(text) => {
+            let flaw = Flaw::LineEnds;
+            Err(TextError { line: 1, flaw })
+        }
+        Ok(text) => Ok(text),
         Err(error) => {
             let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            1 + memchr::memchr_iter(b'\n', valid).count()
+            let line = 1 + memchr::memchr_iter(b'\n', valid).count();
+            let flaw = Flaw::NotUtf8;
+            Err(TextError { line, flaw })
         }
-    };
-    let line = if is_utf16 { 1 } else { line };
-    Err(TextError { line, is_utf16 })
+    }
+}
+
+/// Returns true if a text has several lines of which each ends with CR alone.
+fn has_line_ends_of_cr(text: &str) -> bool {
+    let bytes = text.trim_ascii().as_bytes();
+    memchr::memchr(b'\n', bytes).is_none() && memchr::memchr(b'\r', bytes).is_some()
 }
 
 /// Bytes without a byte order mark of UTF-8.

@@ -159,7 +159,7 @@ fn unreadable_files_are_reported_with_the_line() {
     let latin = files.write("latin.yaml", b"workers: 1\n# caf\xe9\n");
     assert_eq!(
         files.load_files(&[latin], &[], &[]).unwrap_err(),
-        ["latin.yaml:2: is not UTF-8 from here on; save the file as UTF-8"]
+        ["latin.yaml:2: not UTF-8; save the file as UTF-8"]
     );
     let missing = files.0.path().join("missing.yaml");
     let found = files.load_files(&[missing], &[], &[]).unwrap_err();

@@ -140,6 +140,9 @@ impl Part {
                 Ok(())
             };
         }
+        // The line ends of a classic Mac leave one line.
+        let end = memchr::memrchr(b'\r', line).unwrap_or_default();
+        text::decode(line.get(..end).unwrap_or_default())?;
         let lines = memchr::memchr_iter(b'\n', bytes).count();
         Err(RunProblem::LongLine.at(1 + lines))
     }

@@ -611,3 +611,35 @@ fn identical_ids_are_left_out_and_ids_are_composed() {
         Ok(expected(&[("시", &["시"])]))
     );
 }
+
+#[test]
+fn white_space_around_a_field_of_a_table_is_no_part_of_it() {
+    for table in [
+        "query_id, doc_id, score\nq1, a, 3\n q1 , b , 2\n",
+        "query_id, doc_id, score\nq1,\" a \", 3\n q1 , b , 2\n",
+        "query_id\tdoc_id\tscore\nq1 \t a\t3\nq1\tb \t 2\n",
+        "q1, a, 3.5\nq1, b, 2.5\n",
+    ] {
+        assert_eq!(
+            documents(table.as_bytes(), &options(None)),
+            Ok(expected(&[("q1", &["a", "b"])])),
+            "{table}"
+        );
+    }
+}
+
+#[test]
+fn line_ends_of_cr_alone_are_named() {
+    let large = "q1 Q0 a 1 3 t\r".repeat(100_000);
+    for run in [
+        "q1 Q0 a 1 3 t\rq1 Q0 b 2 2 t\r",
+        "query_id,doc_id,score\rq1,a,3\rq1,b,2\r",
+        "query_id\tdoc_id\tscore\rq1\ta\t3",
+        &large,
+    ] {
+        assert_eq!(
+            complaint(run.as_bytes()),
+            "1: the lines end with CR alone; save the file with the line ends LF or CR LF"
+        );
+    }
+}

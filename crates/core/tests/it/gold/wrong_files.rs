@@ -579,3 +579,18 @@ fn the_hash_is_that_of_the_content() {
     assert_eq!(hash(&["c.qrels", "z.qrels.gz"]), of_both);
     assert_ne!(hash(&["c.qrels"]), of_qrels);
 }
+
+#[test]
+fn line_ends_of_cr_alone_are_named() {
+    let folder = folder(&[
+        ("a.qrels", "q1 0 d1 1\rq1 0 d2 0\r"),
+        ("b.csv", "query_id,doc_id,grade\rq1,d1,1\r"),
+        ("c.tsv", "query-id\tcorpus-id\tscore\rq1\td1\t1\r"),
+    ]);
+    for name in ["a.qrels", "b.csv", "c.tsv"] {
+        let expected = format!(
+            "{name}:1: the lines end with CR alone; save the file with the line ends LF or CR LF"
+        );
+        assert_rejected(folder.path(), &[name], &[&expected]);
+    }
+}
