@@ -78,7 +78,10 @@ impl Line {
         Some(match (whole_millis(ts), id_of(unit)) {
             (None, _) => Err("`ts` is not a time in milliseconds since 1970"),
             (_, None) if query.is_some() => {
-                Err("`query` is not the id of a query: write a string or a number")
+                Err("`query` is not the id of a query: write a string or a whole number")
+            }
+            (_, None) => {
+                Err("`session` is not the id of a session: write a string or a whole number")
             }
             (_, None) => Err("`session` is not the id of a session: write a string or a number"),
             (Some(ts), Some(id)) => Ok((ts, query.map(|_| id))),
@@ -86,7 +89,7 @@ impl Line {
     }
 }
 
-/// Returns an id that is a string or a number.
+/// Returns an id that is a string or a whole number of 64 bits. Other numbers are rounded when they are parsed.
 pub(super) fn id_of(value: &Value) -> Option<Box<str>> {
     match value {
         Value::String(id) => Some(id.as_str().into()),

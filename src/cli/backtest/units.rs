@@ -136,7 +136,7 @@ fn wrong<T: UnitTest>(place: &Place, what: &str) -> Failure {
 }
 
 fn unit_of(unit: &Value) -> Result<Unit, String> {
-    let id = id_of(unit).ok_or("`unit` is not an id: write a string or a number")?;
+    let id = id_of(unit).ok_or("`unit` is not an id: write a string or a whole number")?;
     Ok(Unit::of(&id))
 }
 
@@ -332,7 +332,8 @@ impl InterleavingLine {
 
 fn ids(values: &[Value], name: &str) -> Result<Vec<Box<str>>, String> {
     let ids = values.iter().map(|value| {
-        id_of(value).ok_or_else(|| format!("`{name}` has an id that is not a string or a number"))
+        id_of(value)
+            .ok_or_else(|| format!("`{name}` has an id that is not a string or a whole number"))
     });
     ids.collect()
 }
@@ -343,8 +344,8 @@ impl UnitTest for Interleaving {
     const EXPECTED: &'static str = r#"{"session": "s1", "search": "1", "teams": "AB", "clicks": ["d1"], "results": ["d0", "d1"]}"#;
 
     fn add(&mut self, line: InterleavingLine) -> Result<Option<f64>, String> {
-        let session =
-            id_of(&line.session).ok_or("`session` is not an id: write a string or a number")?;
+        let session = id_of(&line.session)
+            .ok_or("`session` is not an id: write a string or a whole number")?;
         let credit = line.credit()?;
         let ended = match &mut self.open {
             Some((open, sum)) if **open == *session => {

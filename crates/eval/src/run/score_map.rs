@@ -7,12 +7,12 @@ use std::marker::PhantomData;
 
 use rustc_hash::FxHashSet;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::answer::{Answer, Chosen, Order};
 use super::entries::Entries;
 use super::error::{RunProblem, Wrong};
-use super::table::{Row, answer, record_row};
+use super::table::{Row, answer, id_of, record_row};
 use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Text;
 
@@ -75,7 +75,7 @@ enum Documents<'t> {
 #[serde(untagged, expecting = "a document: an id, or an object with an id")]
 enum Listed {
     Text(String),
-    Number(i64),
+    Number(Number),
     Record(Map<String, Value>),
 }
 
@@ -157,7 +157,10 @@ pub(super) fn parse<'t>(
                 let mut implied = None;
                 let rows = listed.into_iter().map(|listed| match listed {
                     Listed::Text(id) => Ok(row(Cow::Owned(id), None)),
-                    Listed::Number(id) => Ok(row(Cow::Owned(id.to_string()), None)),
+                    Listed::Number(id) => {
+                        let id = id_of(&id, "document").map_err(|problem| problem.at(1))?;
+                        Ok(row(id, None))
+                    }
                     Listed::Record(record) => {
                         let (row, order) = record_row(1, &record, stated, Some(&query))?;
                         implied.get_or_insert(order);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use super::answer::{Answer, Order, Results, by_score};
 use super::error::{RunProblem, Wrong};
@@ -492,6 +492,17 @@ impl Records<'_> {
     }
 }
 
+/// Id that is a whole number. The text of another number is lost when JSON is parsed: `1e3` and 1000.0 are the same.
+pub(super) fn id_of<'t>(number: &Number, what: &str) -> Result<Cow<'t, str>, RunProblem> {
+    if number.is_u64() || number.is_i64() {
+        return Ok(Cow::Owned(number.to_string()));
+    }
+    Err(RunProblem::Row(format!(
+        "the {what} of a record is the number {number}, which is no whole number of 64 bits; write the id as a text, in \
+         quotes"
+    )))
+}
+
 /// Row of a record, with the order that its members imply. `query` is the query of the list that the record is
 /// in, if it is in one.
 pub(super) fn record_row<'t>(
@@ -523,7 +534,7 @@ pub(super) fn record_row<'t>(
     let value = |at: usize| values.get(at).copied().flatten();
     let id = |at: usize, what: &str| match value(at) {
         Some(Value::String(text)) if !text.is_empty() => Ok(Cow::Owned(text.clone())),
-        Some(Value::Number(number)) => Ok(Cow::Owned(number.to_string())),
+        Some(Value::Number(number)) => id_of(number, what).map_err(|problem| problem.at(line)),
         _ => Err(RunProblem::Row(format!(
             "the {what} of a record is no id: a text or a number"
         ))

@@ -643,3 +643,26 @@ fn line_ends_of_cr_alone_are_named() {
         );
     }
 }
+
+#[test]
+fn ids_of_records_keep_their_text() {
+    let ids = ["18446744073709551615", "-7"];
+    let record = |id: &str| format!("{{\"query_id\": \"q1\", \"doc_id\": {id}}}\n");
+    let run = ids.map(record).concat();
+    assert_eq!(
+        documents(run.as_bytes(), &options(None)),
+        Ok(expected(&[("q1", &ids)]))
+    );
+    for id in ["18446744073709551616", "1e3", "1000.0", "1.5"] {
+        let lists = format!("{{\"q1\": [\"a\", {id}]}}");
+        let frame = format!("{{\"query_id\": [\"q1\"], \"doc_id\": [{id}]}}");
+        let query = format!("{{\"query_id\": {id}, \"doc_id\": \"a\"}}");
+        for run in [record(id), lists, frame, query] {
+            let error = documents(run.as_bytes(), &options(None)).expect_err(&run);
+            assert!(
+                error.contains("which is no whole number of 64 bits; write the id as a text"),
+                "{run}: {error}"
+            );
+        }
+    }
+}
