@@ -18,16 +18,10 @@ use crate::gold::judgements::Grade;
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
-/// Returns true if a line has the form of a judgement.
+/// Returns true if a line has the form of a judgement, by its second column.
 pub(super) fn is_judgement(line: &str) -> bool {
-    let mut columns = line.split_ascii_whitespace();
-    let grade = columns
-        .next()
-        .is_some_and(|grade| grade.parse::<f64>().is_ok());
-    grade
-        && columns
-            .next()
-            .is_some_and(|query| query.starts_with("qid:"))
+    let query = line.split_ascii_whitespace().nth(1);
+    query.is_some_and(|query| query.starts_with("qid:"))
 }
 
 /// Parses judgements and the texts of queries.

@@ -23,11 +23,18 @@ use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 use crate::text;
 
-/// Returns true if a line has the form of a judgement.
+/// Returns true if a line has the form of a judgement: four columns, with a grade or an iteration.
 pub(super) fn is_judgement(line: &str) -> bool {
-    let mut columns = line.split_ascii_whitespace();
-    let grade = columns.nth(3);
-    columns.next().is_none() && grade.is_some_and(|grade| grade.parse::<f64>().is_ok())
+    let columns: Vec<&str> = line.split_ascii_whitespace().take(5).collect();
+    let [_, iteration, _, grade] = columns[..] else {
+        return false;
+    };
+    grade.parse::<f64>().is_ok() || is_iteration(iteration)
+}
+
+/// Returns true for a usual second column of a judgement or a result, by which a line with a wrong grade is recognised.
+fn is_iteration(column: &str) -> bool {
+    column.eq_ignore_ascii_case("q0") || column.parse::<u32>().is_ok()
 }
 
 /// Returns true if a line has the form of a topic: an id and a text, separated by one tab.
@@ -38,11 +45,12 @@ pub(super) fn is_topic(line: &str) -> bool {
 /// Returns true if a line has the form of `prels`.
 pub(super) fn is_prels(line: &str) -> bool {
     let columns: Vec<&str> = line.split_ascii_whitespace().take(6).collect();
-    let [_, _, grade, algorithm, probability] = columns[..] else {
+    let [_, document, grade, algorithm, probability] = columns[..] else {
         return false;
     };
     let is_share = |text: &str| text.parse().is_ok_and(|it: f64| (0.0..=1.0).contains(&it));
-    grade.parse::<i32>().is_ok() && algorithm.parse::<u32>().is_ok() && is_share(probability)
+    let is_judged = grade.parse::<i32>().is_ok() || !is_iteration(document);
+    is_judged && algorithm.parse::<u32>().is_ok() && is_share(probability)
 }
 
 /// Parses `prels`.

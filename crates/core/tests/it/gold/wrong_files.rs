@@ -594,3 +594,26 @@ fn line_ends_of_cr_alone_are_named() {
         assert_rejected(folder.path(), &[name], &[&expected]);
     }
 }
+
+#[test]
+fn a_wrong_grade_in_the_first_line_is_named() {
+    let folder = folder(&[
+        ("a.qrels", "q1 0 a x\nq1 0 b 1\n"),
+        ("b.qrels", "q1 0 a 1,5\n"),
+        ("c.qrels", "q1 Q0 a high\n"),
+        ("d.prels", "q1 a 1,5 1 0.5\n"),
+        ("e.ltr", "x qid:1 1:0.5 # d1\n"),
+        ("no.qrels", "this is no file\n"),
+    ]);
+    for (name, grade) in [
+        ("a.qrels", "x"),
+        ("b.qrels", "1,5"),
+        ("c.qrels", "high"),
+        ("d.prels", "1,5"),
+        ("e.ltr", "x"),
+    ] {
+        let expected = format!("{name}:1: the grade `{grade}` is not a number");
+        assert_rejected(folder.path(), &[name], &[&expected]);
+    }
+    assert_rejected(folder.path(), &["no.qrels"], &["unknown gold format"]);
+}
