@@ -257,7 +257,7 @@ impl Work<'_> {
     /// Adds the judgement of a row. `is_production` is true if the grade is from production.
     fn take(&mut self, row: FilledRow, grade: Grade, is_production: bool, adoption: &mut Adoption) {
         let line = row.line;
-        if row.document_id.is_empty() {
+        if row.document_id.trim().is_empty() {
             return self.row_error(line, "a grade without a `document_id`");
         }
         let Some(target) = self.target(&row) else {

@@ -139,6 +139,10 @@ pub enum Problem {
     #[error("{place}: a query has an empty id; give it a unique id")]
     EmptyQueryId { place: Place },
     #[error(
+        "{place}: query `{}` judges a document with an empty id; give it its id, or remove the judgement", short(.key)
+    )]
+    EmptyDocumentId { place: Place, key: String },
+    #[error(
         "{place}: query `{}` has a blank text or alias; fill it in or remove it", short(.key)
     )]
     BlankText { place: Place, key: String },
@@ -307,6 +311,7 @@ impl Problem {
             | Self::Topic { place }
             | Self::RepeatedTopic { place, .. }
             | Self::EmptyQueryId { place }
+            | Self::EmptyDocumentId { place, .. }
             | Self::BlankText { place, .. }
             | Self::RepeatedQuery { place, .. }
             | Self::RepeatedDocument { place, .. }
@@ -323,7 +328,8 @@ impl Problem {
     /// Id of the affected query, if any.
     pub fn query(&self) -> Option<&str> {
         match self {
-            Self::RepeatedTopic { key, .. }
+            Self::EmptyDocumentId { key, .. }
+            | Self::RepeatedTopic { key, .. }
             | Self::BlankText { key, .. }
             | Self::RepeatedQuery { key, .. }
             | Self::RepeatedDocument { key, .. }
@@ -356,7 +362,7 @@ impl Problem {
             Self::Columns { .. } | Self::Row { .. } | Self::Topic { .. } => "line",
             Self::GradeText { .. } => "grade",
             Self::RepeatedTopic { .. } => "repeated_topic",
-            Self::EmptyQueryId { .. } => "missing_id",
+            Self::EmptyQueryId { .. } | Self::EmptyDocumentId { .. } => "missing_id",
             Self::BlankText { .. } => "blank_text",
             Self::ExpectedAnswer { .. } => "expected_answer",
             Self::RepeatedQuery { .. } => "repeated_query",

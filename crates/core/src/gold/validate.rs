@@ -237,6 +237,15 @@ impl Scale {
         }
         let judged = std::mem::take(&mut draft.judgements).into_judged();
         self.check(&draft, &judged, problems);
+        for number in 0..judged.documents.len() {
+            let id = judged.documents.id(number);
+            if id.is_some_and(|id| id.trim().is_empty()) {
+                problems.push(Problem::EmptyDocumentId {
+                    place: place_of(&draft, judged.line(number)),
+                    key: draft.key.clone(),
+                });
+            }
+        }
         let Judged {
             documents, details, ..
         } = judged;
@@ -284,12 +293,7 @@ impl Scale {
         if judged.repeated.is_empty() && self.stated_max.is_none() {
             return;
         }
-        let place = |line: Option<NonZeroU32>| Place {
-            file: draft.place.file.clone(),
-            line: line
-                .and_then(|line| usize::try_from(line.get()).ok())
-                .or(draft.place.line),
-        };
+        let place = |line| place_of(draft, line);
         let documents = &judged.documents;
         let id_of = |number| documents.id(number).unwrap_or_default().to_owned();
         let mut repeated = judged.repeated.iter().peekable();
@@ -329,6 +333,16 @@ impl Scale {
                 });
             }
         }
+    }
+}
+
+/// Place of a judgement of a query, on its line if that is known.
+fn place_of(draft: &QueryDraft, line: Option<NonZeroU32>) -> Place {
+    Place {
+        file: draft.place.file.clone(),
+        line: line
+            .and_then(|line| usize::try_from(line.get()).ok())
+            .or(draft.place.line),
     }
 }
 

@@ -67,6 +67,8 @@ pub enum RunProblem {
     RepeatedDocument { query: String, document: String },
     #[error("query `{query}` is answered again, first on line {first}; keep one answer")]
     RepeatedQuery { query: String, first: usize },
+    #[error("a {what} has an empty id; give it an id, or leave it out")]
+    EmptyId { what: &'static str },
     #[error("{0}")]
     Json(String),
     #[error(

@@ -22,12 +22,13 @@ impl RankedQuery {
     /// Results in the order of trec_eval, or as listed. `results` are sorted in place.
     ///
     /// # Errors
-    /// A score is NaN, a document is repeated, or the order needs ranks.
+    /// An id is empty, a score is NaN, or the order needs ranks.
     pub fn new(
         key: &str,
         results: &mut [(f64, &str)],
         order: Option<Order>,
     ) -> Result<Self, RunProblem> {
+        check_ids(key, results)?;
         if let Some((_, document)) = results.iter().find(|(score, _)| score.is_nan()) {
             return Err(RunProblem::NoScore {
                 query: key.to_owned(),
@@ -48,8 +49,9 @@ impl RankedQuery {
     /// Results in the order of their ranks, equal ranks as listed. An earlier result has the higher score.
     ///
     /// # Errors
-    /// A rank is NaN.
+    /// An id is empty, or a rank is NaN.
     pub fn by_rank(key: &str, results: &mut [(f64, &str)]) -> Result<Self, RunProblem> {
+        check_ids(key, results)?;
         if results.iter().any(|(rank, _)| rank.is_nan()) {
             return Err(RunProblem::NoOrder { what: "rank" });
         }
@@ -152,4 +154,15 @@ impl RankedQuery {
             scores: Vec::new(),
         }
     }
+}
+
+fn check_ids(key: &str, results: &[(f64, &str)]) -> Result<(), RunProblem> {
+    let is_empty = |id: &str| id.trim().is_empty();
+    if is_empty(key) {
+        return Err(RunProblem::EmptyId { what: "query" });
+    }
+    if results.iter().any(|(_, document)| is_empty(document)) {
+        return Err(RunProblem::EmptyId { what: "document" });
+    }
+    Ok(())
 }

@@ -368,6 +368,12 @@ pub(super) fn answer<'t>(
     order: Order,
     keeps_scores: bool,
 ) -> Result<Answer<'t>, Wrong> {
+    if let Some(row) = rows.iter().find(|row| row.document.trim().is_empty()) {
+        return Err(RunProblem::EmptyId { what: "document" }.at(row.line));
+    }
+    if let Some(row) = rows.first().filter(|_| query.trim().is_empty()) {
+        return Err(RunProblem::EmptyId { what: "query" }.at(row.line));
+    }
     let mut seen = FxHashSet::default();
     if let Some(again) = rows.iter().find(|row| !seen.insert(&*row.document)) {
         let problem = RunProblem::RepeatedDocument {

@@ -11,7 +11,7 @@ use rankgauge_core::measure::Measure;
 use rankgauge_core::text;
 use rankgauge_eval::evaluate;
 use rankgauge_eval::pass::{Contents, judge};
-use rankgauge_eval::run::{Order, ReadOptions, Results, RunError, RunReader};
+use rankgauge_eval::run::{Order, RankedQuery, ReadOptions, Results, RunError, RunReader};
 
 /// Content of a run: each query, the line of its first result, and its ordered documents with their
 /// scores.
@@ -664,5 +664,25 @@ fn ids_of_records_keep_their_text() {
                 "{run}: {error}"
             );
         }
+    }
+}
+
+#[test]
+fn an_empty_id_is_an_error() {
+    for (run, what) in [
+        (r#"{"q1": {"": 1}}"#, "document"),
+        (r#"{"q1": ["a", ""]}"#, "document"),
+        (r#"{"q1": [{"id": " "}]}"#, "document"),
+        (r#"{"": {"a": 1}}"#, "query"),
+    ] {
+        let error = documents(run.as_bytes(), &options(None)).expect_err(run);
+        assert!(
+            error.contains(&format!("a {what} has an empty id")),
+            "{error}"
+        );
+    }
+    for (key, document) in [("q1", ""), ("", "a")] {
+        let error = RankedQuery::new(key, &mut [(1.0, document)], None).expect_err("an empty id");
+        assert!(error.to_string().contains("has an empty id"), "{error}");
     }
 }

@@ -617,3 +617,30 @@ fn a_wrong_grade_in_the_first_line_is_named() {
     }
     assert_rejected(folder.path(), &["no.qrels"], &["unknown gold format"]);
 }
+
+#[test]
+fn an_empty_document_id_is_an_error_in_every_format() {
+    let folder = folder(&[
+        (
+            "native.json",
+            r#"{"queries": [{"query_id": "q1", "ground_truth": {"": 1}}]}"#,
+        ),
+        ("ranx.json", r#"{"q1": {"": 1, "a": 2}}"#),
+        (
+            "rag.json",
+            r#"[{"query_id": "q1", "relevant_chunk_ids": [""]}]"#,
+        ),
+        ("beir.tsv", "query-id\tcorpus-id\tscore\nq1\t\t1\n"),
+        ("blank.tsv", "query-id\tcorpus-id\tscore\nq1\t \t1\n"),
+    ]);
+    for (name, line) in [
+        ("native.json", 1),
+        ("ranx.json", 1),
+        ("rag.json", 1),
+        ("beir.tsv", 2),
+        ("blank.tsv", 2),
+    ] {
+        let expected = format!("{name}:{line}: query `q1` judges a document with an empty id");
+        assert_rejected(folder.path(), &[name], &[&expected]);
+    }
+}
