@@ -48,8 +48,13 @@ pub(super) fn assemble(
         },
         ..topic
     });
-    let topics = topics_by_key(topics, problems);
+    let mut repeated = Problems::default();
+    let topics = topics_by_key(topics, &mut repeated);
     let count = drafts.iter().map(|draft| draft.queries.len()).sum();
+    if count > 0 {
+        // Without judgements, the texts are mostly documents, and their repetition is no problem of its own.
+        problems.append(repeated);
+    }
     let queries = drafts.iter().flat_map(|draft| &draft.queries);
     let highest = queries.filter_map(|query| query.judgements.highest()).max();
     let scale_max = stated_scale.or(highest);

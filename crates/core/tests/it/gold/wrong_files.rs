@@ -644,3 +644,24 @@ fn an_empty_document_id_is_an_error_in_every_format() {
         assert_rejected(folder.path(), &[name], &[&expected]);
     }
 }
+
+#[test]
+fn a_table_of_queries_and_documents_alone_has_no_judgements() {
+    let folder = folder(&[
+        ("pairs.tsv", "q1\td1\nq1\td2\n"),
+        (
+            "queries.jsonl",
+            "{\"_id\": \"q1\", \"text\": \"a\"}\n{\"_id\": \"q1\", \"text\": \"b\"}\n",
+        ),
+        ("judged.qrels", QRELS),
+    ]);
+    for name in ["pairs.tsv", "queries.jsonl"] {
+        assert_rejected(folder.path(), &[name], &["no judgements, only"]);
+    }
+    // Beside judgements, two texts of one query are a problem.
+    assert_rejected(
+        folder.path(),
+        &["pairs.tsv", "judged.qrels"],
+        &["the topic `q1` is already defined"],
+    );
+}
