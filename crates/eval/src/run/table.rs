@@ -133,6 +133,10 @@ impl Table {
                 }
                 let cells = record.iter().map(|cell| Cow::Owned(cell.to_owned()));
                 let cells: Vec<Cow<'_, str>> = cells.collect();
+                // A row of a table that tabs separate is one line: a quote there is mostly text.
+                if separator == b'\t' && cells.iter().any(|cell| cell.contains(['\n', '\r'])) {
+                    return Err(RunProblem::Row(OPEN_QUOTE.to_owned()).at(line));
+                }
                 last = Some((line, cells.len()));
                 rows.push(
                     self.row(line, &cells, header)
@@ -284,6 +288,10 @@ fn of_three_columns(
     .at(*line))
 }
 
+/// Problem of a field that begins with a quote and has no other.
+const OPEN_QUOTE: &str =
+    "a quote is opened and not closed; close it, or write \"\" for a quote in a field";
+
 /// Line numbers of the records of a text, in their order.
 struct Lines<'t> {
     text: &'t str,
@@ -308,11 +316,7 @@ impl Lines<'_> {
     fn open_quote(&self) -> Option<Wrong> {
         let rest = self.text.get(self.at..)?;
         let is_open = rest.matches('"').count() % 2 == 1;
-        is_open.then(|| {
-            let text =
-                "a quote is opened and not closed; close it, or write \"\" for a quote in a field";
-            RunProblem::Row(text.to_owned()).at(self.line)
-        })
+        is_open.then(|| RunProblem::Row(OPEN_QUOTE.to_owned()).at(self.line))
     }
 }
 

@@ -686,3 +686,35 @@ fn an_empty_id_is_an_error() {
         assert!(error.to_string().contains("has an empty id"), "{error}");
     }
 }
+
+#[test]
+fn a_quote_in_a_table_of_tabs_swallows_no_row() {
+    for (run, line) in [
+        ("q1\t\"a\t3\nq1\tb\"\t2\n", 1),
+        (
+            "query_id\tdoc_id\tscore\nq1\tc\t4\nq1\t\"a\t3\nq1\tb\"\t2\n",
+            3,
+        ),
+    ] {
+        let columns = Columns::of_run("query,document,score").expect("columns");
+        let options = ReadOptions {
+            columns: Some(columns),
+            ..options(None)
+        };
+        let error = documents(run.as_bytes(), &options).expect_err(run);
+        let expected = format!("base.run:{line}: a quote is opened and not closed");
+        assert!(error.contains(&expected), "{error}");
+    }
+    // As pandas, polars and R write quotes, and a quote within a field.
+    let quoted = "query_id\tdoc_id\tscore\n\"q1\"\t\"\"\"a\"\t3\nq1\t5\" pipe\t2\n";
+    assert_eq!(
+        documents(quoted.as_bytes(), &options(None)),
+        Ok(expected(&[("q1", &["\"a", "5\" pipe"])]))
+    );
+    // In CSV, a quoted field may have several lines.
+    let csv = "query_id,doc_id,score\nq1,\"a\nb\",3\n";
+    assert_eq!(
+        documents(csv.as_bytes(), &options(None)),
+        Ok(expected(&[("q1", &["a\nb"])]))
+    );
+}

@@ -4,6 +4,7 @@
 //! write them.
 
 use super::draft::SourceFile;
+use crate::columns::{delimiter, header_of};
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
 
@@ -23,11 +24,17 @@ pub(super) fn for_each_row(
         line: 1,
     };
     let columns = reader.headers().map_or(usize::MAX, csv::StringRecord::len);
+    // A row of a table that tabs separate is one line: a quote there is mostly text.
+    let has_tabs = delimiter(header_of(text)) == b'\t';
+    let is_long = |record: &csv::StringRecord| {
+        has_tabs && record.iter().any(|field| field.contains(['\n', '\r']))
+    };
     for record in reader.records() {
         match record {
             Ok(record) => {
                 let line = lines.of(record.position());
-                if is_unclosed(text, record.position(), record.len() < columns) {
+                if is_long(&record) || is_unclosed(text, record.position(), record.len() < columns)
+                {
                     problems.push(Problem::Row {
                         place: file.place(Some(line)),
                         reason:

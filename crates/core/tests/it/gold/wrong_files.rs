@@ -665,3 +665,26 @@ fn a_table_of_queries_and_documents_alone_has_no_judgements() {
         &["the topic `q1` is already defined"],
     );
 }
+
+#[test]
+fn a_quote_in_a_table_of_tabs_swallows_no_row() {
+    let folder = folder(&[
+        (
+            "open.tsv",
+            "query_id\tdoc_id\tgrade\nq1\t\"a\t3\nq1\tb\"\t2\n",
+        ),
+        (
+            "pandas.tsv",
+            "query_id\tdoc_id\tgrade\nq1\t\"\"\"a\"\t3\nq1\t5\" pipe\t2\n",
+        ),
+    ]);
+    assert_rejected(
+        folder.path(),
+        &["open.tsv"],
+        &["open.tsv:2: a quote is opened and not closed"],
+    );
+    let set = load(folder.path(), &["pandas.tsv"]).expect("quotes in pairs");
+    let documents = set.queries()[0].judgements.documents();
+    let ids: Vec<&str> = documents.iter().map(|(id, _)| *id).collect();
+    assert_eq!(ids, ["\"a", "5\" pipe"]);
+}
