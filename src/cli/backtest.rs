@@ -12,12 +12,14 @@ mod units;
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use anyhow::anyhow;
 use clap::Args;
 use serde::Serialize;
 
 use super::failure::Failure;
+use super::input;
 use super::output::{Format, stdout};
 use arguments::{Test, TestArguments};
 use rankgauge_core::detection::{
@@ -70,15 +72,19 @@ pub(super) fn run(arguments: &Backtest) -> Result<(), Failure> {
             "--search is for --test drop or target: give the events of other tests on standard input"
         )));
     }
+    let standard_input = Path::new("-");
     let mut output = BufWriter::new(stdout());
     let done = if is_of_units {
-        let input = std::io::stdin().lock();
-        units::run(input, &arguments.test_arguments, &mut output)
+        units::run(
+            input::open(standard_input)?,
+            &arguments.test_arguments,
+            &mut output,
+        )
     } else if arguments.events.has_files() {
         let recorded = arguments.events.records(&arguments.test_arguments)?;
         replay(recorded.into_iter().map(Ok), arguments, &mut output)
     } else {
-        let records = Records::new("standard input", std::io::stdin().lock());
+        let records = Records::new("standard input", input::open(standard_input)?);
         replay(records, arguments, &mut output)
     };
     // Results before an invalid line are printed.

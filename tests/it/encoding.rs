@@ -1,9 +1,12 @@
 //! Encodings of files: a byte order mark changes no result in any reader, and UTF-16 is named.
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rankgauge_core::gold::{self, Options};
 use serde_json::Value;
 
@@ -169,4 +172,39 @@ fn tables_are_separated_by_commas_semicolons_or_tabs() {
     assert_eq!(edges.expect("valid").len(), 1);
     let edges = gold::parse_relations("edges.csv", &utf16("from,to,relation\n", true));
     assert!(edges.expect_err("refused").to_string().contains("UTF-16"));
+}
+
+#[test]
+fn scores_on_standard_input_may_have_a_mark_and_be_compressed() {
+    let scores = "{\"score\": 0.8, \"baseline\": 0.7}\n".repeat(50);
+    let marked = format!("{MARK}{scores}");
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::default());
+    compressed.write_all(scores.as_bytes()).expect("memory");
+    let compressed = compressed.finish().expect("memory");
+    let backtest = |input: &[u8]| {
+        let mut process = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+            .args(["backtest", "--test", "drop"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let mut stdin = process.stdin.take().expect("a pipe");
+        stdin.write_all(input).expect("a pipe");
+        drop(stdin);
+        let output = process.wait_with_output().expect("the binary ends");
+        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+        (
+            output.status.code(),
+            text(output.stdout),
+            text(output.stderr),
+        )
+    };
+    let plain = backtest(scores.as_bytes());
+    assert_eq!(plain.0, Some(0), "{}", plain.2);
+    assert_eq!(backtest(marked.as_bytes()), plain);
+    assert_eq!(backtest(&compressed), plain);
+    let (code, _, error) = backtest(&utf16(&scores, true));
+    assert_eq!(code, Some(2), "{error}");
+    assert!(error.contains("UTF-16; save the file as UTF-8"), "{error}");
 }

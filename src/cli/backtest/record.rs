@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
+use rankgauge_core::text;
 
 /// Maximum length of a line, in bytes.
 const MAX_LINE_BYTES: u64 = 1 << 20;
@@ -83,7 +84,6 @@ impl Line {
             (_, None) => {
                 Err("`session` is not the id of a session: write a string or a whole number")
             }
-            (_, None) => Err("`session` is not the id of a session: write a string or a number"),
             (Some(ts), Some(id)) => Ok((ts, query.map(|_| id))),
         })
     }
@@ -93,7 +93,7 @@ impl Line {
 pub(super) fn id_of(value: &Value) -> Option<Box<str>> {
     match value {
         Value::String(id) => Some(id.as_str().into()),
-        Value::Number(id) => Some(id.to_string().into()),
+        Value::Number(id) if id.is_u64() || id.is_i64() => Some(id.to_string().into()),
         _ => None,
     }
 }
@@ -177,7 +177,7 @@ impl<R: BufRead> Lines<R> {
                     .place
                     .wrong("a line longer than 1 MiB; give one object per line"));
             }
-            if !self.line.trim_ascii().is_empty() {
+            if !text::without_mark(&self.line).trim_ascii().is_empty() {
                 return Ok(true);
             }
         }
@@ -193,10 +193,14 @@ impl<R: BufRead> Lines<R> {
             return Ok(None);
         }
         let wrong = |what: &str| Err(self.place.wrong(&format!("{what}; {expected}")));
-        if !self.line.trim_ascii_start().starts_with(b"{") {
+        let text = match text::decode(&self.line) {
+            Ok(text) => text.trim_start(),
+            Err(error) => return wrong(&error.to_string()),
+        };
+        if !text.starts_with('{') {
             return wrong("not a JSON object");
         }
-        match serde_json::from_slice(&self.line) {
+        match serde_json::from_str(text) {
             Ok(object) => Ok(Some((self.place.clone(), object))),
             Err(error) => {
                 let error = error.to_string();
