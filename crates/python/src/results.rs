@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Limits;
 use rankgauge_eval::run::{
-    Order, RankedQuery, ReadOptions, RunProblem, RunReader, order_disagreement,
+    Judged, Order, RankedQuery, ReadOptions, RunProblem, RunReader, order_disagreement,
 };
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -145,7 +145,7 @@ fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
     });
     let queries: Result<Vec<RankedQuery>, Failure> = queries.collect();
     let ranked = frame.ranked_scores().take(EXAMINED_ROWS);
-    in_memory(queries?, order, order_disagreement(ranked))
+    in_memory(queries?, order, order_disagreement(Judged::Score, ranked))
 }
 
 #[pymethods]

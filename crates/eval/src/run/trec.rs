@@ -125,19 +125,34 @@ pub(super) fn disagreement(text: &str) -> Option<String> {
         .lines()
         .take(EXAMINED_LINES)
         .filter(|line| !is_skipped(line));
-    order_disagreement(lines.filter_map(|line| {
+    let results = lines.filter_map(|line| {
         let mut columns = text::columns(line);
         let query = columns.next()?;
         let rank: f64 = columns.nth(2)?.parse().ok()?;
         Some((query, rank, columns.next()?.parse().ok()?))
-    }))
+    });
+    order_disagreement(Judged::Score, results)
 }
 
-/// Returns a warning if a higher rank has a higher score among consecutive results of a query, given as query,
-/// rank and score.
+/// Numbers by which results are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judged {
+    /// Higher is better.
+    Score,
+    /// Lower is better.
+    Distance,
+}
+
+/// Returns a warning if a higher rank has a better number among consecutive results of a query, given as query,
+/// rank and number.
 pub fn order_disagreement<'t>(
+    judged: Judged,
     results: impl Iterator<Item = (&'t str, f64, f64)>,
 ) -> Option<String> {
+    let name = match judged {
+        Judged::Score => "score",
+        Judged::Distance => "distance",
+    };
     let mut before: Option<(&str, f64, f64)> = None;
     let (mut ordered, mut opposed, mut query_of_first) = (0_usize, 0_usize, None);
     for (query, rank, score) in results {
@@ -149,7 +164,11 @@ pub fn order_disagreement<'t>(
             && last_rank.total_cmp(&rank).is_ne()
         {
             ordered += 1;
-            if (last_rank < rank) == (last_score < score) {
+            let is_better = match judged {
+                Judged::Score => last_score < score,
+                Judged::Distance => last_score > score,
+            };
+            if (last_rank < rank) == is_better {
                 opposed += 1;
                 query_of_first.get_or_insert(query);
             }
@@ -158,15 +177,15 @@ pub fn order_disagreement<'t>(
     }
     let query = query_of_first?;
     let share = format!(
-        "ranks and scores order {opposed} of {ordered} consecutive results differently, first of query `{query}`"
+        "ranks and {name}s order {opposed} of {ordered} consecutive results differently, first of query `{query}`"
     );
-    Some(if opposed == ordered {
+    Some(if opposed == ordered && judged == Judged::Score {
         format!(
             "{share}: the scores rise with the ranks. If lower is better, as for distances, judge with --order \
              ascending; --order rank judges by the ranks"
         )
     } else {
-        format!("{share}; results are judged by score, --order rank judges by the ranks")
+        format!("{share}; results are judged by {name}, --order rank judges by the ranks")
     })
 }
 

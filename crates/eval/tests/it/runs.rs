@@ -277,6 +277,15 @@ fn ranks_of_tables_that_contradict_the_scores_are_warned_about() {
     }
     let distances = "query_id,doc_id,rank,distance\nq1,a,1,0.1\nq1,b,2,0.2\n";
     assert_eq!(warning(distances, None), None);
+    let opposed = "query_id,doc_id,rank,distance\nq1,a,3,0.1\nq1,b,2,0.5\nq1,c,1,0.9\n";
+    assert_eq!(
+        warning(opposed, None).as_deref(),
+        Some(
+            "r: ranks and distances order 2 of 2 consecutive results differently, first of query `q1`; results are \
+             judged by distance, --order rank judges by the ranks"
+        )
+    );
+    assert_eq!(warning(opposed, Some(Order::Ascending)), None);
 }
 
 #[test]
