@@ -13,7 +13,7 @@ use rankgauge_eval::gold::statistics::Statistics;
 use rankgauge_eval::text_layout::count_of;
 use rankgauge_eval::text_layout::{Column, TextTable};
 
-/// Maximum number of values of a label in the text output.
+/// Maximum number of values of a label, and of files, in the text output.
 const MAX_VALUES: usize = 12;
 
 #[derive(Debug, Args)]
@@ -64,6 +64,8 @@ fn text(statistics: &Statistics) -> String {
     }
     page.table(&totals);
 
+    page.heading("Files");
+    page.items(&statistics.files, MAX_VALUES, Clone::clone);
     let scale = statistics.scale_max.map_or_else(
         || "nothing is judged".to_owned(),
         |max| format!("the scale ends at {max}"),

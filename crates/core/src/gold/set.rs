@@ -1,6 +1,7 @@
 //! Gold sets in memory, and the lookup of the gold query of a search.
 
 use std::fmt;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use twox_hash::XxHash3_128;
@@ -77,6 +78,7 @@ pub struct GoldSet {
     pub(super) scale_max: Option<Grade>,
     /// Location of each query in the files.
     pub(super) places: Vec<Place>,
+    pub(super) files: Vec<Arc<str>>,
     pub(super) stated: SetMetadata,
 }
 
@@ -171,6 +173,11 @@ impl GoldSet {
     /// Location in the files of the query at this position in [`GoldSet::queries`].
     pub fn place(&self, position: usize) -> Option<&Place> {
         self.places.get(position)
+    }
+
+    /// Names of the files in the order in which they are read, including those of query texts beside judgements.
+    pub fn files(&self) -> &[Arc<str>] {
+        &self.files
     }
 
     /// Metadata that the files state, without defaults.

@@ -75,6 +75,10 @@ pub(super) fn assemble(
         relevance_level,
         scale_max,
         places: Vec::with_capacity(count),
+        files: drafts
+            .iter()
+            .map(|draft| draft.place.file.clone())
+            .collect(),
         stated: SetMetadata {
             version: stated_version,
             created_at,

@@ -16,6 +16,8 @@ pub struct Statistics {
     pub version: String,
     /// SHA-256 of the content of the files.
     pub sha256: String,
+    /// Files of the set, as they are read.
+    pub files: Vec<String>,
     /// Number of queries.
     pub queries: usize,
     /// Queries that match searches by key only.
@@ -112,6 +114,7 @@ impl Statistics {
         Self {
             version: set.version().to_owned(),
             sha256: set.sha256().to_owned(),
+            files: set.files().iter().map(ToString::to_string).collect(),
             queries: set.queries().len(),
             queries_without_text: without_text.count(),
             queries_without_relevant: relevant.iter().filter(|count| **count == 0).count(),

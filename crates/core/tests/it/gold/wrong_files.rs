@@ -177,6 +177,10 @@ fn a_beir_dataset_is_read_by_its_folder() {
     ]);
     let set = load(folder.path(), &[""]).expect("the test split");
     assert_eq!(set.judgement_count(), 1);
+    let files = set.files().iter().map(|file| Path::new(&**file));
+    let files: Vec<_> = files.map(|file| file.strip_prefix(folder.path())).collect();
+    let expected = ["qrels/test.tsv", "queries.jsonl"].map(|name| Ok(Path::new(name)));
+    assert_eq!(files, expected);
     assert_eq!(set.queries()[0].text.as_deref(), Some("zoning"));
     assert_rejected(
         folder.path(),
