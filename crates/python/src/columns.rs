@@ -106,7 +106,7 @@ pub(crate) fn gold_columns(
 
 /// Columns of a run in a frame with the columns `names`, and the order that they imply. `given` are the names of
 /// those of the query, the document, the score and the rank, and `stated` those of the command line. A rank that is not
-/// judged is compared with the score.
+/// judged is compared with the score, or with the distance.
 #[pyfunction]
 pub(crate) fn run_columns(
     names: Vec<String>,
@@ -121,8 +121,8 @@ pub(crate) fn run_columns(
     let distance = known.find(Role::Distance, None, &[])?;
     let rank = known.find(Role::Rank, rank, &[])?;
     let is_distance = score.is_none() && distance.is_some();
-    let beside = rank.clone().filter(|_| order.is_none() && score.is_some());
     let score = score.or(distance);
+    let beside = rank.clone().filter(|_| order.is_none() && score.is_some());
     let (number, order) = match (order, score, rank) {
         (Some("rank"), _, None) => return Err(known.none("ranks", "rank_col")),
         (Some("rank"), _, rank) | (None, None, rank @ Some(_)) => (rank, Some("rank")),

@@ -145,7 +145,11 @@ fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
     });
     let queries: Result<Vec<RankedQuery>, Failure> = queries.collect();
     let ranked = frame.ranked_scores().take(EXAMINED_ROWS);
-    in_memory(queries?, order, order_disagreement(Judged::Score, ranked))
+    let judged = match order {
+        Some(Order::Ascending) => Judged::Distance,
+        _ => Judged::Score,
+    };
+    in_memory(queries?, order, order_disagreement(judged, ranked))
 }
 
 #[pymethods]
