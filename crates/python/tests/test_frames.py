@@ -281,6 +281,9 @@ def test_ranks_that_contradict_the_scores_are_warned_about(frame, tmp_path, monk
         {"distance" if name == "score" else name: values for name, values in table.items()},
     ):
         assert warned(frame(other)) == [], other
+    of_distances = {"distance" if name == "score" else name: values for name, values in table.items()}
+    (contradiction,) = warned(frame({**of_distances, "rank": [2, 1]}))
+    assert "ranks and distances order 1 of 1" in contradiction
     for order in ("rank", "score", "ascending", "served"):
         assert warned(frame(table), order=order) == []
     without_pyarrow(monkeypatch)
