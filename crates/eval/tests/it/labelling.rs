@@ -274,6 +274,15 @@ mod files {
     }
 
     #[test]
+    fn ids_of_a_frame_are_without_the_white_space_around_them() {
+        let frame = frame::parse("query\tdocument\ta_A\nq1 \t d1\t1\n", &[]).unwrap();
+        let row = &frame.rows[0];
+        assert_eq!((&*row.query, &*row.document), ("q1", "d1"));
+        let empty = frame::parse("query\tdocument\ta_A\nq1\t \t1\n", &[]);
+        assert!(empty.is_err());
+    }
+
+    #[test]
     fn a_sheet_saved_by_a_spreadsheet_is_read() {
         let draw = sample(1);
         let sheet = filled(&draw, 10);
