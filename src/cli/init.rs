@@ -33,6 +33,9 @@ pub(super) struct Init {
     settings: SettingsArguments,
 }
 
+/// Name of the gold set.
+const GOLD: &str = "gold.json";
+
 /// Number of records of a sample.
 const MAX_RECORDS: usize = 100_000;
 
@@ -49,7 +52,7 @@ const RECORD_BYTES: usize = 16 << 20;
 pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
     let folder = &arguments.folder;
     let settings = folder.join("rankgauge.yaml");
-    let gold = folder.join("gold.json");
+    let gold = folder.join(GOLD);
     for path in [&settings, &gold] {
         if path.exists() {
             return Err(Failure::Usage(anyhow::anyhow!(
@@ -85,8 +88,8 @@ fn write(proposal: &Proposal, settings: &Path, gold: &Path) -> anyhow::Result<()
     let folder = settings.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)
         .with_context(|| format!("{} cannot be created", folder.display()))?;
-    let absolute = std::path::absolute(gold).unwrap_or_else(|_| gold.to_owned());
-    let configuration = init::configuration(proposal, &absolute.to_string_lossy());
+    // Both files can move together.
+    let configuration = init::configuration(proposal, GOLD);
     for (path, text) in [(gold, init::gold(proposal)), (settings, configuration)] {
         // A file that appeared since the check is not overwritten.
         let file = fs::File::create_new(path);
@@ -156,18 +159,14 @@ impl Sample {
                 headers.push((name.to_owned(), value.to_vec()));
             });
         }
-        let is_topic = record.partition.is_some();
         self.bytes += record.payload.len();
         self.records.push(SampleRecord {
             payload: record.payload.trim_ascii_end().to_vec(),
             key: record.envelope.and_then(|it| it.key()).map(<[u8]>::to_vec),
             timestamp: record.envelope.and_then(Envelope::timestamp),
             headers,
-            topic: if is_topic {
-                record.source.to_owned()
-            } else {
-                String::new()
-            },
+            source: record.source.to_owned(),
+            is_topic: record.partition.is_some(),
         });
         self.records.len() < MAX_RECORDS && self.bytes < MAX_BYTES
     }

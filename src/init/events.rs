@@ -66,24 +66,39 @@ fn units(shapes: &[Shape], each: Option<&str>) -> Vec<Unit> {
     units
 }
 
-/// Source of the names of the events, of which most say what they mean.
+/// Sources of the names of searches and of feedback.
 ///
-/// Searches may have no name, and be far more than their feedback: a name is expected where no results are.
-fn event_name(units: &[Unit]) -> Option<String> {
-    let all = values(units.iter());
-    let without_results = units.iter().filter(|unit| !has_results(unit)).count();
-    let expected = match without_results {
-        0 => units.len(),
-        feedback => feedback,
+/// Each kind has its own: its records can come from another application. Heartbeats beside the searches
+/// have the name of the searches' source, and say nothing about the feedback.
+fn event_names(units: &[Unit]) -> [Option<String>; 2] {
+    let with_results: Vec<&Unit> = units.iter().filter(|unit| has_results(unit)).collect();
+    let search = event_name(&with_results, |it| it == Meaning::Search);
+    // Feedback can have a list of objects, and searches without a name are no reason to miss its name.
+    let can_be_feedback = |unit: &&Unit| match &search {
+        None => !has_results(unit),
+        Some(name) => unit
+            .leaves
+            .get(name)
+            .is_none_or(|leaf| matches!(meaning(&leaf.text), Meaning::Feedback(_))),
     };
-    let is_known = |text: &str| meaning(text) != Meaning::Unknown;
+    let mut others: Vec<&Unit> = units.iter().filter(can_be_feedback).collect();
+    if others.is_empty() {
+        others = with_results;
+    }
+    let feedback = event_name(&others, |it| matches!(it, Meaning::Feedback(_)));
+    [search, feedback]
+}
+
+/// Source of the names of events of which most have a name, and most names a wanted meaning.
+fn event_name(units: &[&Unit], is_wanted: impl Fn(Meaning) -> bool) -> Option<String> {
+    let all = values(units.iter().copied());
     let candidates = all.iter().filter_map(|(source, values)| {
         let place = place(source, EVENT_NAMES)?;
         let is_name = values.distinct.len() <= MAX_WORDS
-            && values.texts == values.present
-            && values.present * 2 >= expected;
+            && values.is_text()
+            && values.present * 2 >= units.len();
         let named = units.iter().filter_map(|unit| unit.leaves.get(source));
-        let known = named.filter(|leaf| is_known(&leaf.text)).count();
+        let known = named.filter(|leaf| is_wanted(meaning(&leaf.text))).count();
         let order = (known, values.distinct.len(), usize::MAX - place);
         (is_name && known > 0).then_some((order, source))
     });
@@ -104,8 +119,8 @@ fn has_results(unit: &Unit) -> bool {
 pub(super) struct Events {
     /// List of events that each record holds.
     pub(super) each: Option<String>,
-    /// Source of the names of the events.
-    pub(super) name: Option<String>,
+    /// Source of the names of the events of each kind.
+    pub(super) name: [Option<String>; 2],
     /// Searches, then feedback.
     pub(super) units: [Vec<Unit>; 2],
     /// Names of the events of each kind.
@@ -117,21 +132,27 @@ impl Events {
     pub(super) fn of(shapes: &[Shape]) -> Self {
         let each = each(shapes);
         let units = units(shapes, each.as_deref());
-        let name = event_name(&units);
+        let name = event_names(&units);
         let mut events = Self {
             each,
             name,
             ..Self::default()
         };
         for unit in units {
-            let named = events.name.as_ref().and_then(|name| unit.leaves.get(name));
-            let kind = match named.map(|leaf| meaning(&leaf.text)) {
-                Some(Meaning::Search) | None if has_results(&unit) => Kind::Search,
-                Some(Meaning::Feedback(_)) => Kind::Feedback,
+            let [search, feedback] = events.name.each_ref().map(|name| {
+                let named = name.as_ref().and_then(|name| unit.leaves.get(name));
+                named.map(|leaf| meaning(&leaf.text))
+            });
+            let kind = match (search, feedback) {
+                (Some(Meaning::Search), _) if has_results(&unit) => Kind::Search,
+                (_, Some(Meaning::Feedback(_))) => Kind::Feedback,
+                (None, None) if has_results(&unit) => Kind::Search,
                 // Feedback without a name, where other records have names, would be any record.
-                None if events.name.is_none() => Kind::Feedback,
-                Some(_) | None => continue,
+                (None, None) if events.name == [None, None] => Kind::Feedback,
+                _ => continue,
             };
+            let name = events.name[kind.index()].as_ref();
+            let named = name.and_then(|name| unit.leaves.get(name));
             if let Some(leaf) = named {
                 events.names[kind.index()].insert(leaf.text.clone());
             }

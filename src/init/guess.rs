@@ -52,7 +52,7 @@ impl Hits {
         let id = match clicked {
             Some((member, _)) => vec![member.clone()],
             None => choose(members, OBJECT_IDS, total, &|_, values| {
-                values.present == total
+                values.is_in_nearly_all(total)
             }),
         };
         put(&mut list, "id", id);
@@ -275,8 +275,7 @@ fn few_values<'a>(
 /// Ids of which both kinds hold some: ids of searches, and of results.
 fn ids_of(searches: &[Unit], all: &BTreeMap<String, Values>) -> BTreeMap<String, BTreeSet<String>> {
     let ids = all.iter().filter(|(_, values)| {
-        let is_in_all = values.present * 100 >= searches.len() * 95;
-        is_in_all && values.is_unique() && values.time().is_none()
+        values.is_in_nearly_all(searches.len()) && values.is_unique() && values.time().is_none()
     });
     ids.map(|(source, values)| (source.clone(), values.distinct.clone()))
         .collect()
@@ -375,9 +374,7 @@ impl Found<'_> {
         let total = self.events.units[kind.index()].len();
         let names_of_kind = &self.events.names[kind.index()];
         let mut conditions = Vec::new();
-        if let Some(name) = self
-            .events
-            .name
+        if let Some(name) = self.events.name[kind.index()]
             .as_ref()
             .filter(|_| !names_of_kind.is_empty())
         {
@@ -445,7 +442,7 @@ impl Found<'_> {
         };
         let (at, unit) = time_or_of_kafka(all, total);
         let query = pick(QUERIES, &|_, values| {
-            values.texts == values.present && values.time().is_none()
+            values.is_text() && values.time().is_none()
         });
         let session = pick(SESSIONS, &|source, _| {
             !query_id.iter().any(|it| it == source)
@@ -471,7 +468,7 @@ impl Found<'_> {
         let list = hits.section(self.clicked.as_ref());
         let is_from_zero = hits.counts_from_zero(&list);
         let mut section = self.begin(Kind::Search, unit, is_from_zero);
-        let name = self.events.name.as_ref().map(term);
+        let name = self.events.name[Kind::Search.index()].as_ref().map(term);
         let used = format!("{section:?} {fields:?} {name:?}");
         let outside = all
             .iter()
@@ -506,7 +503,7 @@ impl Found<'_> {
         };
         let is_query_id = |source: &str| query_id.iter().any(|it| it == source);
         let event_id = choose(all, EVENT_IDS, total, &|source, values| {
-            !is_query_id(source) && values.present == total && values.is_unique()
+            !is_query_id(source) && values.is_in_nearly_all(total) && values.is_unique()
         });
         let (at, unit) = time_or_of_kafka(all, total);
         let session = choose(all, SESSIONS, total, &|source, _| !is_query_id(source));
@@ -532,7 +529,7 @@ impl Found<'_> {
         let mut fields = Vec::new();
         put(&mut fields, "event_id", event_id);
         put(&mut fields, "ts", at);
-        let action = self.events.name.clone();
+        let action = self.events.name[Kind::Feedback.index()].clone();
         put(
             &mut fields,
             "type",
@@ -554,7 +551,7 @@ impl Found<'_> {
             section.push(("actions".to_owned(), Term::Section(actions)));
         }
         section.push(("fields".to_owned(), Term::Section(fields)));
-        if self.events.name.is_none() {
+        if self.events.name[Kind::Feedback.index()].is_none() {
             self.miss(
                 "no name of an action was found in the feedback: every record is taken as a click",
             );

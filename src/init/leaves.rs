@@ -191,29 +191,43 @@ impl Values {
         }
     }
 
-    /// Unit, if all values look like times of one unit.
+    /// Unit, if nearly all values look like times of one unit.
     pub(super) fn time(&self) -> Option<Time> {
-        let [(time, number)] = self.times[..] else {
-            return None;
-        };
-        (number == self.present).then_some(time)
+        let most = self.times.iter().max_by_key(|(_, number)| *number);
+        most.filter(|(_, number)| is_nearly_all(*number, self.present))
+            .map(|(time, _)| *time)
     }
 
     /// True if nearly every value occurs once.
     pub(super) fn is_unique(&self) -> bool {
         let counted = self.present.min(MAX_DISTINCT);
-        self.distinct.len() * 100 >= counted * 95
+        is_nearly_all(self.distinct.len(), counted)
     }
 
-    /// True if all values are numbers.
+    /// True if nearly all values are numbers.
     pub(super) fn is_number(&self) -> bool {
-        self.present > 0 && self.numbers == self.present
+        self.present > 0 && is_nearly_all(self.numbers, self.present)
+    }
+
+    /// True if nearly all values are texts.
+    pub(super) fn is_text(&self) -> bool {
+        is_nearly_all(self.texts, self.present)
+    }
+
+    /// True if nearly all of `total` events have the leaf.
+    pub(super) fn is_in_nearly_all(&self, total: usize) -> bool {
+        is_nearly_all(self.present, total)
     }
 
     /// True if all values are texts that are no numbers.
     pub(super) fn is_word(&self) -> bool {
         self.present > 0 && self.texts == self.present && self.numbers == 0
     }
+}
+
+/// Returns true for at least 95 % of `total`: single events of a sample can be damaged.
+fn is_nearly_all(number: usize, total: usize) -> bool {
+    number * 100 >= total * 95
 }
 
 /// Values of every leaf of the events.

@@ -58,8 +58,10 @@ pub struct SampleRecord {
     pub timestamp: Option<EventTime>,
     /// Headers.
     pub headers: Vec<(String, Vec<u8>)>,
-    /// Topic; empty for a file.
-    pub topic: String,
+    /// File or topic.
+    pub source: String,
+    /// True for a topic.
+    pub is_topic: bool,
 }
 
 impl Envelope for SampleRecord {
@@ -110,14 +112,20 @@ impl SampleRecord {
 
 /// Sample that shows no events.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "no search event among {records} records; the first problem is in record {record}: {problem}{gaps}"
-)]
-pub struct SampleError {
-    records: usize,
-    record: usize,
-    problem: String,
-    gaps: String,
+pub enum SampleError {
+    /// No record.
+    #[error("no record; name a file or a topic with search events")]
+    Empty,
+    /// Records without an event.
+    #[error("no search event among {records} records{problem}{gaps}")]
+    NoEvent {
+        /// Number of records.
+        records: usize,
+        /// First problem with its record.
+        problem: String,
+        /// Parts of a mapping that were not found.
+        gaps: String,
+    },
 }
 
 /// Facts about the events of a sample under one format.
@@ -142,6 +150,18 @@ struct Sample {
     queries: BTreeMap<String, usize>,
     /// Events of each kind by topic.
     topics: [BTreeMap<String, usize>; 2],
+    /// Files and topics.
+    sources: BTreeMap<String, SourceCounts>,
+}
+
+/// Records of a file or topic.
+#[derive(Debug, Default)]
+struct SourceCounts {
+    records: usize,
+    /// Records with an event.
+    decoded: usize,
+    ignored: usize,
+    first_problem: Option<String>,
 }
 
 /// Proposes a configuration for the records.
@@ -149,8 +169,14 @@ struct Sample {
 /// # Errors
 /// If no record is an event.
 pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
+    if records.is_empty() {
+        return Err(SampleError::Empty);
+    }
+    // Searches and feedback can come from one file or topic.
     let of = |format: Format| Formats {
         search: format,
+        feedback: format,
+        is_shared: true,
         ..Formats::NATIVE
     };
     let known = [Format::Native, Format::Ubi].map(|format| {
@@ -169,12 +195,12 @@ pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
             format.name().clone_into(&mut proposal.format);
             Ok(proposal)
         }
-        _ => unknown(records, &known[0].0),
+        _ => unknown(records),
     }
 }
 
-/// Proposes a mapping for records of an unknown shape. `native` is what they are as native events.
-fn unknown(records: &[SampleRecord], native: &Sample) -> Result<Proposal, SampleError> {
+/// Proposes a mapping for records of an unknown shape.
+fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     let shapes: Vec<Shape> = records
         .iter()
         .take(MAX_SHAPES)
@@ -199,10 +225,11 @@ fn unknown(records: &[SampleRecord], native: &Sample) -> Result<Proposal, Sample
         .into_iter()
         .filter(|kind| sections.iter().any(|(name, _)| name == kind.name()))
         .collect();
-    let failed = |(record, problem): (usize, String)| SampleError {
+    let failed = |first: Option<(usize, String)>| SampleError::NoEvent {
         records: records.len(),
-        record,
-        problem,
+        problem: first.map_or_else(String::new, |(record, problem)| {
+            format!("; the first problem is in record {record}: {problem}")
+        }),
         gaps: gaps.iter().fold(String::new(), |mut text, gap| {
             text.extend(["; ", gap]);
             text
@@ -210,7 +237,12 @@ fn unknown(records: &[SampleRecord], native: &Sample) -> Result<Proposal, Sample
     };
     let mapped = Mapped::compile(OWN, form, Term::Section(sections.clone()));
     let (Ok(mapped), false) = (mapped, kinds.is_empty()) else {
-        return Err(failed(native.first_problem.clone().unwrap_or_default()));
+        let first = records.first().and_then(|record| {
+            let formats = Formats::NATIVE;
+            let decoded = formats.event(Kind::Search, record.encoded(), &ACCEPTANCE.limits);
+            Some((1, decoded.err()?.to_string()))
+        });
+        return Err(failed(first));
     };
     let mapped = Some(Arc::new(mapped));
     let formats = Formats {
@@ -224,7 +256,7 @@ fn unknown(records: &[SampleRecord], native: &Sample) -> Result<Proposal, Sample
         sample.add(record, &formats, &kinds);
     }
     if sample.searches + sample.feedback == 0 {
-        return Err(failed(sample.first_problem.unwrap_or_default()));
+        return Err(failed(sample.first_problem));
     }
     let mut proposal = sample.proposal();
     OWN.clone_into(&mut proposal.format);
@@ -246,43 +278,68 @@ impl Sample {
         let (mut events, mut problem) = (0, None);
         for &kind in kinds {
             let decoded = formats.events(kind, record.encoded(), &ACCEPTANCE, &mut |event| {
-                match event {
-                    Ok(EventRef::Search(search)) => self.note(search),
-                    Ok(EventRef::Feedback(_)) => self.feedback += 1,
+                let kind = match event {
+                    Ok(EventRef::Search(search)) => {
+                        self.note(search);
+                        Kind::Search
+                    }
+                    Ok(EventRef::Feedback(_)) => {
+                        self.feedback += 1;
+                        Kind::Feedback
+                    }
                     Err(rejection) => {
                         problem.get_or_insert(rejection.to_string());
                         return;
                     }
-                }
+                };
                 events += 1;
-                let topics = &mut self.topics[kind.index()];
-                *topics.entry(record.topic.clone()).or_default() += 1;
+                if record.is_topic {
+                    let topics = &mut self.topics[kind.index()];
+                    *topics.entry(record.source.clone()).or_default() += 1;
+                }
             });
             if let Err(rejection) = decoded {
                 problem.get_or_insert(rejection.to_string());
             }
         }
+        let source = self.sources.entry(record.source.clone()).or_default();
+        source.records += 1;
         match problem {
-            _ if events > 0 => self.max_bytes = self.max_bytes.max(record.payload.len()),
-            None => self.ignored += 1,
+            _ if events > 0 => {
+                source.decoded += 1;
+                self.max_bytes = self.max_bytes.max(record.payload.len());
+            }
+            None => {
+                source.ignored += 1;
+                self.ignored += 1;
+            }
             Some(problem) => {
                 self.rejected += 1;
+                source.first_problem.get_or_insert_with(|| problem.clone());
                 self.first_problem.get_or_insert((self.records, problem));
             }
         }
     }
 
+    /// Files and topics without any event.
+    fn left_out(&self) -> impl Iterator<Item = (&String, &SourceCounts)> {
+        let sources = self.sources.iter();
+        sources.filter(|(_, counts)| counts.decoded == 0)
+    }
+
     /// Sentence about the records that a proposed mapping decodes.
     fn share(&self) -> String {
         let decoded = self.records - self.rejected - self.ignored;
-        let chosen = (decoded + self.rejected).max(1);
+        // Single records of another kind are left out on purpose, a whole file or topic is not.
+        let left_out: usize = self.left_out().map(|(_, counts)| counts.ignored).sum();
+        let chosen = (decoded + self.rejected + left_out).max(1);
         format!(
             "The records have a shape of their own. The proposed mapping decodes {decoded} of {chosen} \
              records ({} %): {} searches and {} feedback events; {} records are of other kinds.",
             decoded * 100 / chosen,
             self.searches,
             self.feedback,
-            self.ignored
+            self.ignored - left_out
         )
     }
 
@@ -343,6 +400,15 @@ impl Sample {
                 problem.replace('\n', " ")
             ));
         }
+        for (source, counts) in self.left_out() {
+            let problem = counts.first_problem.as_deref().unwrap_or_default();
+            let records = counts.records;
+            let separator = if problem.is_empty() { "" } else { ": " };
+            findings.push(format!(
+                "None of the {records} records of {source} is an event{separator}{}",
+                problem.replace('\n', " ")
+            ));
+        }
         if self.with_latency < searches {
             let number = searches - self.with_latency;
             findings.push(format!("{number} searches have no latency_ms."));
@@ -354,7 +420,6 @@ impl Sample {
             let topics = self.topics[kind.index()].iter();
             let most = topics.max_by_key(|(_, events)| **events);
             most.map(|(topic, _)| topic.clone())
-                .filter(|topic| !topic.is_empty())
         };
         let [search_topic, feedback_topic] = Kind::ALL.map(topic);
         Proposal {

@@ -50,6 +50,12 @@ fn the_starter_files_are_valid() {
     let gold = "quality/gold.json";
     let validate = rankgauge(folder.path(), &["gold", "validate", gold]);
     assert_eq!(validate.status.code(), Some(1));
+    let settings =
+        fs::read_to_string(folder.path().join("quality/rankgauge.yaml")).expect("a file");
+    assert!(
+        settings.contains("  paths: [\"gold.json\"]\n"),
+        "{settings}"
+    );
     // A drop of the ranking opens an incident without an edit.
     assert!(summary.contains("detection   1: nDCG@10"), "{summary}");
     let gold = fs::read_to_string(folder.path().join("quality/gold.json")).expect("a file");
@@ -69,8 +75,6 @@ fn the_starter_files_are_valid() {
             .iter()
             .all(|query| query["ground_truth"] == json!({}))
     );
-    let settings =
-        fs::read_to_string(folder.path().join("quality/rankgauge.yaml")).expect("a file");
     assert!(
         settings.lines().filter(|line| line.contains('#')).count() > 15,
         "{settings}"
@@ -581,4 +585,128 @@ fn a_mapping_of_clicks_alone_says_that_searches_are_missing() {
         assert!(said.contains(expected), "{expected}: {said}");
     }
     check(folder.path(), "out");
+}
+
+/// Search `number` of a service, of which a heartbeat follows every tenth.
+fn executed(number: u64) -> String {
+    let micros = moment(number) * 1000;
+    let hits: Vec<Value> = results(number, |id, _| json!({"doc": {"id": id}, "score": 2.5}));
+    let search = json!({"meta": {"type": "search.executed", "event_id": format!("e{number}"), "ts": micros},
+        "request": {"text": query(number)}, "response": {"took_ms": 12, "hits": hits}});
+    let heartbeat = json!({"meta": {"type": "heartbeat", "ts": micros}});
+    if number.is_multiple_of(10) {
+        format!("{search}\n{heartbeat}\n")
+    } else {
+        format!("{search}\n")
+    }
+}
+
+/// Click on search `number` by another service, at a time as this text, with a name if it has one.
+fn opened(number: u64, name: Option<&str>, at: &str) -> String {
+    let mut click = json!({"uid": "u0", "search": format!("e{number}"), "doc": document(number, 2), "pos": 2, "at": at});
+    if let Some(name) = name {
+        click["type"] = name.into();
+    }
+    format!("{click}\n")
+}
+
+#[test]
+fn the_names_of_the_clicks_are_found_beside_other_names_of_the_searches() {
+    let alternating = |number: u64| {
+        Some(if number.is_multiple_of(2) {
+            "hit_opened"
+        } else {
+            "bought"
+        })
+    };
+    let names: [fn(u64) -> Option<&'static str>; 3] =
+        [|_| Some("hit_opened"), |_| Some("click"), alternating];
+    for name_of in names {
+        let folder = tempfile::tempdir().expect("a folder");
+        let searches: String = (0..SEARCHES).map(executed).collect();
+        let clicks: String = (0..SEARCHES)
+            .map(|number| opened(number, name_of(number), &text_of_moment(number)))
+            .collect();
+        let said = proposed(folder.path(), &searches, &clicks);
+        let counts =
+            "decodes 120 of 120 records (100 %): 60 searches and 60 feedback events; 6 records";
+        assert!(said.contains(counts), "{said}");
+        assert!(!said.contains("Not found"), "{said}");
+        assert!(said.contains("/meta/type: [search.executed]"), "{said}");
+        let tail = [
+            "tail",
+            "--config",
+            "out/rankgauge.yaml",
+            "--search",
+            "searches.jsonl",
+        ];
+        let tailed = rankgauge(
+            folder.path(),
+            &[&tail[..], &["--feedback", "clicks.jsonl"]].concat(),
+        );
+        let lines = text(&tailed.stdout);
+        let count = |start: &str| lines.lines().filter(|line| line.starts_with(start)).count();
+        assert_eq!(
+            (count("search   ignored"), count("feedback joined")),
+            (6, 60),
+            "{lines}"
+        );
+    }
+}
+
+#[test]
+fn a_few_damaged_times_do_not_hide_the_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let searches: String = (0..SEARCHES).map(executed).collect();
+    let click = |number: u64| {
+        let at = text_of_moment(number);
+        let at = if number == 7 { &at[..10] } else { &at };
+        opened(number, Some("click"), at)
+    };
+    let clicks: String = (0..SEARCHES).map(click).collect();
+    let said = proposed(folder.path(), &searches, &clicks);
+    assert!(said.contains("ts: /at"), "{said}");
+    let counts = "decodes 119 of 120 records (99 %): 60 searches and 59 feedback events";
+    assert!(said.contains(counts), "{said}");
+}
+
+#[test]
+fn a_file_without_any_event_counts_in_the_share() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let searches: String = (0..SEARCHES).map(executed).collect();
+    let clicks: String = (0..SEARCHES)
+        .map(|number| opened(number, None, &text_of_moment(number)))
+        .collect();
+    let said = proposed(folder.path(), &searches, &clicks);
+    assert!(said.contains("decodes 60 of 120 records (50 %)"), "{said}");
+    let left_out = "None of the 60 records of clicks.jsonl is an event";
+    assert!(said.contains(left_out), "{said}");
+}
+
+#[test]
+fn native_feedback_is_no_problem_of_a_sample() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let search = json!({"query_id": "s1", "ts": moment(0), "query": "x", "latency_ms": 1, "results": [{"id": "d"}]});
+    let click = json!({"event_id": "f1", "ts": moment(0), "query_id": "s1", "type": "click", "object_id": "d"});
+    let said = proposed(
+        folder.path(),
+        &format!("{search}\n"),
+        &format!("{click}\n{{\"event_id\": \"f2\", \"type\": \"click\"}}\n"),
+    );
+    let problem = "1 records are not events; the first is record 3: missing_field:";
+    assert!(said.contains(problem), "{said}");
+    assert!(!said.contains("missing field `results`"), "{said}");
+}
+
+#[test]
+fn a_sample_without_records_is_an_error_that_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("empty.json"), "").expect("a file");
+    let output = rankgauge(folder.path(), &["init", "out", "--from", "empty.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("empty.json: no record; name a file or a topic with search events"),
+        "{said}"
+    );
 }
