@@ -1,10 +1,11 @@
 //! Description of single records, for `rankgauge tail`: outcome, matched gold query, scores, reason
 //! of a rejection.
 //!
-//! A record is decoded and judged as the sidecar does it. Late events are not recognised, because
-//! only the consumer group knows the watermark. The module must not know where records come from.
+//! A record is decoded and judged as the sidecar does it. Events that are read too late are not recognised,
+//! because only the consumer group knows the watermark. The module must not know where records come from.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -25,7 +26,8 @@ pub struct Line {
     /// `search` or `feedback`.
     pub kind: &'static str,
     /// `judged`, `unjudged`, `duplicate` or `invalid`; for feedback `joined` (its search was read
-    /// before), `waiting` (not read yet), `duplicate` or `invalid`. `skipped` for a record of spans
+    /// before), `waiting` (not read yet), `orphaned` (its time is outside the window of its search),
+    /// `duplicate` or `invalid`. `skipped` for a record of spans
     /// without an event, `ignored` for a record that the mapping of its format does not select.
     pub outcome: &'static str,
     /// Topic or file.
@@ -123,13 +125,19 @@ pub struct RecordPlace<'a> {
     pub offset: i64,
 }
 
+/// Search that was read.
+struct KnownSearch {
+    ts: EventTime,
+    variant: String,
+}
+
 /// Describes records in the order in which they are read.
 pub struct Describer<'a> {
     settings: &'a Settings,
     gold: &'a GoldSet,
     judge: Judge,
-    /// Variants of the searches that were read.
-    variants: BTreeMap<String, String>,
+    /// Searches that were read, by id.
+    searches: BTreeMap<String, KnownSearch>,
     order: VecDeque<String>,
     events: HashSet<String>,
 }
@@ -141,7 +149,7 @@ impl<'a> Describer<'a> {
             settings,
             gold,
             judge: Judge::new(settings.judging.clone()),
-            variants: BTreeMap::new(),
+            searches: BTreeMap::new(),
             order: VecDeque::new(),
             events: HashSet::new(),
         }
@@ -222,11 +230,14 @@ impl<'a> Describer<'a> {
         if self.is_future(search.ts, now) {
             return line.rejected_as_future();
         }
-        if self.variants.contains_key(&*search.query_id) {
+        let window = self.settings.feedback_window;
+        let known = self.searches.get(&*search.query_id);
+        // After the window, the id is that of a new search.
+        if known.is_some_and(|known| distance(search.ts, known.ts) <= window) {
             line.outcome = "duplicate";
             return line;
         }
-        self.remember(&search.query_id, variant);
+        self.remember(search);
         if let Err(reason) = self.settings.judging.eligibility.check(search) {
             line.outcome = "not_eligible";
             line.reason = Some(reason.name());
@@ -254,21 +265,25 @@ impl<'a> Describer<'a> {
 
     fn feedback(&mut self, feedback: &Feedback<'_>, now: WallTime) -> Line {
         let search = feedback.query_id.as_deref();
-        let variant = search.and_then(|search| self.variants.get(search));
+        let known = search.and_then(|search| self.searches.get(search));
+        let problem = known.and_then(|known| self.window_problem(feedback, known.ts));
         let mut line = Line {
             ts: time(feedback.ts),
             event_id: Some(feedback.event_id.to_string()),
             query_id: search.map(str::to_owned),
             session_id: feedback.session_id.as_deref().map(str::to_owned),
-            variant: variant.filter(|variant| !variant.is_empty()).cloned(),
+            variant: known
+                .map(|known| known.variant.clone())
+                .filter(|variant| !variant.is_empty()),
             feedback_type: Action::NAMES.get(feedback.action.index()).copied(),
             object_id: feedback.object_id.as_deref().map(str::to_owned),
             position: feedback.position,
-            outcome: if variant.is_some() {
-                "joined"
-            } else {
-                "waiting"
+            outcome: match (known, &problem) {
+                (None, _) => "waiting",
+                (Some(_), None) => "joined",
+                (Some(_), Some(_)) => "orphaned",
             },
+            detail: problem,
             ..Line::default()
         };
         if self.is_future(feedback.ts, now) {
@@ -279,18 +294,49 @@ impl<'a> Describer<'a> {
         }
         if !self.events.insert(feedback.event_id.to_string()) {
             line.outcome = "duplicate";
+            line.detail = None;
         }
         line
     }
 
-    fn remember(&mut self, query_id: &str, variant: &str) {
-        self.variants
-            .insert(query_id.to_owned(), variant.to_owned());
-        self.order.push_back(query_id.to_owned());
+    /// Reason for which feedback does not belong to a search with its id, served at `searched`.
+    fn window_problem(&self, feedback: &Feedback<'_>, searched: EventTime) -> Option<String> {
+        let apart = distance(feedback.ts, searched);
+        let is_before = feedback.ts < searched;
+        let own = self.settings.conversion_window;
+        let own =
+            own.filter(|_| matches!(feedback.action, Action::Conversion { .. }) && !is_before);
+        let (window, key) = match own {
+            Some(window) if window > self.settings.feedback_window => {
+                (window, "engine.feedback_windows")
+            }
+            _ => (self.settings.feedback_window, "engine.feedback_window"),
+        };
+        let seconds = |time: Duration| time.as_secs_f64();
+        let side = if is_before { "before" } else { "after" };
+        (apart > window).then(|| {
+            format!(
+                "{} s {side} its search, outside the feedback window of {} s ({key})",
+                seconds(apart),
+                seconds(window)
+            )
+        })
+    }
+
+    fn remember(&mut self, search: &Search<'_>) {
+        let id = search.query_id.to_string();
+        let known = KnownSearch {
+            ts: search.ts,
+            variant: search.variant().to_owned(),
+        };
+        if self.searches.insert(id.clone(), known).is_some() {
+            return;
+        }
+        self.order.push_back(id);
         if self.order.len() > MAX_SEARCHES
             && let Some(oldest) = self.order.pop_front()
         {
-            self.variants.remove(&oldest);
+            self.searches.remove(&oldest);
         }
     }
 
@@ -317,6 +363,11 @@ fn rejected(payload: &[u8], rejection: &Rejection) -> Line {
         detail: Some(rejection.detail.clone()),
         ..Line::default()
     }
+}
+
+/// Time between two events.
+fn distance(one: EventTime, other: EventTime) -> Duration {
+    Duration::from_millis(one.0.abs_diff(other.0))
 }
 
 fn time(ts: EventTime) -> Option<String> {

@@ -302,3 +302,57 @@ fn no_command_prints_the_value_of_a_secret_property() {
         }
     }
 }
+
+#[test]
+fn feedback_outside_the_window_of_its_search_is_orphaned() {
+    let folder = folder();
+    let feedback = |id: &str, minutes: i64, kind: &str| {
+        let ts = 1_763_337_600_000 + minutes * 60_000;
+        format!(
+            "{}\n",
+            json!({"event_id": id, "ts": ts, "query_id": "s1", "type": kind, "position": 1})
+        )
+    };
+    let text = [
+        feedback("f1", 10, "click"),
+        feedback("f2", 20, "conversion"),
+        feedback("f3", -20, "click"),
+        feedback("f4", 70, "conversion"),
+    ];
+    fs::write(folder.path().join("feedback.jsonl"), text.concat()).expect("a file");
+    let outcomes = |settings: &[&str]| -> Vec<Value> {
+        let events = events(folder.path(), &[&FILES[..], settings].concat());
+        let feedback = events.iter().filter(|event| event["kind"] == "feedback");
+        feedback
+            .map(|event| json!([event["outcome"], event["detail"]]))
+            .collect()
+    };
+    let window = "--set=engine.feedback_window=10m";
+    let orphaned = |side: &str, window: &str| {
+        json!([
+            "orphaned",
+            format!("{side} its search, outside the feedback window of {window})")
+        ])
+    };
+    let late = orphaned("1200 s after", "600 s (engine.feedback_window");
+    let early = orphaned("1200 s before", "600 s (engine.feedback_window");
+    assert_eq!(
+        outcomes(&[window]),
+        [
+            json!(["joined", null]),
+            late,
+            early.clone(),
+            orphaned("4200 s after", "600 s (engine.feedback_window"),
+        ]
+    );
+    // Conversions can have a longer window.
+    assert_eq!(
+        outcomes(&[window, "--set=engine.feedback_windows.conversion=1h"]),
+        [
+            json!(["joined", null]),
+            json!(["joined", null]),
+            early,
+            orphaned("4200 s after", "3600 s (engine.feedback_windows"),
+        ]
+    );
+}
