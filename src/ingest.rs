@@ -585,6 +585,7 @@ impl Worker {
         if let Some(link) = self.context.link() {
             link.publish(self.consumer.member().engine.share());
         }
+        let has_joined = self.context.view().has_been_assigned();
         let WorkerContext {
             number,
             config,
@@ -599,10 +600,17 @@ impl Worker {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.consumer.leave();
-        info!(
-            worker = number,
-            "offsets committed; left the consumer group"
-        );
+        if has_joined {
+            info!(
+                worker = number,
+                "offsets committed; left the consumer group"
+            );
+        } else {
+            info!(
+                worker = number,
+                "stopped before the consumer group assigned partitions; no offsets committed"
+            );
+        }
     }
 }
 

@@ -149,7 +149,8 @@ impl GoldWatch {
                 })
             }
             Err(problem) => {
-                self.failed(&problem.to_string());
+                // Without a set of before, the start fails.
+                self.failed(&problem.to_string(), "gold set not loaded");
                 Err(ReloadError::from(problem))
             }
         })
@@ -161,18 +162,17 @@ impl GoldWatch {
         let problem = ReloadError::Slow {
             seconds: self.config.load_timeout.as_secs_f64(),
         };
-        self.failed(&problem.to_string());
+        let without_set = "gold set not loaded; the workers wait for it";
+        self.failed(&problem.to_string(), without_set);
         Err(problem)
     }
 
-    fn failed(&mut self, problem: &str) {
+    /// Counts and logs a failure; as `without_set` if no set is in use.
+    fn failed(&mut self, problem: &str, without_set: &'static str) {
         self.exposition.process.gold_load_failed();
         if self.failed_before.as_deref() != Some(problem) {
             if self.exposition.control.gold().queries().is_empty() {
-                error!(
-                    error = problem,
-                    "gold set not loaded; the workers wait for it"
-                );
+                error!(error = problem, "{without_set}");
             } else {
                 error!(
                     error = problem,

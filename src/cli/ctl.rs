@@ -370,6 +370,8 @@ fn status(status: &Value) -> String {
     let partitions = items(status, "partitions");
     let lags = partitions.iter().filter_map(|it| it["lag"].as_object());
     let lag: Option<u64> = lags.flat_map(|it| it.values()).map(Value::as_u64).sum();
+    // Without an assignment, the partitions are not known, and neither is their lag.
+    let lag = lag.filter(|_| workers.iter().all(|it| it["assigned"] == true));
     let lag = lag.map_or("unknown".to_owned(), |lag| lag.to_string());
     // A write to a String does not fail.
     _ = write!(

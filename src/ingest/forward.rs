@@ -31,6 +31,7 @@ use rankgauge_core::event::{Acceptance, Kind, LossReason, Rejection};
 use rankgauge_core::records::RejectedRecord;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_kafka::Error;
+use rankgauge_kafka::connection::ConnectionProblem;
 use rankgauge_kafka::envelope::MessageEnvelope;
 use rankgauge_kafka::group::{BorrowedMessage, Consumer, Lost, Member, Message};
 use rankgauge_kafka::positions::Positions;
@@ -448,6 +449,9 @@ impl Member for Forwarder {
     fn note_topics(&mut self, _counts: [usize; 2]) {}
 
     fn note_connected(&mut self, _is_connected: bool) {}
+
+    // The consumer of the worker has the same brokers, and reports the cause.
+    fn note_connection_problem(&mut self, _problem: ConnectionProblem) {}
 
     fn note_end(&mut self, kind: Kind, partition: i32, end: i64, is_read: bool) {
         if let Some(place) = self.places.get_mut(&(partition, kind)) {

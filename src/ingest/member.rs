@@ -13,6 +13,7 @@ use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::position::Join;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::{Kind, LossReason};
+use rankgauge_kafka::connection::ConnectionProblem;
 use rankgauge_kafka::dead_letters::Outstanding;
 use rankgauge_kafka::group::{Lost, Member};
 
@@ -88,6 +89,11 @@ impl Member for EngineMember {
 
     fn note_connected(&mut self, is_connected: bool) {
         self.context.view().set_connected(is_connected);
+    }
+
+    fn note_connection_problem(&mut self, problem: ConnectionProblem) {
+        let text = format!("{}; {}", problem.name(), problem.remedy());
+        self.context.view().set_connection_problem(text);
     }
 
     fn note_end(&mut self, kind: Kind, partition: i32, end: i64, is_read: bool) {

@@ -26,7 +26,7 @@ use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::position::Join;
 use rankgauge_core::event::{Kind, LossReason};
 
-use crate::connection::ConnectionLog;
+use crate::connection::{ConnectionLog, ConnectionProblem};
 use crate::positions::Positions;
 use crate::prober::is_unreadable;
 use crate::throttle::Throttle;
@@ -57,6 +57,9 @@ pub trait Member: Send + 'static {
 
     /// Notes a new state of the connection to the brokers.
     fn note_connected(&mut self, is_connected: bool);
+
+    /// Notes the cause of a failed connection.
+    fn note_connection_problem(&mut self, problem: ConnectionProblem);
 
     /// Notes the end of the readable log of a topic partition. `is_read` is true if all records before
     /// it were returned by a poll.
@@ -616,6 +619,12 @@ impl<M: Member> State<M> {
     fn set_connected(&mut self, is_connected: bool) {
         self.is_connected = is_connected;
         self.member.note_connected(is_connected);
+    }
+
+    /// Logs the cause of a failed connection, and passes it on.
+    fn note_problem(&mut self, worker: usize, problem: ConnectionProblem, message: &str) {
+        self.connection.note(Some(worker), problem, message);
+        self.member.note_connection_problem(problem);
     }
 
     /// Commit points that have changed since the last commit.

@@ -149,10 +149,12 @@ impl Exposition {
             return Some("the gold set is not loaded".into());
         }
         let views = &self.published.views;
-        let waiting = views.iter().position(|view| !view.has_been_assigned());
-        if let Some(number) = waiting {
+        let mut numbered = views.iter().enumerate();
+        if let Some((number, view)) = numbered.find(|(_, view)| !view.has_been_assigned()) {
+            let cause = view.connection_problem();
+            let cause = cause.map_or_else(String::new, |cause| format!(": {cause}"));
             return Some(format!(
-                "worker {number} has no assignment from its consumer group"
+                "worker {number} has no assignment from its consumer group{cause}"
             ));
         }
         let forwarder = |(number, view): (usize, &Arc<WorkerView>)| {

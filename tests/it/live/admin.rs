@@ -644,6 +644,35 @@ fn ctl_shows_the_status_and_runs_every_command() {
 }
 
 #[test]
+fn without_a_broker_the_cause_is_stated_and_nothing_is_claimed() {
+    let mut sidecar = alone(&[]);
+    wait_until(SOON, "the cause of the failed connection", || {
+        let (status, text) = sidecar.get("/readyz");
+        assert_eq!(status, 503, "{text}");
+        let expected = "has no assignment from its consumer group: connection refused; check that the broker runs";
+        text.contains(expected).then_some(())
+    });
+    let status = ctl_text(&sidecar, &["status"]);
+    assert!(status.contains("partitions  0, lag unknown"), "{status}");
+    sidecar.terminate(SHUTDOWN);
+    let log = sidecar.log();
+    assert!(
+        log.contains("stopped before the consumer group assigned partitions"),
+        "{log}"
+    );
+    assert!(!log.contains("left the consumer group"), "{log}");
+}
+
+#[test]
+fn a_start_without_its_gold_file_does_not_say_that_workers_wait() {
+    let output = Sidecar::refused("gold: {paths: [/nowhere/gold.json]}\n");
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("gold set not loaded"), "{said}");
+    assert!(!said.contains("the workers wait"), "{said}");
+}
+
+#[test]
 fn ctl_says_that_nothing_answers_and_where_it_asked() {
     let run = |arguments: &[&str]| {
         std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))

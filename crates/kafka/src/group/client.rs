@@ -51,15 +51,14 @@ impl<M: Member> ClientContext for Membership<M> {
         };
         let mut state = self.state();
         if let Some(cause) = ConnectionProblem::of(&problem, &reason) {
-            state.connection.note(Some(worker), cause, &reason);
+            state.note_problem(worker, cause, &reason);
             return;
         }
         if code == RDKafkaErrorCode::AllBrokersDown {
             state.set_connected(false);
             // The errors of the brokers state the cause.
             if !state.connection.has_problem() {
-                let cause = ConnectionProblem::Other;
-                state.connection.note(Some(worker), cause, &reason);
+                state.note_problem(worker, ConnectionProblem::Other, &reason);
             }
             return;
         }

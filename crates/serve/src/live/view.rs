@@ -24,6 +24,8 @@ pub struct WorkerView {
     /// Heartbeat of the thread.
     pub heartbeat: Heartbeat,
     connected: AtomicBool,
+    /// Cause of the last failed connection; `None` while a broker is connected.
+    connection_problem: ArcSwapOption<String>,
     assigned_once: AtomicBool,
     partitions: AtomicUsize,
     topic_partitions: AtomicUsize,
@@ -123,6 +125,7 @@ impl WorkerView {
             snapshot: ArcSwap::from_pointee(Snapshot::default()),
             heartbeat: Heartbeat::default(),
             connected: AtomicBool::new(false),
+            connection_problem: ArcSwapOption::const_empty(),
             assigned_once: AtomicBool::new(false),
             partitions: AtomicUsize::new(0),
             topic_partitions: AtomicUsize::new(0),
@@ -236,6 +239,19 @@ impl WorkerView {
     /// Sets the state of the connection to the brokers.
     pub fn set_connected(&self, connected: bool) {
         self.connected.store(connected, Ordering::Relaxed);
+        if connected {
+            self.connection_problem.store(None);
+        }
+    }
+
+    /// Cause of the last failed connection, with its remedy; `None` while a broker is connected.
+    pub fn connection_problem(&self) -> Option<Arc<String>> {
+        self.connection_problem.load_full()
+    }
+
+    /// Sets the cause of a failed connection, with its remedy.
+    pub fn set_connection_problem(&self, problem: String) {
+        self.connection_problem.store(Some(Arc::new(problem)));
     }
 
     /// Records an assignment or revocation, after which `partitions` are assigned.
