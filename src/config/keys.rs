@@ -639,7 +639,7 @@ keys! {
     /// Address of the JSON API (/api/v1/…) and of commands (/-/reload, /-/baseline, /-/log-level), or
     /// none. It exposes query texts and document ids: keep it on the loopback, or set up TLS and
     /// authentication.
-    ADMIN_LISTEN: Checked<Option<SocketAddr>> = "admin.listen", checked(values::address_or_none),
+    ADMIN_LISTEN: Checked<Option<SocketAddr>> = "admin.listen", checked(values::admin_address),
         default "127.0.0.1:9469";
     /// File with TLS, authentication and headers of this listener, as above.
     ADMIN_WEB: Checked<PathBuf> = "admin.web_config_file", checked(values::path),
@@ -652,9 +652,9 @@ keys! {
     /// Gateway: events over HTTP, for applications without a Kafka client, in the sidecar or as
     /// `rankgauge gateway`. It writes native events to both topics. See docs/connect/http.md.
     GATEWAY: Group = "gateway", Group(Shape::Section);
-    /// Address, or none. `rankgauge gateway` listens on 127.0.0.1:4318 by default.
+    /// Address, or none for a sidecar alone. `rankgauge gateway` then listens on 127.0.0.1:4318.
     GATEWAY_LISTEN: Checked<Option<SocketAddr>> = "gateway.listen",
-        checked(values::address_or_none), default "none";
+        checked(values::gateway_address), default "none";
     /// File with TLS, authentication and headers of this listener, as above.
     GATEWAY_WEB: Checked<PathBuf> = "gateway.web_config_file", checked(values::path),
         example "/etc/rankgauge/web.yaml";
@@ -738,7 +738,7 @@ keys! {
         example "/etc/ssl/search-ca.pem";
     /// Address of /metrics, /healthz and /readyz of `rankgauge probe --every`, or none, with
     /// metrics.web_config_file.
-    PROBE_LISTEN: Checked<Option<SocketAddr>> = "probe.listen", checked(values::address_or_none),
+    PROBE_LISTEN: Checked<Option<SocketAddr>> = "probe.listen", checked(values::probe_address),
         default "none";
 
     /// text for users, json for log collectors.

@@ -25,12 +25,37 @@ pub(super) fn group_id(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Broker, `host:port`.
+/// Protocols that librdkafka reads before a broker.
+const BROKER_PROTOCOLS: [&str; 4] = ["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"];
+
+/// Broker, `host:port`. librdkafka adds the port 9092 to a host alone.
 pub(super) fn broker(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(char::is_whitespace) {
-        return Err("is not a broker; write host:port".to_owned());
+    let (protocol, address) = text.split_once("://").unwrap_or(("plaintext", text));
+    let is_protocol = BROKER_PROTOCOLS
+        .iter()
+        .any(|known| protocol.eq_ignore_ascii_case(known));
+    let (host, port) = match address.strip_prefix('[').and_then(|it| it.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or_default())),
+        None => match address.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (address, None),
+        },
+    };
+    let is_host = !host.is_empty()
+        && !host
+            .contains(|it: char| it.is_whitespace() || it.is_control() || "/@?#[]".contains(it));
+    let is_port = port.is_none_or(|port| {
+        port.bytes().all(|it| it.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|it| it > 0)
+    });
+    if is_protocol && is_host && is_port {
+        return Ok(text.to_owned());
     }
-    Ok(text.to_owned())
+    Err(
+        "is not a broker; write host:port, as kafka-1:9092, with a protocol of Kafka before it if needed, \
+         as SASL_SSL://kafka-1:9093"
+            .to_owned(),
+    )
 }
 
 /// Name of a topic.
@@ -229,13 +254,28 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     address.map_err(|_| "is not an address and port, as 0.0.0.0:9468".to_owned())
 }
 
-/// Address of the API, or none.
-pub(super) fn address_or_none(text: &str) -> Result<Option<SocketAddr>, String> {
+/// Address of a listener, or none. `example` is its usual address.
+fn address_or_none(text: &str, example: &str) -> Result<Option<SocketAddr>, String> {
     if ["", "none"].contains(&text) {
         return Ok(None);
     }
     let address = text.parse().map(Some);
-    address.map_err(|_| "is neither none nor an address and port, as 127.0.0.1:9469".to_owned())
+    address.map_err(|_| format!("is neither none nor an address and port, as {example}"))
+}
+
+/// Address of the API, or none.
+pub(super) fn admin_address(text: &str) -> Result<Option<SocketAddr>, String> {
+    address_or_none(text, "127.0.0.1:9469")
+}
+
+/// Address of the gateway, or none.
+pub(super) fn gateway_address(text: &str) -> Result<Option<SocketAddr>, String> {
+    address_or_none(text, "0.0.0.0:4318")
+}
+
+/// Address of the metrics of a probe, or none.
+pub(super) fn probe_address(text: &str) -> Result<Option<SocketAddr>, String> {
+    address_or_none(text, "0.0.0.0:9470")
 }
 
 /// JSON pointer (RFC 6901).

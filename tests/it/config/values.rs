@@ -481,3 +481,54 @@ fn the_admin_listener_is_a_separate_address_or_none() {
          its own port",
     );
 }
+
+#[test]
+fn brokers_are_hosts_with_ports_and_protocols_of_kafka() {
+    let brokers = |text: &str| load(&[&format!("kafka: {{brokers: '{text}'}}\n")], &[], &[]);
+    for text in [
+        "localhost:9092",
+        "kafka",
+        "SASL_SSL://kafka-1.example:9093",
+        "plaintext://kafka_1:9092",
+        "[::1]:9092",
+        "10.0.0.1:9092",
+    ] {
+        assert_eq!(brokers(text).expect(text).kafka.brokers, text);
+    }
+    for text in [
+        "http://localhost:9092",
+        "localhost:9092/",
+        "localhost:",
+        "localhost:0",
+        "localhost:99999",
+        "localhost:+1",
+        ":9092",
+        "user@kafka:9092",
+        "::1",
+    ] {
+        let problems = brokers(text).expect_err(text);
+        assert_eq!(
+            problems,
+            [format!(
+                "0.yaml:1: kafka.brokers: \"{text}\" is not a broker; write host:port, as kafka-1:9092, with a \
+                 protocol of Kafka before it if needed, as SASL_SSL://kafka-1:9093"
+            )]
+        );
+    }
+}
+
+#[test]
+fn the_address_of_each_listener_has_its_own_example() {
+    for (section, example) in [
+        ("admin", "127.0.0.1:9469"),
+        ("gateway", "0.0.0.0:4318"),
+        ("probe", "0.0.0.0:9470"),
+    ] {
+        assert_problem(
+            &format!("{section}: {{listen: foo}}"),
+            &format!(
+                "0.yaml:1: {section}.listen: \"foo\" is neither none nor an address and port, as {example}"
+            ),
+        );
+    }
+}
