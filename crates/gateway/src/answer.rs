@@ -99,11 +99,22 @@ const FIELDS: &[&str] = &[
 pub(crate) struct Answer {
     /// Number of accepted events.
     pub(crate) accepted: usize,
-    /// All other events, apart from those that are not selected.
+    /// Number of events that the mapping does not select.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) ignored: usize,
+    /// All other events.
     pub(crate) rejected: Vec<RejectedEvent>,
     /// True if the events are log records of OpenTelemetry.
     #[serde(skip)]
     pub(crate) is_logs: bool,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Rejected event.
@@ -138,8 +149,12 @@ impl RejectedEvent {
     }
 }
 
-/// Field that a rejection names, as far as its name is not the client's.
+/// Field that a rejection names, as far as its name is not the client's. A mapping names its sources.
 fn field_of(detail: &str) -> Option<String> {
+    if detail.starts_with('/') {
+        let (source, _) = detail.split_once(": ")?;
+        return Some(source.to_owned());
+    }
     let quoted = |text: &str| Some(text.split_once('`')?.1.split_once('`')?.0.to_owned());
     let (before, rest) = match detail.split_once(": ") {
         Some((path, rest)) if !path.contains(' ') => (Some(path), rest),
@@ -170,12 +185,11 @@ fn field_of(detail: &str) -> Option<String> {
 
 impl Answer {
     /// Outcome of the request for the metrics.
-    pub(crate) fn outcome(&self, form: Form) -> RequestOutcome {
+    pub(crate) fn outcome(&self) -> RequestOutcome {
         match (self.accepted, self.rejected.is_empty()) {
             // A whole application exports its spans, of which few are searches.
-            (0, true) if form != Form::Events => RequestOutcome::Ok,
-            (0, _) => RequestOutcome::Rejected,
             (_, true) => RequestOutcome::Ok,
+            (0, false) => RequestOutcome::Rejected,
             (_, false) => RequestOutcome::Partial,
         }
     }
@@ -184,8 +198,8 @@ impl Answer {
         let rejected = self.rejected.len();
         match form {
             Form::Events => {
-                let status = match self.accepted {
-                    0 => StatusCode::BAD_REQUEST,
+                let status = match self.outcome() {
+                    RequestOutcome::Rejected => StatusCode::BAD_REQUEST,
                     _ => StatusCode::OK,
                 };
                 response(status, JSON, serde_json::to_vec(&self).unwrap_or_default())
@@ -434,6 +448,8 @@ mod tests {
             ),
             ("one of `query` and `query_key` is required", Some("query")),
             ("expected value at column 1", None),
+            ("/meta/ts: the time is out of range", Some("/meta/ts")),
+            ("/ts or /at: a whole number is expected", Some("/ts or /at")),
         ] {
             assert_eq!(field_of(detail).as_deref(), field, "{detail}");
         }

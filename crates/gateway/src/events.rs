@@ -219,6 +219,11 @@ pub(crate) fn read_body<S: Sink>(
     match reading {
         Reading::Values(kind, formats) => {
             let elements = elements(body, is_lines, settings.max_events)?;
+            if elements.is_empty() {
+                return Err(Refusal::Invalid(
+                    "the body has no event; send one JSON event, an array of events, or one event a line",
+                ));
+            }
             for (index, element) in elements.into_iter().enumerate() {
                 reader.read(index, kind, formats, element)?;
             }

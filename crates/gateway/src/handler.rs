@@ -184,7 +184,7 @@ impl Events {
         if sent > 0 {
             self.metrics.delivered(route, started.elapsed());
         }
-        let answer = answer(outcome, &indexes, rejected);
+        let answer = answer(outcome, &indexes, (rejected, ignored));
         let answer = answer.inspect_err(|_| count(EventOutcome::Unconfirmed, sent))?;
         count(EventOutcome::Accepted, answer.accepted);
         count(EventOutcome::Rejected, answer.rejected.len());
@@ -207,7 +207,7 @@ impl Events {
 fn answer(
     outcome: Outcome,
     indexes: &[usize],
-    mut rejected: Vec<RejectedEvent>,
+    (mut rejected, ignored): (Vec<RejectedEvent>, usize),
 ) -> Result<Answer, Refusal> {
     if outcome.delivered + outcome.failed.len() != indexes.len()
         || outcome.failed.iter().any(|(_, it)| !it.is_too_large)
@@ -225,6 +225,7 @@ fn answer(
     rejected.sort_by_key(|event| event.index);
     Ok(Answer {
         accepted: outcome.delivered,
+        ignored,
         rejected,
         is_logs: false,
     })
@@ -265,7 +266,7 @@ impl Handler for Events {
         let form = form(route, request.headers());
         let answered = self.respond(request, route).await;
         let outcome = match &answered {
-            Ok(answer) => answer.outcome(form),
+            Ok(answer) => answer.outcome(),
             Err(refusal) => refusal.outcome(),
         };
         self.metrics.request(route, outcome);

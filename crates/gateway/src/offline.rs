@@ -108,9 +108,10 @@ impl Offline {
             &body.bytes,
             (&self.settings, &memory),
         )?;
-        let rejected = reader.rejected;
+        let (rejected, ignored) = (reader.rejected, reader.ignored);
         Ok(Answer {
             accepted: records.records.len(),
+            ignored,
             rejected,
             is_logs: route == Route::Logs,
         })

@@ -52,6 +52,46 @@ fn a_mapping_reads_records_of_the_application() {
 }
 
 #[test]
+fn records_that_the_mapping_does_not_select_are_ignored() {
+    let gateway = Gateway::start(
+        "formats:
+  shop:
+    encoding: json
+    mapping:
+      search:
+        when: {/meta/type: search}
+        time: micros
+        fields: {query_id: /rid, ts: /meta/ts, query: /q}
+        hits: {list: /hits, id: /sku}
+",
+    );
+    let record = |kind: &str, micros: i64| json!({"meta": {"type": kind, "ts": micros}, "rid": "q1", "q": "x", "hits": [{"sku": "a"}]});
+    let post = |records: &[Value]| {
+        let answer = gateway.post("/v1/searches?format=shop", &json!(records).to_string());
+        (answer.status, answer.json())
+    };
+    let search = record("search", 1_763_337_600_000_000);
+    let heartbeat = record("heartbeat", 1);
+    let wrong = record("search", 1_763_337_600_000);
+    assert_eq!(
+        post(&[heartbeat.clone(), heartbeat.clone()]),
+        (200, json!({"accepted": 0, "ignored": 2, "rejected": []}))
+    );
+    assert_eq!(
+        post(&[heartbeat.clone(), search]),
+        (200, json!({"accepted": 1, "ignored": 1, "rejected": []}))
+    );
+    let rejected = json!([{"index": 1, "reason": "bad_value", "field": "/meta/ts"}]);
+    assert_eq!(
+        post(&[heartbeat, wrong]),
+        (
+            400,
+            json!({"accepted": 0, "ignored": 1, "rejected": rejected})
+        )
+    );
+}
+
+#[test]
 fn ubi_events_are_feedback() {
     let gateway = Gateway::start("");
     let event = json!({

@@ -78,11 +78,16 @@ fn an_event_that_is_not_valid_is_named_and_the_others_are_accepted() {
         (none.status, none.json()["accepted"].clone()),
         (400, json!(0))
     );
-    let empty = gateway.post("/v1/searches", "");
-    assert_eq!(
-        (empty.status, empty.json()),
-        (400, json!({"accepted": 0, "rejected": []}))
-    );
+    for body in ["", "[]", " \n\n"] {
+        let empty = gateway.post("/v1/searches", body);
+        let reason =
+            "the body has no event; send one JSON event, an array of events, or one event a line";
+        assert_eq!(
+            (empty.status, empty.json()),
+            (400, json!({"error": reason})),
+            "{body:?}"
+        );
+    }
     // A session without a search would be in the partition of another key.
     let session =
         r#"{"event_id":"e","ts":1763337600000,"session_id":"s","type":"thumbs","value":1}"#;
