@@ -44,7 +44,7 @@ pub(super) enum Command {
     #[command(subcommand)]
     Config(config::ConfigCommand),
     #[cfg(feature = "demo")]
-    /// Write synthetic Korean law-search traffic to Kafka or to files.
+    /// Write synthetic traffic, of a Korean law library or a web shop, to Kafka or to files.
     Produce(produce::Produce),
     /// Send the gold queries to search endpoints, and write the answers as events to Kafka or a file.
     Probe(probe::Probe),

@@ -17,7 +17,8 @@ use rankgauge_serve::clock::wall_now;
 pub(super) struct Produce {
     #[command(flatten)]
     settings: SettingsArguments,
-    /// Number of searches, without their feedback events.
+    /// Number of searches. Their feedback follows within minutes of event time; what is due after the last search
+    /// is left out, and counted in the message.
     #[arg(long, default_value_t = 10_000)]
     searches: u64,
     /// Searches per second, in real time; without it, as fast as possible, with event times up to

@@ -64,6 +64,8 @@ pub struct Produced {
     pub searches: u64,
     /// Number of feedback events.
     pub feedback: u64,
+    /// Feedback events that are due after the last search, and are not produced.
+    pub left_out: u64,
 }
 
 impl fmt::Display for Produced {
@@ -73,7 +75,12 @@ impl fmt::Display for Produced {
             "{} and {} produced",
             count_of(self.searches, "search", "searches"),
             count_of(self.feedback, "feedback event", "feedback events")
-        )
+        )?;
+        if self.left_out > 0 {
+            let left_out = count_of(self.left_out, "feedback event", "feedback events");
+            write!(formatter, "; {left_out} due after the last search left out")?;
+        }
+        Ok(())
     }
 }
 
@@ -83,7 +90,7 @@ impl fmt::Display for Produced {
 /// If the cluster does not accept the records, or if a file cannot be written.
 pub fn run(kafka: &Settings, options: &ProduceOptions, now: EventTime) -> anyhow::Result<Produced> {
     let settings = settings(options, now);
-    let (traffic, gold) = match options.library {
+    let (mut traffic, gold) = match options.library {
         Library::Law(queries) => {
             let corpus = Arc::new(Corpus::generate(options.seed, queries));
             let gold = corpus.gold_json();
@@ -113,8 +120,9 @@ pub fn run(kafka: &Settings, options: &ProduceOptions, now: EventTime) -> anyhow
     let mut produced = Produced {
         searches: 0,
         feedback: 0,
+        left_out: 0,
     };
-    let records = bounded(traffic, options.searches).inspect(|record| match record.kind {
+    let records = bounded(&mut traffic, options.searches).inspect(|record| match record.kind {
         Kind::Search => {
             produced.searches += 1;
             progress.set_position(produced.searches);
@@ -134,6 +142,7 @@ pub fn run(kafka: &Settings, options: &ProduceOptions, now: EventTime) -> anyhow
         sink.finish()?;
     }
     progress.finish_and_clear();
+    produced.left_out = traffic.pending_feedback(options.searches);
     Ok(produced)
 }
 
@@ -160,7 +169,7 @@ fn settings(options: &ProduceOptions, now: EventTime) -> TrafficSettings {
 }
 
 /// Records of the first `searches` searches. The iterator ends before the next search.
-fn bounded(traffic: Traffic, searches: u64) -> impl Iterator<Item = Record> {
+fn bounded(traffic: &mut Traffic, searches: u64) -> impl Iterator<Item = Record> {
     let mut left = searches;
     traffic.take_while(move |record| match record.kind {
         Kind::Feedback => true,

@@ -226,6 +226,14 @@ impl Traffic {
         }
     }
 
+    /// Number of feedback events on the first `searches` searches that are not yet delivered.
+    pub fn pending_feedback(&self, searches: u64) -> u64 {
+        let pending = self.deliveries.iter().filter(|delivery| {
+            matches!(&delivery.what, Event::Feedback(feedback) if feedback.search < searches)
+        });
+        pending.count() as u64
+    }
+
     fn now(&self) -> EventTime {
         self.settings.start.plus(Millis(whole(self.clock_ms)))
     }

@@ -719,3 +719,31 @@ fn hash_of_the_law_library() -> u64 {
 fn events_of_the_law_library_are_the_same_as_ever() {
     assert_eq!(hash_of_the_law_library(), 2_752_258_966_657_265_239);
 }
+
+#[test]
+fn feedback_that_is_due_later_is_counted() {
+    let mut traffic = Traffic::new(corpus(), TrafficSettings::default());
+    let mut ids = BTreeSet::new();
+    // Feedback on a session names no search.
+    let (mut of_searches, mut of_sessions) = (0, 0);
+    let mut pending = None;
+    for _ in 0..200_000 {
+        let record = traffic.next().unwrap();
+        let id = event(&record)["query_id"].as_str().map(str::to_owned);
+        match (record.kind, id) {
+            (Kind::Search, Some(id)) if ids.len() < 300 => {
+                ids.insert(id);
+            }
+            (Kind::Search, _) => {
+                pending.get_or_insert_with(|| traffic.pending_feedback(300));
+            }
+            (Kind::Feedback, _) if pending.is_none() => {}
+            (Kind::Feedback, Some(id)) => of_searches += u64::from(ids.contains(&id)),
+            (Kind::Feedback, None) => of_sessions += 1,
+        }
+    }
+    let pending = pending.unwrap();
+    assert!(of_searches > 0);
+    assert!((of_searches..=of_searches + of_sessions).contains(&pending));
+    assert_eq!(traffic.pending_feedback(300), 0);
+}
