@@ -529,10 +529,18 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// Similarity of two dotted keys, from 0 to 1: of the whole keys, or of their last words, for a key
-/// in the wrong section.
+/// in the wrong section. Keys of one depth are no more similar than their least similar words: a long section
+/// would make all its keys similar.
 fn similarity(path: &str, known: &str) -> f64 {
+    let similar = strsim::normalized_damerau_levenshtein;
     let last = |path: &str| path.rsplit('.').next().unwrap_or_default().to_owned();
-    let whole = strsim::normalized_damerau_levenshtein(path, known);
-    let moved = strsim::normalized_damerau_levenshtein(&last(path), &last(known)) - 0.1;
+    let mut whole = similar(path, known);
+    if path.matches('.').count() == known.matches('.').count() {
+        let words = path.split('.').zip(known.split('.'));
+        whole = words
+            .map(|(one, other)| similar(one, other))
+            .fold(whole, f64::min);
+    }
+    let moved = similar(&last(path), &last(known)) - 0.1;
     whole.max(moved)
 }

@@ -76,6 +76,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
             "core::number",
             "core::overlap",
             "core::ranking",
+            "core::text",
         ],
         "a measure is a function of a ranking and its judgements, so that files and live streams \
          are judged by the same code",

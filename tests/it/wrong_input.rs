@@ -301,7 +301,7 @@ fn an_unknown_measure_or_label_is_reported_by_name() {
     let wrong = [
         (
             "--measures Foo@5",
-            "no measure is called `Foo` (in `Foo@5`); did you mean `F1@5`?",
+            "no measure is called `Foo` (in `Foo@5`); docs/measures.md lists the measures",
         ),
         ("--measures P@0", "P needs a whole number from 1"),
         ("--measures nDCG(gain=cubic)@5", "`gain` cannot be `cubic`"),

@@ -30,6 +30,18 @@ enum Flaw {
     LineEnds,
 }
 
+/// Returns true if one text is probably a misspelling of the other: at most one edit for each three letters.
+pub(crate) fn is_near(one: &str, other: &str) -> bool {
+    let letters = one.chars().count().max(other.chars().count());
+    strsim::damerau_levenshtein(one, other) * 3 <= letters
+}
+
+/// Known name of which `name` is probably a misspelling, the nearest of several.
+pub(crate) fn nearest<'k>(name: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    let near = known.filter(|known| is_near(name, known));
+    near.min_by_key(|known| strsim::damerau_levenshtein(name, known))
+}
+
 /// Decodes bytes as UTF-8, without a byte order mark.
 ///
 /// # Errors

@@ -358,3 +358,27 @@ fn problems_in_files_of_schemas_have_the_file_and_its_line() {
         assert!(problems.contains(&expected), "{problems}");
     }
 }
+
+#[test]
+fn an_unknown_key_of_a_mapping_names_all_known_keys_of_its_section() {
+    let problem = |hits: &str| {
+        let text = format!(
+            "kafka: {{search_format: shop}}\nformats:\n  shop:\n    mapping:\n      search:\n        \
+             fields: {{query_id: /id, ts: /at, query: /q}}\n        hits: {{list: /ids, {hits}: /x}}\n"
+        );
+        load(&[&text], &[], &[]).expect_err("a problem").join("\n")
+    };
+    let known = "list, attributes, path, id, rank";
+    assert!(
+        problem("attribute").contains(&format!(
+            "hits.attribute: unknown key; did you mean attributes? Known are {known}"
+        )),
+        "{}",
+        problem("attribute")
+    );
+    assert!(
+        problem("zzz").contains(&format!("hits.zzz: unknown key; known are {known}")),
+        "{}",
+        problem("zzz")
+    );
+}

@@ -142,7 +142,7 @@ impl Mapped {
                 }
                 _ => problems.push(Problem {
                     path,
-                    text: "unknown key; search and feedback are known".to_owned(),
+                    text: plan::unknown_key(kind, &["search", "feedback"]),
                 }),
             }
         }

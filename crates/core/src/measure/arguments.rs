@@ -6,6 +6,7 @@ use super::descriptor::{Argument, CutoffRule, Descriptor, Named, Parameter, Para
 use super::grammar::{MeasureError, Spelling};
 use super::parameter::{Cutoff, Fraction, Number};
 use crate::overlap::Rouge;
+use crate::text::{is_near, nearest};
 
 /// Parses one measure.
 pub(super) fn parse(text: &str) -> Result<Measure, MeasureError> {
@@ -13,15 +14,16 @@ pub(super) fn parse(text: &str) -> Result<Measure, MeasureError> {
     let mut spelling = Spelling::read(text).map_err(|fault| MeasureError::Malformed {
         text: text.to_owned(),
         fault,
-        nearest: nearest_to(text.split(['(', ')', '@']).next().unwrap_or(text), None),
+        nearest: nearest_to(text.split(['(', ')', '@']).next().unwrap_or(text), None).0,
     })?;
     // A spelling cannot have two cutoffs.
     let is_valid = |named: &Named<'_>| named.cutoff.is_none() || spelling.cutoff.is_none();
     let Some(Named { descriptor, cutoff }) = find(spelling.name).filter(is_valid) else {
+        let (nearest, is_near) = nearest_to(spelling.name, Some(&spelling));
         return Err(MeasureError::UnknownName {
             text: text.to_owned(),
             name: spelling.name.to_owned(),
-            nearest: nearest_to(spelling.name, Some(&spelling)),
+            nearest: is_near.then_some(nearest),
         });
     };
     spelling.cutoff = spelling.cutoff.or(cutoff);
@@ -55,17 +57,15 @@ impl Arguments<'_> {
             }
             if !self.has_parameter(parameter) {
                 let known = || self.descriptor.parameters().map(|known| known.name);
-                let nearest =
-                    known().min_by_key(|known| strsim::damerau_levenshtein(known, parameter));
+                let nearest = nearest(parameter, known());
+                let list = known().collect::<Vec<_>>().join(", ");
                 return Err(MeasureError::UnknownParameter {
                     text: self.spelling.text.to_owned(),
                     measure: self.descriptor.name,
                     parameter: (*parameter).to_owned(),
                     advice: match nearest {
-                        Some(nearest) => format!(
-                            "did you mean `{nearest}`? It has {}",
-                            known().collect::<Vec<_>>().join(", ")
-                        ),
+                        Some(nearest) => format!("did you mean `{nearest}`? It has {list}"),
+                        None if !list.is_empty() => format!("it has {list}"),
                         None => format!(
                             "it has none: write `{}`",
                             valid_spelling(self.descriptor, "", self.spelling.cutoff)
@@ -308,8 +308,9 @@ fn valid_spelling(descriptor: &Descriptor, inside: &str, cutoff: Option<&str>) -
     format!("{}{parameters}{cutoff}", descriptor.name)
 }
 
-/// Returns the valid spelling nearest to one whose name is unknown: `nDGC@10`, `P5`, `mrr_10`.
-fn nearest_to(name: &str, spelling: Option<&Spelling<'_>>) -> String {
+/// Returns the valid spelling nearest to one whose name is unknown: `nDGC@10`, `P5`, `mrr_10`; and true if the
+/// name is probably a misspelling of it.
+fn nearest_to(name: &str, spelling: Option<&Spelling<'_>>) -> (String, bool) {
     // The limit is longer than any name. Further characters cannot make one name nearer than
     // another.
     let lower = name.chars().take(40).collect::<String>().to_lowercase();
@@ -329,12 +330,15 @@ fn nearest_to(name: &str, spelling: Option<&Spelling<'_>>) -> String {
             let known = known.to_lowercase();
             let whole = strsim::damerau_levenshtein(&known, &lower);
             let glued = strsim::damerau_levenshtein(&known, stem);
-            [(whole, None, descriptor), (glued, digits, descriptor)]
+            [
+                (whole, is_near(&known, &lower), None, descriptor),
+                (glued, is_near(&known, stem), digits, descriptor),
+            ]
         })
-        .min_by_key(|(distance, _, _)| *distance);
+        .min_by_key(|(distance, ..)| *distance);
     // Unreachable: the catalogue is not empty.
-    let Some((_, digits, descriptor)) = nearest else {
-        return name.to_owned();
+    let Some((_, is_near, digits, descriptor)) = nearest else {
+        return (name.to_owned(), false);
     };
     let cutoff = spelling.and_then(|spelling| spelling.cutoff).or(digits);
     let inside = spelling.map_or("", |spelling| spelling.inside);
@@ -349,9 +353,10 @@ fn nearest_to(name: &str, spelling: Option<&Spelling<'_>>) -> String {
             && arguments.check_argument().is_ok()
             && (descriptor.build)(&arguments).is_ok()
     });
-    if fits {
+    let spelling = if fits {
         kept
     } else {
         valid_spelling(descriptor, "", cutoff)
-    }
+    };
+    (spelling, is_near)
 }

@@ -5,6 +5,13 @@
 
 use std::fmt;
 
+fn advice(nearest: Option<&str>) -> String {
+    nearest.map_or_else(
+        || "docs/measures.md lists the measures".to_owned(),
+        |nearest| format!("did you mean `{nearest}`?"),
+    )
+}
+
 /// Error in the spelling of a measure, with a correction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MeasureError {
@@ -22,14 +29,14 @@ pub enum MeasureError {
         nearest: String,
     },
     /// No measure has this name.
-    #[error("no measure is called `{name}` (in `{text}`); did you mean `{nearest}`?")]
+    #[error("no measure is called `{name}` (in `{text}`); {}", advice(nearest.as_deref()))]
     UnknownName {
         /// Given text.
         text: String,
         /// Unknown name.
         name: String,
-        /// Nearest valid spelling.
-        nearest: String,
+        /// Nearest valid spelling, if the name is a misspelling.
+        nearest: Option<String>,
     },
     /// No tool has this name.
     #[error("no tool is called `{tool}` (in `{text}`); the names of these tools are read: {known}")]

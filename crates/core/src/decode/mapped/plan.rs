@@ -12,6 +12,7 @@ use super::term::{Term, report};
 use super::trie::{Elements, List, Node};
 use crate::decode::ubi::Meaning;
 use crate::event::{Kind, Reason, Rejection};
+use crate::text::nearest;
 
 /// Maximum number of sources of a mapping.
 const MAX_SLOTS: usize = 500;
@@ -358,9 +359,17 @@ struct Compiler<'p> {
     problems: &'p mut Vec<Problem>,
 }
 
-/// Reader of the keys of a section that are no fields: gets path, name and value, and returns false for an
-/// unknown key.
-type Others<'o> = &'o mut dyn FnMut(&mut Compiler<'_>, &str, &str, &Term) -> bool;
+/// Reader of the keys of a section that are no fields: gets path, name and value.
+type Others<'o> = &'o mut dyn FnMut(&mut Compiler<'_>, &str, &str, &Term);
+
+/// Problem of a key that is none of `known`.
+pub(super) fn unknown_key(name: &str, known: &[&str]) -> String {
+    let list = known.join(", ");
+    match nearest(name, known.iter().copied()) {
+        Some(near) => format!("unknown key; did you mean {near}? Known are {list}"),
+        None => format!("unknown key; known are {list}"),
+    }
+}
 
 /// Segments of a JSON pointer; `None` without the slash at its beginning.
 fn segments(pointer: &str) -> Option<Vec<String>> {
@@ -496,7 +505,7 @@ impl Compiler<'_> {
     /// Source of a list that holds one value of each element of a list. Returns it with its text.
     fn values(&mut self, path: &str, written: &Term) -> Option<(Source, String)> {
         let (pointers, scope, mut fields) =
-            self.list(path, written, &["id"], &mut |_, _, _, _| false)?;
+            self.list(path, written, &["id"], (&[], &mut |_, _, _, _| {}))?;
         let sources = fields.pop().flatten()?;
         let text = format!("{} of {}", sources.text, pointers.join(" or "));
         let slot = self.slot(&text);
@@ -520,23 +529,24 @@ impl Compiler<'_> {
         named
     }
 
-    /// Sources of the fields in a section; `others` reads the keys that are no fields, and returns false
-    /// for unknown ones.
+    /// Sources of the fields in a section, which can have other keys.
     fn fields(
         &mut self,
         path: &str,
         written: &Term,
         names: &[&str],
-        others: Others<'_>,
+        (other_names, others): (&[&str], Others<'_>),
     ) -> FieldSources {
         let mut fields: FieldSources = vec![None; names.len()];
         for (name, written) in written.section(path, self.problems) {
             let path = format!("{path}.{name}");
             if let Some(index) = names.iter().position(|known| known == name) {
                 fields[index] = self.sources(&path, written, LIST_FIELDS.contains(&&**name));
-            } else if !others(self, &path, name, written) {
-                let text = format!("unknown key; known are {}", names.join(", "));
-                self.report(&path, text);
+            } else if other_names.contains(&&**name) {
+                others(self, &path, name, written);
+            } else {
+                let known = [other_names, names].concat();
+                self.report(&path, unknown_key(name, &known));
             }
         }
         fields
@@ -548,7 +558,7 @@ impl Compiler<'_> {
         path: &str,
         written: &Term,
         names: &[&str],
-        others: Others<'_>,
+        (other_names, others): (&[&str], Others<'_>),
     ) -> Option<(Vec<String>, Scope, FieldSources)> {
         let mut pointers = Vec::new();
         let mut element = Compiler {
@@ -558,9 +568,11 @@ impl Compiler<'_> {
             is_element: true,
             problems: &mut *self.problems,
         };
-        let mut fields = element.fields(path, written, names, &mut |it, path, name, written| {
+        let other_names = [&["list"], other_names].concat();
+        let mut read = |it: &mut Compiler<'_>, path: &str, name: &str, written: &Term| {
             if name != "list" {
-                return others(it, path, name, written);
+                others(it, path, name, written);
+                return;
             }
             for element in written.elements() {
                 match element.text(path, it.problems) {
@@ -572,8 +584,8 @@ impl Compiler<'_> {
                     None => {}
                 }
             }
-            true
-        });
+        };
+        let mut fields = element.fields(path, written, names, (&other_names, &mut read));
         let is_scalar = fields.iter().all(Option::is_none);
         if is_scalar && names.first() == Some(&"id") {
             // The elements are the ids.
@@ -609,7 +621,8 @@ impl Compiler<'_> {
     }
 
     fn rows(&mut self, path: &str, written: &Term, names: &[&str]) -> Option<RowPlan> {
-        let (pointers, scope, fields) = self.list(path, written, names, &mut |_, _, _, _| false)?;
+        let (pointers, scope, fields) =
+            self.list(path, written, names, (&[], &mut |_, _, _, _| {}))?;
         let pointer = pointers.join(" or ");
         let list = List {
             pointer: pointer.clone(),
@@ -650,14 +663,13 @@ impl Compiler<'_> {
             path,
             written,
             HitField::NAMES,
-            &mut |it, path, name, written| {
-                match name {
-                    "attributes" => attributes = it.named(path, written),
-                    "path" => edges = it.path(path, written),
-                    _ => return false,
+            (&["attributes", "path"], &mut |it, path, name, written| {
+                if name == "attributes" {
+                    attributes = it.named(path, written);
+                } else {
+                    edges = it.path(path, written);
                 }
-                true
-            },
+            }),
         )?;
         let text = pointers.join(" or ");
         if fields[HitField::Id as usize].is_none() {
@@ -778,8 +790,11 @@ impl Plan {
         let known = known_keys(kind);
         for (name, _) in keys {
             if !known.contains(&name.as_str()) {
-                let text = format!("unknown key; known are {}", known.join(", "));
-                report(problems, &format!("{path}.{name}"), text);
+                report(
+                    problems,
+                    &format!("{path}.{name}"),
+                    unknown_key(name, known),
+                );
             }
         }
         let mut it = Compiler {
@@ -801,7 +816,7 @@ impl Plan {
         }
         match key("fields") {
             Some((path, term)) => {
-                plan.fields = it.fields(&path, term, plan.names(), &mut |_, _, _, _| false);
+                plan.fields = it.fields(&path, term, plan.names(), (&[], &mut |_, _, _, _| {}));
                 plan.check_required(&mut it, &path);
             }
             None => it.report(path, "has no `fields`"),
@@ -883,7 +898,8 @@ impl Plan {
         }
         self.read_cost(it, key);
         if let Some((path, term)) = key("answer") {
-            self.answer = Some(it.fields(&path, term, AnswerField::NAMES, &mut |_, _, _, _| false));
+            self.answer =
+                Some(it.fields(&path, term, AnswerField::NAMES, (&[], &mut |_, _, _, _| {})));
         }
         if let Some((path, term)) = key("usage") {
             self.usage = it.rows(&path, term, UsageField::NAMES);
@@ -900,7 +916,7 @@ impl Plan {
         key: &dyn Fn(&str) -> Option<(String, &'t Term)>,
     ) {
         if let Some((path, term)) = key("cost") {
-            let cost = it.fields(&path, term, CostField::NAMES, &mut |_, _, _, _| false);
+            let cost = it.fields(&path, term, CostField::NAMES, (&[], &mut |_, _, _, _| {}));
             if cost[CostField::Amount as usize].is_none() {
                 it.report(&format!("{path}.amount"), "is missing");
             }
@@ -917,7 +933,12 @@ impl Plan {
         let Some((path, term)) = key("evaluator") else {
             return;
         };
-        let fields = it.fields(&path, term, EvaluatorField::NAMES, &mut |_, _, _, _| false);
+        let fields = it.fields(
+            &path,
+            term,
+            EvaluatorField::NAMES,
+            (&[], &mut |_, _, _, _| {}),
+        );
         for field in [EvaluatorField::Id, EvaluatorField::Kind] {
             if fields[field as usize].is_none() {
                 let name = EvaluatorField::NAMES[field as usize];
