@@ -358,6 +358,16 @@ struct File {
     name: String,
 }
 
+/// First line from `line` on that is indented with a tab.
+fn tab_from(content: &str, line: usize) -> Option<usize> {
+    let is_tab = |line: &str| {
+        let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+        line[..indentation].contains('\t')
+    };
+    let mut lines = (1..).zip(content.lines()).skip(line.saturating_sub(1));
+    lines.find(|(_, text)| is_tab(text)).map(|(line, _)| line)
+}
+
 impl File {
     fn place(&self, line: Option<usize>) -> Place {
         Place::File {
@@ -397,10 +407,10 @@ impl File {
             .error_on_duplicate_keys(true)
             .prevent_coercion(true);
         marked_yaml::parse_yaml_with_options(self.order, text, options)
-            .map_err(|error| self.yaml_problem(&error))
+            .map_err(|error| self.yaml_problem(&error, text))
     }
 
-    fn yaml_problem(&self, error: &LoadError) -> Problem {
+    fn yaml_problem(&self, error: &LoadError, content: &str) -> Problem {
         let (marker, text) = match error {
             LoadError::TopLevelMustBeMapping(marker)
             | LoadError::TopLevelMustBeSequence(marker) => (marker, NOT_A_MAPPING.to_owned()),
@@ -416,7 +426,17 @@ impl File {
                 marker,
                 "YAML tags (`!…`) are not supported; remove it".to_owned(),
             ),
-            LoadError::ScanError(marker, scan) => (marker, format!("is not YAML: {}", scan.info())),
+            LoadError::ScanError(marker, scan) => {
+                // The parser states the line before, whose value it takes the tab for.
+                if scan.info().contains("tab")
+                    && let Some(line) = tab_from(content, marker.line())
+                {
+                    let text =
+                        "is not YAML: the line is indented with a tab; indent it with blanks";
+                    return self.problem(Some(line), text);
+                }
+                (marker, format!("is not YAML: {}", scan.info()))
+            }
             LoadError::DuplicateKey(pair) => {
                 let line = pair.key.span().start().map(marked_yaml::Marker::line);
                 let first = pair

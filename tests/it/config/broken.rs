@@ -379,3 +379,27 @@ fn settings_of_detection_and_experiments_are_refused_with_their_remedy() {
         "0.yaml:3: experiments[0].assignment: \"cookie\" is none of user, session",
     );
 }
+
+#[test]
+fn keys_of_a_long_section_are_not_suggested_for_each_other() {
+    assert_problem(
+        "detection:\n  epsilon: 1\n",
+        "0.yaml:2: detection.epsilon: unknown key",
+    );
+}
+
+#[test]
+fn a_tab_is_reported_in_its_line() {
+    for (text, line) in [
+        ("kafka:\n  brokers: a:9092\n\tgroup_id: x\n", 3),
+        ("workers: 1\nkafka:\n\tbrokers: a:9092\n", 3),
+        ("workers: 1\nkafka:\n  - a\n \t- b\n", 4),
+    ] {
+        assert_problem(
+            text,
+            &format!(
+                "0.yaml:{line}: is not YAML: the line is indented with a tab; indent it with blanks"
+            ),
+        );
+    }
+}
