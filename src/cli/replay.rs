@@ -16,6 +16,7 @@ use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
 use crate::ingest::replay::{replay, replay_observed};
+use rankgauge_core::engine::family::{self, Type};
 use rankgauge_core::engine::position::{Join, Topics};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
@@ -100,7 +101,26 @@ pub(super) fn run(arguments: &Replay) -> Result<(), Failure> {
              feedback file"
         )));
     }
+    if let Some(unknown) = arguments.metrics.iter().find(|name| !is_sample(name)) {
+        return Err(Failure::Usage(anyhow!(
+            "--metrics: no metric is called {unknown}; docs/metrics.md lists them, a histogram has \
+             NAME_bucket, NAME_sum and NAME_count"
+        )));
+    }
     arguments.replay(&config).map_err(Failure::Running)
+}
+
+/// Returns true if samples can have this name.
+fn is_sample(name: &str) -> bool {
+    family::ALL.iter().any(|family| {
+        let suffixes: &[&str] = match family.kind {
+            Type::Counter | Type::Gauge => &[""],
+            Type::Histogram => &["_bucket", "_sum", "_count"],
+            Type::Summary => &["", "_sum", "_count"],
+        };
+        let suffix = name.strip_prefix(&*family.full_name());
+        suffix.is_some_and(|suffix| suffixes.contains(&suffix))
+    })
 }
 
 impl Replay {

@@ -831,3 +831,41 @@ fn replay_finalises_what_is_pending_at_the_end_unless_told_otherwise() {
     assert_eq!(value(&["--drain=false"], pending), Some(1.0));
     assert_eq!(value(&["--drain=false"], orphaned), Some(0.0));
 }
+
+#[test]
+fn replay_refuses_metrics_that_no_sample_has() {
+    let folder = folder();
+    fs::write(folder.path().join("search.jsonl"), "").expect("a file");
+    let of = |metric: &str| {
+        let arguments = [
+            "replay",
+            "--search",
+            "search.jsonl",
+            "--every",
+            "1m",
+            "--metrics",
+            metric,
+        ];
+        rankgauge(folder.path(), &arguments, "")
+    };
+    for known in [
+        "rankgauge_records_total",
+        "rankgauge_search_latency_seconds_bucket",
+    ] {
+        let output = of(known);
+        assert!(output.status.success(), "{known}: {}", said(&output));
+    }
+    for unknown in [
+        "foo",
+        "rankgauge_records_total,foo",
+        "rankgauge_search_latency_seconds",
+    ] {
+        let output = of(unknown);
+        assert_eq!(output.status.code(), Some(2), "{unknown}");
+        assert!(
+            said(&output).contains("--metrics: no metric is called"),
+            "{}",
+            said(&output)
+        );
+    }
+}
