@@ -231,7 +231,7 @@ impl Traffic {
         let pending = self.deliveries.iter().filter(|delivery| {
             matches!(&delivery.what, Event::Feedback(feedback) if feedback.search < searches)
         });
-        pending.count() as u64
+        u64::try_from(pending.count()).unwrap_or(u64::MAX)
     }
 
     fn now(&self) -> EventTime {
