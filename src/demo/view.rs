@@ -84,7 +84,7 @@ impl IncidentLine {
     fn of(it: &Incident) -> Self {
         let ended = it.ended.as_ref();
         let means = it.measures.first().and_then(|primary| {
-            let now = primary.level_of(primary.loss_now()?)?;
+            let now = primary.level_of(it.loss_now(primary)?)?;
             Some([primary.before()?.mean, now.mean])
         });
         let lost = it.largest_losses().into_iter().filter_map(|of| {

@@ -52,7 +52,7 @@ pub use drop::{DropDetector, summed};
 pub(crate) use drop_series::LearnedSeries;
 pub(crate) use drop_series::LearnedVariation;
 pub use drop_series::{DropClass, DropSeries, Part, QueryScores, SeriesRules};
-pub(crate) use losses::Losses;
+pub(crate) use losses::{Losses, MeanInterval};
 pub use mixture::NormalMixture;
 pub use preference::{Credit, Preference};
 pub use query_sums::QuerySums;

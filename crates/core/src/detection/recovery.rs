@@ -51,6 +51,12 @@ impl Recovery {
         tolerance.max(REST * at_alarm)
     }
 
+    /// Estimated start of the recovery in milliseconds of event time, without a proof of it. `None` while
+    /// the drop lasts.
+    pub(crate) fn since(&self) -> Option<i64> {
+        self.since
+    }
+
     /// Adds the loss of a search at an event time in milliseconds. `expected` is its reference, where
     /// higher scores are better; `excluded` the loss that a recovery excludes.
     pub(crate) fn add(&mut self, ts: i64, loss: f64, (expected, excluded): (f64, f64)) {

@@ -176,7 +176,9 @@ impl Incidents {
             let Some((expected, loss)) = of.queries.compare(&score, watched) else {
                 continue;
             };
-            tracked.incident.observe(score.ts, loss, expected, &touched);
+            let incident = &mut tracked.incident;
+            incident.observe(score.ts, loss, expected, &touched);
+            of.queries.add(score.key, loss, incident.recovering_since());
         }
     }
 
@@ -334,9 +336,8 @@ impl Incidents {
                 place += 1;
                 continue;
             };
-            let mut incident = self.open.remove(place).summed();
             let reason = ending.by as usize;
-            incident.end(ending);
+            let incident = self.open.remove(place).ended(ending);
             if self.ended_total.len() < MAX_COUNTED
                 || self.ended_total.contains_key(&incident.variant)
             {
@@ -710,12 +711,25 @@ impl Tracked {
         }
     }
 
-    /// Incident with the queries that lost most in its primary measure.
+    /// Incident with the queries that lost most now in its primary measure.
     fn summed(&self) -> Incident {
+        self.with_queries(None)
+    }
+
+    /// Ended incident with the queries that lost most at its end.
+    fn ended(&self, ending: Ending) -> Incident {
+        let is_recovered = ending.by == EndReason::Recovered;
+        let since = self.incident.recovering_since();
+        let mut incident = self.with_queries(since.filter(|_| is_recovered));
+        incident.end(ending);
+        incident
+    }
+
+    fn with_queries(&self, recovered_since: Option<i64>) -> Incident {
         let mut incident = self.incident.clone();
         let of_primary = |it: &&TrackedMeasure| it.series.iter().any(|(_, place)| *place == 0);
         if let Some(primary) = self.columns.iter().find(of_primary) {
-            incident.queries = primary.queries.largest_losses();
+            incident.queries = primary.queries.largest_losses(recovered_since);
         }
         incident
     }

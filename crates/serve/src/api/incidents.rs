@@ -212,7 +212,8 @@ pub(crate) struct MeasureEntry {
     pub(crate) before: Option<LevelEntry>,
     /// Mean of the searches from the beginning to the alarm, with the mix of queries from before.
     pub(crate) at_alarm: Option<LevelEntry>,
-    /// Mean of the current searches, with the mix of queries from before.
+    /// Mean of the current searches, with the mix of queries from before. After a recovery, of the last
+    /// searches before its estimated start.
     pub(crate) now: Option<LevelEntry>,
     /// Mean loss of the current searches against the mean of their query before the beginning;
     /// positive is worse.
@@ -269,7 +270,8 @@ impl From<Level> for LevelEntry {
 }
 
 impl MeasureEntry {
-    fn of(it: &IncidentMeasure) -> Self {
+    fn of(incident: &Incident, it: &IncidentMeasure) -> Self {
+        let now = incident.loss_now(it);
         let level = |loss: Option<Level>| loss.and_then(|loss| it.level_of(loss));
         Self {
             measure: it.measure.to_string(),
@@ -277,8 +279,8 @@ impl MeasureEntry {
             value: it.value.to_string(),
             before: it.before().map(LevelEntry::from),
             at_alarm: level(it.loss_at_alarm()).map(LevelEntry::from),
-            now: level(it.loss_now()).map(LevelEntry::from),
-            loss: it.loss_now().map(LevelEntry::from),
+            now: level(now).map(LevelEntry::from),
+            loss: now.map(LevelEntry::from),
         }
     }
 
@@ -315,7 +317,9 @@ impl IncidentEntry {
         let evaluator = model.evaluator_part(it);
         let evaluator = evaluator.as_ref();
         let time = |ts: i64| status::time(EventTime(ts));
-        let measures: Vec<MeasureEntry> = it.measures.iter().map(MeasureEntry::of).collect();
+        let measures: Vec<MeasureEntry> = (it.measures.iter())
+            .map(|of| MeasureEntry::of(it, of))
+            .collect();
         let deployments = it.deployments.iter().map(|mark| DeploymentEntry {
             version: mark.deployed.version.as_deref().map(str::to_owned),
             at: status::time(mark.deployed.at),

@@ -400,7 +400,7 @@ impl View<'_> {
             Some(SystemDrop {
                 incident: it.name(),
                 before: of.before()?.mean,
-                now: of.level_of(of.loss_now()?)?.mean,
+                now: of.level_of(it.loss_now(of)?)?.mean,
             })
         })
     }

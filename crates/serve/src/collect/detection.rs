@@ -129,8 +129,8 @@ impl View<'_> {
                 .iter()
                 .map(|(labels, (incident, it))| (*labels, *incident, *it))
         };
-        let losses = members().flat_map(|([variant, measure, slice, value], _, it)| {
-            let loss = it.loss_now().into_iter();
+        let losses = members().flat_map(|([variant, measure, slice, value], incident, it)| {
+            let loss = incident.loss_now(it).into_iter();
             let bounds = loss.flat_map(|it| {
                 [
                     ("lower", it.lower),

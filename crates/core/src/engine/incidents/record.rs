@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::detection::{Beginning, DropClass, Losses, Part, Recovery, minute_of};
+use crate::detection::{Beginning, DropClass, Losses, MeanInterval, Part, Recovery, minute_of};
 use crate::engine::series::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
 use crate::measure::Subject;
@@ -233,6 +233,10 @@ pub struct IncidentMeasure {
     /// First minute of the current block.
     pub(super) block: Option<i64>,
     pub(super) recovery: Recovery,
+    /// The blocks before the estimated start of the recovery of the primary measure. `None` while the drop
+    /// lasts.
+    #[serde(default)]
+    pub(super) until_recovery: Option<[Losses; 2]>,
 }
 
 /// Mean of a measure with its interval of 95 %.
@@ -277,12 +281,8 @@ impl IncidentQuery {
     /// Mean loss of the last searches with its interval. `None` without searches.
     pub fn loss(&self) -> Option<Level> {
         let interval = self.losses.interval_to(self.before_scores)?;
-        Some(Level {
-            mean: interval.mean,
-            lower: interval.lower,
-            upper: interval.upper,
-            searches: self.losses.searches,
-        })
+        let possible = possible_losses(Some(self.before()), self.is_lower_better);
+        Some(loss_level(interval, self.losses.searches, possible))
     }
 
     /// Mean of the last searches with its interval. `None` without searches.
@@ -295,6 +295,14 @@ impl IncidentQuery {
         self.before_scores = self.before_scores.saturating_add(other.before_scores);
         self.losses.merge(&other.losses);
     }
+}
+
+/// Blocks of two parts of the traffic.
+pub(super) fn merged(mut mine: [Losses; 2], theirs: &[Losses; 2]) -> [Losses; 2] {
+    for (mine, theirs) in mine.iter_mut().zip(theirs) {
+        mine.merge(theirs);
+    }
+    mine
 }
 
 /// Level that is a loss below a mean.
@@ -312,14 +320,24 @@ fn level(before: f64, loss: Level, is_lower_better: bool) -> Level {
     }
 }
 
-fn loss_of(losses: &Losses) -> Option<Level> {
-    let interval = losses.interval()?;
-    Some(Level {
-        mean: interval.mean,
-        lower: interval.lower.max(-1.0),
-        upper: interval.upper.min(1.0),
-        searches: losses.searches,
-    })
+/// Lowest and highest loss against a mean, so that the level is from 0 to 1. The queries of the current
+/// searches can have had a higher mean than all searches before the beginning.
+fn possible_losses(before: Option<f64>, is_lower_better: bool) -> [f64; 2] {
+    match before {
+        None => [-1.0, 1.0],
+        Some(before) if is_lower_better => [-before, 1.0 - before],
+        Some(before) => [before - 1.0, before],
+    }
+}
+
+fn loss_level(interval: MeanInterval, searches: u64, [lowest, highest]: [f64; 2]) -> Level {
+    let bounded = |loss: f64| loss.max(lowest).min(highest);
+    Level {
+        mean: bounded(interval.mean),
+        lower: bounded(interval.lower),
+        upper: bounded(interval.upper),
+        searches,
+    }
 }
 
 impl IncidentMeasure {
@@ -344,15 +362,24 @@ impl IncidentMeasure {
         loss_of(&self.at_alarm)
     }
 
-    /// Mean loss of the current searches: those of the last minutes, at least 30. Until there are as
-    /// many, those up to the alarm are added.
-    pub fn loss_now(&self) -> Option<Level> {
-        let [mut now, previous] = self.blocks;
-        now.merge(&previous);
-        if now.searches < BLOCK_SEARCHES {
-            now.merge(&self.at_alarm);
+    /// Mean loss of two blocks. Below 30 searches, those up to the alarm are added.
+    fn loss_of_blocks(&self, [mut last, previous]: [Losses; 2]) -> Option<Level> {
+        last.merge(&previous);
+        if last.searches < BLOCK_SEARCHES {
+            last.merge(&self.at_alarm);
         }
-        loss_of(&now)
+        self.loss_of(&last)
+    }
+
+    fn loss_of(&self, losses: &Losses) -> Option<Level> {
+        let before = self.before().map(|it| it.mean);
+        let possible = possible_losses(before, self.is_lower_better);
+        Some(loss_level(losses.interval()?, losses.searches, possible))
+    }
+
+    /// The blocks of the last searches with the drop.
+    fn blocks_until_recovery(&self) -> [Losses; 2] {
+        self.until_recovery.unwrap_or(self.blocks)
     }
 
     /// Mean before the beginning minus a loss: the scores that the searches would have with the mix of
@@ -368,11 +395,17 @@ impl IncidentMeasure {
             blocks: Default::default(),
             block: None,
             recovery: Recovery::default(),
+            until_recovery: None,
             ..self.clone()
         }
     }
 
-    fn add(&mut self, ts: EventTime, loss: f64, expected: f64) {
+    fn add_to_recovery(&mut self, ts: EventTime, loss: f64, expected: f64) {
+        let excluded = Recovery::excluded_loss(self.tolerance, self.loss_at_alarm);
+        self.recovery.add(ts.0, loss, (expected, excluded));
+    }
+
+    fn add_to_blocks(&mut self, ts: EventTime, loss: f64) {
         let minute = minute_of(ts.0);
         let started = *self.block.get_or_insert(minute);
         let is_full = self.blocks[0].searches >= BLOCK_SEARCHES;
@@ -390,8 +423,10 @@ impl IncidentMeasure {
         self.loss_at_alarm = self.loss_at_alarm.min(other.loss_at_alarm);
         self.before.merge(&other.before);
         self.at_alarm.merge(&other.at_alarm);
-        for (mine, theirs) in self.blocks.iter_mut().zip(&other.blocks) {
-            mine.merge(theirs);
+        if self.until_recovery.is_some() || other.until_recovery.is_some() {
+            let (mine, theirs) = (self.blocks_until_recovery(), other.blocks_until_recovery());
+        self.blocks = merged(self.blocks, &other.blocks);
+            self.until_recovery = Some(merged(mine, &theirs));
         }
         self.block = self.block.max(other.block);
         self.recovery.merge(&other.recovery);
@@ -420,6 +455,24 @@ impl Incident {
     /// Id as text: 16 hexadecimal digits.
     pub fn name(&self) -> String {
         format!("{:016x}", self.id)
+    /// Mean loss of the current searches in a measure: those of the last minutes, at least 30. Until there
+    /// are as many, those up to the alarm are added. After a recovery, of the last searches before its
+    /// estimated start.
+    pub fn loss_now(&self, of: &IncidentMeasure) -> Option<Level> {
+        let ended_by = self.ended.as_ref().map(|it| it.by);
+        if ended_by == Some(EndReason::Recovered) {
+            of.loss_of_blocks(of.blocks_until_recovery())
+        } else {
+            of.loss_of_blocks(of.blocks)
+        }
+    }
+
+    /// Estimated start of the recovery of the primary measure in milliseconds of event time. `None` while
+    /// the drop lasts.
+    pub(super) fn recovering_since(&self) -> Option<i64> {
+        self.measures.first().and_then(|it| it.recovery.since())
+    }
+
     }
 
     /// Urgency: critical if all searches of the variant are affected and the cause is not that more
@@ -481,7 +534,8 @@ impl Incident {
         let is_version = |it: &Option<Box<str>>| it.as_ref().is_none_or(|it| it.len() <= max_name);
         let is_measure = |it: &IncidentMeasure| {
             let names = [&it.measure, &it.slice, &it.value];
-            let sums = [it.before, it.at_alarm, it.blocks[0], it.blocks[1]];
+            let sums = [it.before, it.at_alarm];
+            let blocks = it.blocks.iter().chain(it.until_recovery.iter().flatten());
             names.into_iter().all(|it| it.len() <= max_name)
                 && sums.iter().all(Losses::is_possible)
                 && it.recovery.is_possible()
@@ -533,7 +587,17 @@ impl Incident {
         self.last = self.last.max(ts.0);
         for place in touched {
             if let Some(measure) = self.measures.get_mut(*place) {
-                measure.add(ts, loss, expected);
+                measure.add_to_recovery(ts, loss, expected);
+            }
+        }
+        let is_recovering = self.recovering_since().is_some();
+        for measure in &mut self.measures {
+            let frozen = measure.blocks_until_recovery();
+            measure.until_recovery = is_recovering.then_some(frozen);
+        }
+        for place in touched {
+            if let Some(measure) = self.measures.get_mut(*place) {
+                measure.add_to_blocks(ts, loss);
             }
         }
         if touched.contains(&0) {
@@ -578,7 +642,8 @@ impl Incident {
         let since = primary.recovery.recovered_since(primary.tolerance, parts)?;
         let shows_loss = |it: &IncidentMeasure| {
             let excluded = Recovery::excluded_loss(it.tolerance, it.loss_at_alarm);
-            it.loss_now().is_some_and(|loss| loss.lower > excluded)
+            it.loss_of_blocks(it.blocks)
+                .is_some_and(|loss| loss.lower > excluded)
         };
         if others.iter().any(shows_loss) {
             return None;
@@ -640,6 +705,7 @@ impl Incident {
                 it.started.lower,
                 it.started.upper,
             )
+            measure.until_recovery = None;
         };
         if alarm(other) < alarm(self) {
             self.started = other.started;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::record::{IncidentQuery, MAX_QUERIES};
+use super::record::{IncidentQuery, MAX_QUERIES, merged};
 use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
 use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
@@ -54,6 +54,8 @@ struct QueryReference {
     /// True for an hour of the day, which stands for sessions without a query.
     is_hour: bool,
     blocks: [Losses; 2],
+    /// Start of the recovery of the incident, and the blocks before it.
+    until_recovery: Option<(i64, [Losses; 2])>,
 }
 
 impl QueryReferences {
@@ -79,6 +81,7 @@ impl QueryReferences {
                 last: None,
                 is_hour: is_hour(&query),
                 blocks: [losses, Losses::default()],
+                until_recovery: None,
             };
             (query, reference)
         });
@@ -128,21 +131,35 @@ impl QueryReferences {
         }
         known.last = Some(minute);
         let expected = watched.upwards(known.mean);
-        let loss = expected - watched.upwards(score.value);
+        Some((expected, expected - watched.upwards(score.value)))
+    }
+
+    /// Adds the loss of a search to those of its query. `recovering_since` is the start of the recovery of
+    /// the incident, if the search is one of it.
+    pub(super) fn add(&mut self, query: &str, loss: f64, recovering_since: Option<i64>) {
+        let Some(known) = self.queries.get_mut(query) else {
+            return;
+        };
+        let started = known.until_recovery.map(|it| it.0);
+        if started != recovering_since {
+            known.until_recovery = recovering_since.map(|since| (since, known.blocks));
+        }
         if known.blocks[0].searches >= BLOCK_SEARCHES {
             known.blocks = [Losses::default(), known.blocks[0]];
         }
         known.blocks[0].add(loss);
-        Some((expected, loss))
     }
 
-    /// Queries that lost most, with their losses.
-    pub(super) fn largest_losses(&self) -> Vec<IncidentQuery> {
+    /// Queries that lost most, with their losses; those before the start of a recovery, if one is given.
+    pub(super) fn largest_losses(&self, recovered_since: Option<i64>) -> Vec<IncidentQuery> {
         let queries = self.queries.iter().filter(|(_, it)| !it.is_hour);
         let mut lost: Vec<(f64, &Box<str>, Losses, &QueryReference)> = queries
             .filter_map(|(query, it)| {
-                let mut losses = it.blocks[0];
-                losses.merge(&it.blocks[1]);
+                let before = it
+                    .until_recovery
+                    .filter(|(since, _)| Some(*since) == recovered_since);
+                let [mut losses, previous] = before.map_or(it.blocks, |(_, blocks)| blocks);
+                losses.merge(&previous);
                 let lower = losses.interval_to(it.scores)?.lower;
                 Some((lower, query, losses, it))
             })
@@ -183,9 +200,13 @@ impl QueryReferences {
             let sum = mine.mean * f64::from(mine.scores) + theirs.mean * f64::from(theirs.scores);
             (mine.mean, mine.scores) = (sum / f64::from(scores), scores);
             mine.last = mine.last.max(theirs.last);
-            for (mine, theirs) in mine.blocks.iter_mut().zip(&theirs.blocks) {
-                mine.merge(theirs);
-            }
+            mine.until_recovery = match (mine.until_recovery, theirs.until_recovery) {
+                (Some((since, mine)), Some((other, theirs))) if since == other => {
+                    Some((since, merged(mine, &theirs)))
+                }
+                _ => None,
+            };
+            mine.blocks = merged(mine.blocks, &theirs.blocks);
         }
     }
 

@@ -432,7 +432,7 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
     let snapshot = reader.engine.snapshot();
     let mut incidents = snapshot.totals.evidence.incidents();
     let incident = incidents.next().expect("an incident");
-    let loss = incident.measures[0].loss_now();
+    let loss = incident.loss_now(&incident.measures[0]);
     let samples = reader.samples();
     let is_whole = |name: &str| {
         let labels = [r#"slice="all""#, r#"bound="estimate""#];

@@ -227,11 +227,11 @@ fn an_incident_outlives_the_worker_that_opened_it() {
     }
     let open = shown(&fresh);
     assert_eq!(
-        (open.ended, open.id),
+        (open.ended.clone(), open.id),
         (None, share.incidents[0].incident.id)
     );
     assert_eq!(open.measures[0].before(), before);
-    let lost = open.measures[0].loss_now().expect("a loss").mean;
+    let lost = open.loss_now(&open.measures[0]).expect("a loss").mean;
     assert!((0.3..0.6).contains(&lost), "{lost}");
     for is_good in healthy(240) {
         read(&mut fresh, is_good);

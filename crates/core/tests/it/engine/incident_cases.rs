@@ -126,7 +126,7 @@ impl Expected {
             began: began.map(seconds),
             before: mean(primary.before()),
             at_alarm: mean(primary.loss_at_alarm()),
-            now: mean(primary.loss_now()),
+            now: mean(it.loss_now(primary)),
             class: it.class.name().to_owned(),
             severity: it.severity().name().to_owned(),
             deployments: deployments.collect(),

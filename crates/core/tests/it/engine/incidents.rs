@@ -98,7 +98,7 @@ fn the_reference_is_frozen_and_the_size_stays() {
     assert_eq!((later.id, later.started), (first.id, first.started));
     let of = |it: &Incident| it.measures[0].before().expect("scores");
     assert_eq!(of(&first), of(&later));
-    let loss = later.measures[0].loss_now().expect("searches");
+    let loss = later.loss_now(&later.measures[0]).expect("searches");
     assert!((loss.mean - 0.4).abs() < 0.05, "{loss:?}");
     assert!(loss.lower > 0.2 && loss.upper < 0.6, "{loss:?}");
     let now = later.measures[0].level_of(loss).expect("a level");
@@ -128,6 +128,52 @@ fn it_ends_when_the_scores_are_back_and_a_next_drop_is_another_incident() {
     assert_eq!(both.len(), 2);
     assert_eq!((both[0].ended.is_none(), both[1].id), (true, incident.id));
     assert_ne!(both[0].id, incident.id);
+}
+
+#[test]
+fn its_size_at_the_end_has_no_search_of_the_recovery() {
+    let mut reader = dropped();
+    reader.searches(bad(400));
+    let open = reader.only();
+    let lost = open.loss_now(&open.measures[0]).expect("searches");
+    reader.searches(healthy(2_000));
+    let ended = reader.only();
+    let at_end = ended.loss_now(&ended.measures[0]).expect("searches");
+    assert!(
+        (at_end.mean - lost.mean).abs() < 0.05,
+        "{at_end:?}, {lost:?}"
+    );
+    // The queries that lost most have lost as much as before the repair.
+    let query = |it: &Incident| it.largest_losses()[0].loss().expect("searches").mean;
+    assert!(query(&ended) > 0.7, "{}", query(&ended));
+    assert!((query(&ended) - query(&open)).abs() < 0.1);
+}
+
+#[test]
+fn a_loss_is_the_mean_before_minus_the_mean_now_and_not_larger_than_it() {
+    let mut reader = Reader::new(quiet());
+    // Few searches: their bounds are wide.
+    reader.searches(healthy(400));
+    reader.searches((0..80).map(|_| false));
+    let incident = reader.only();
+    for measure in &incident.measures {
+        let before = measure.before().expect("scores").mean;
+        let loss = incident.loss_now(measure).expect("searches");
+        assert!(loss.upper <= before && loss.lower <= loss.mean, "{loss:?}");
+        let now = measure.level_of(loss).expect("a level");
+        assert!((before - now.mean - loss.mean).abs() < 1e-12, "{loss:?}");
+    }
+    for query in incident.largest_losses() {
+        let loss = query.loss().expect("searches");
+        assert!(loss.upper <= query.before(), "{loss:?}");
+    }
+}
+
+#[test]
+fn a_drop_begins_after_the_last_search_before_it() {
+    let began = dropped().only().started;
+    assert!(began.lower < began.at, "{began:?}");
+    assert!(began.lower <= BEGAN - STEP, "{began:?}");
 }
 
 #[test]
