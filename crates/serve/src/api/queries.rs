@@ -21,6 +21,7 @@ use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::series::{Dimension, Label, OTHER};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, QueryIndex, normalise};
+use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::statistics::{self, Sample, Shrunken};
 use rankgauge_core::time::EventTime;
@@ -300,9 +301,23 @@ impl Estimated {
     }
 }
 
-/// Estimates the means and the changes of all pairs, for each variant together.
+/// Change of a mean from 0 to 1: not more than there was, and not above 1.
+fn possible(change: Shrunken, before: Option<f64>) -> Shrunken {
+    let Some(before) = before else {
+        return change;
+    };
+    let bounded = |it: f64| it.max(-before).min(1.0 - before);
+    Shrunken {
+        estimate: bounded(change.estimate),
+        interval: change.interval.map(bounded),
+    }
+}
+
+/// Estimates the means and the changes of all pairs, for each variant together. With `is_share`, all
+/// scores are from 0 to 1.
 fn estimated(
     scores: BTreeMap<(QueryIndex, Label), ColumnScore>,
+    is_share: bool,
 ) -> Vec<((QueryIndex, Label), Estimated)> {
     let mut by_variant: BTreeMap<Label, Vec<(QueryIndex, ColumnScore)>> = BTreeMap::new();
     for ((query, variant), score) in scores {
@@ -324,6 +339,8 @@ fn estimated(
         });
         let means = statistics::means(&means.collect::<Vec<_>>());
         for (((query, score), mean), change) in of_variant.into_iter().zip(means).zip(changes) {
+            let before = score.baseline.mean();
+            let change = change.map(|it| possible(it, before.filter(|_| is_share)));
             let of = Estimated {
                 score,
                 mean,
@@ -359,9 +376,14 @@ impl Pairs {
         let measure = measure(params, settings)?;
         let names = settings.measures.iter().map(ToString::to_string);
         let position = names.into_iter().position(|name| name == measure);
-        let column = column_of(position.unwrap_or(0));
+        let position = position.unwrap_or(0);
+        let is_share = settings
+            .measures
+            .get(position)
+            .is_some_and(Measure::is_share);
+        let column = column_of(position);
         Ok(Self {
-            all: estimated(stats.scores(column)),
+            all: estimated(stats.scores(column), is_share),
             measure,
             stats,
         })
@@ -703,4 +725,24 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
 /// Name of a variant.
 pub(super) fn variant_name(variants: &[Box<str>], label: Label) -> &str {
     variants.get(label.index()).map_or(OTHER, |name| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_not_larger_than_the_mean_before() {
+        let change = Shrunken {
+            estimate: -0.932,
+            interval: [-1.122, -0.741],
+        };
+        let bounded = possible(change, Some(1.0));
+        assert_eq!(
+            (bounded.estimate, bounded.interval),
+            (-0.932, [-1.0, -0.741])
+        );
+        assert_eq!(possible(change, Some(0.5)).interval, [-0.5, -0.5]);
+        assert_eq!(possible(change, None), change);
+    }
 }
