@@ -32,6 +32,8 @@ const INTERVAL: f64 = 3.0;
 pub(crate) struct Change {
     /// First event time in milliseconds. `None` while the scores are not below the baseline.
     since: Option<i64>,
+    /// Event time of the last search before the trace: the drop began after it.
+    before: Option<i64>,
     searches: u64,
     sum: f64,
     squares: f64,
@@ -88,6 +90,7 @@ impl Change {
         self.cumulative = (self.cumulative + loss - REFERENCE * tolerance).min(MAX_CUMULATIVE);
         if self.cumulative <= 0.0 {
             self.clear();
+            self.before = Some(ts);
             return;
         }
         self.since.get_or_insert(ts);
@@ -152,13 +155,15 @@ impl Change {
             ratios.push((gain * gain / (2.0 * variance * real(searches)), span.first));
         }
         let best = ratios.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0))?;
-        let likely = ratios
-            .iter()
-            .filter(|(ratio, _)| best.0 - ratio <= INTERVAL);
+        // A drop that a span shows first began after the span before it.
+        let spans = self.trace.iter().rev().skip(1);
+        let earlier = spans.map(|it| Some(it.first)).chain([self.before]);
         let (mut lower, mut upper) = (best.1, best.1);
-        for (_, first) in likely {
-            lower = lower.min(*first);
-            upper = upper.max(*first);
+        for ((ratio, first), earlier) in ratios.into_iter().zip(earlier) {
+            if best.0 - ratio <= INTERVAL {
+                lower = lower.min(earlier.unwrap_or(first)).min(first);
+                upper = upper.max(first);
+            }
         }
         Some(Beginning {
             at: best.1,
@@ -212,6 +217,7 @@ impl Change {
     pub(crate) fn merge(&mut self, other: &Self) {
         if other.searches > self.searches {
             self.trace.clone_from(&other.trace);
+            self.before = other.before;
         }
         self.since = match (self.since, other.since) {
             (Some(mine), Some(theirs)) => Some(mine.min(theirs)),

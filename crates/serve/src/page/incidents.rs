@@ -89,11 +89,21 @@ fn level(it: Option<LevelEntry>) -> Markup {
     }
 }
 
+/// Estimated beginning with its interval.
+fn began(it: &IncidentEntry) -> Markup {
+    let (lower, upper) = (&it.started_at_lower, &it.started_at_upper);
+    // Times are shown to the second.
+    let is_one = lower.get(..19) == upper.get(..19);
+    html! {
+        "began " @if is_one { "about " } (moment(&it.started_at))
+        @if !is_one { " " span.name { "(between " (moment(lower)) " and " (moment(upper)) ")" } }
+    }
+}
+
 fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
     html! {
         h1 { (text(&it.summary)) }
-        p { (state(it)) " · began " (moment(&it.started_at))
-            " " span.name { "(between " (moment(&it.started_at_lower)) " and " (moment(&it.started_at_upper)) ")" }
+        p { (state(it)) " · " (began(it))
             @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
             @if let Some(given) = &it.acknowledged { " · " (incident_card::acknowledged(given)) }
         }
@@ -148,5 +158,24 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
         p { a href=(address("/queries", [("order", REGRESSED), ("variant", &it.variant)])) { "Regressed queries of " (variant_name(&it.variant)) }
             " · " a href={ "/api/v1/incidents/" (it.id) "?format=markdown" } { "Markdown" }
             " · " a href="/incidents" { "All incidents" } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::incidents::tests::ended;
+
+    #[test]
+    fn a_beginning_without_a_width_is_one_time() {
+        let text = began(&ended()).0;
+        assert!(text.contains("began about "), "{text}");
+        assert!(!text.contains("between"), "{text}");
+        let it = IncidentEntry {
+            started_at_lower: "2026-11-28T01:20:58.051Z".to_owned(),
+            ..ended()
+        };
+        let text = began(&it).0;
+        assert!(text.contains("(between "), "{text}");
     }
 }
