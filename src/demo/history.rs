@@ -66,12 +66,8 @@ impl Found {
         } else {
             format!("; most affected queries {}", queries.join(", "))
         };
-        let change = match (self.incident.subject, self.incident.class) {
-            ("answer", _) => format!("answers of {variant} got worse"),
-            (_, "more_unjudged") => format!("{variant} shows more results that are not judged"),
-            _ => format!("{variant} regressed"),
-        };
-        format!("{change}: found after {searches} searches, {seconds} seconds{queries}")
+        let title = &self.incident.title;
+        format!("{title}: found after {searches}, {seconds}{queries}")
     }
 }
 

@@ -58,6 +58,9 @@ pub struct IncidentLine {
     /// Queries that lost most now.
     #[serde(skip)]
     pub queries: Vec<LostQuery>,
+    /// Title by subject and class.
+    #[serde(skip)]
+    pub(super) title: String,
     pub(super) variant: String,
     /// Primary measure.
     pub(super) measure: String,
@@ -99,6 +102,7 @@ impl IncidentLine {
             alarmed_at: it.alarmed_at,
             means,
             queries: lost.take(MAX_LOST).collect(),
+            title: it.title(),
             variant: it.variant.to_string(),
             measure: it
                 .measures

@@ -126,10 +126,17 @@ fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
         (expected * 8 / 10..=expected * 12 / 10 + 20).contains(&found.searches),
         "{found:?}"
     );
-    let sentence = format!(
-        "V5 regressed: found after {} searches, {seconds} seconds; most affected queries {}",
-        found.searches, found.incident.queries[0].query
-    );
+    let sentence = found.sentence();
+    assert!(sentence.starts_with("V5 "), "{sentence}");
+    for part in [
+        format!(
+            ": found after {} searches, {seconds} second",
+            found.searches
+        ),
+        format!("most affected queries {}", found.incident.queries[0].query),
+    ] {
+        assert!(sentence.contains(&part), "{sentence}");
+    }
     for (columns, rows) in [(80, 24), (120, 40), (200, 50)] {
         let size = Size { columns, rows };
         let lines = frame(&view, &history, &context, size, 0);

@@ -125,7 +125,7 @@ fn picture_shows_the_alarm_and_is_written_on_request() {
     // The numbers follow detection and traffic; the lines are those of the screen.
     for picture in [&fresh, &committed] {
         assert!(
-            picture.contains("▼ rerank regressed: found after "),
+            picture.contains("▼ rerank got worse: found after "),
             "{picture}"
         );
         assert!(picture.contains("most affected queries Q"), "{picture}");

@@ -21,7 +21,6 @@ use rankgauge_core::engine::incidents::{
     Acknowledged, Incident, IncidentMeasure, IncidentQuery, Level, Note,
 };
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict, ReadModel};
-use rankgauge_core::measure::Subject;
 use rankgauge_core::time::EventTime;
 
 const FORMAT: Parameter = Parameter {
@@ -65,6 +64,9 @@ pub(crate) struct IncidentEntry {
     pub(crate) variant: String,
     /// One sentence with the size and the beginning.
     pub(crate) summary: String,
+    /// The affected system and its change, as in the summary.
+    #[serde(skip)]
+    pub(crate) title: String,
     #[schemars(extend("enum" = ["critical", "warning"]))]
     pub(crate) severity: &'static str,
     /// Measures and slices that fell together, the primary one first.
@@ -335,7 +337,9 @@ impl IncidentEntry {
         Self {
             id: it.name(),
             variant: it.variant.to_string(),
-            summary: summary(it, &measures, evaluator),
+        let title = title(it, evaluator);
+            summary: summary(it, &title, &measures),
+            title,
             severity: it.severity().name(),
             measures,
             started_at: time(it.started.at),
@@ -481,47 +485,24 @@ fn cell(level: Option<LevelEntry>) -> String {
     )
 }
 
-/// Subject of the sentence about an incident: the variant, or what of it.
-fn what_of(it: &Incident) -> String {
-    let variant = if it.variant.is_empty() {
-        "Searches without a variant"
-    } else {
-        &*it.variant
-    };
-    match it.subject() {
-        Subject::Answer => format!("Answers of {variant}"),
-        Subject::Ranking | Subject::Users => variant.to_owned(),
-    }
-}
-
-/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
-/// If the measure is a value of an evaluator, the sentence names the evaluator until its part is known:
-/// `Evaluator judge changed, not V5 · …`.
-fn summary(
-    it: &Incident,
-    measures: &[MeasureEntry],
-    evaluator: Option<&EvaluatorPart<'_>>,
-) -> String {
-    let variant = what_of(it);
-    let what = match evaluator.map(|it| (it.verdict, &it.evaluator)) {
-        None | Some((EvaluatorVerdict::Unchanged, _)) => format!("{variant} got worse"),
+/// Title of an incident. If its measure is a value of an evaluator, the title names the evaluator until
+/// its part is known: `Evaluator judge changed, not V5`.
+fn title(it: &Incident, evaluator: Option<&EvaluatorPart<'_>>) -> String {
+    let (title, affected) = (it.title(), it.affected());
+    match evaluator.map(|it| (it.verdict, &it.evaluator)) {
+        None | Some((EvaluatorVerdict::Unchanged, _)) => title,
         Some((EvaluatorVerdict::Undecided, evaluator)) => {
-            format!("{variant} got worse, or evaluator {evaluator} changed")
+            format!("{title}, or evaluator {evaluator} changed")
         }
         Some((EvaluatorVerdict::Drifted, evaluator)) => {
-            format!("Evaluator {evaluator} changed, not {variant}")
+            format!("Evaluator {evaluator} changed, not {affected}")
         }
         Some((EvaluatorVerdict::NewVersion, evaluator)) => {
-            format!("Evaluator {evaluator} has a new version, {variant} is not comparable")
+            format!("Evaluator {evaluator} has a new version, {affected} is not comparable")
         }
     };
     let Some(primary) = measures.first() else {
-        return what;
-    };
-    let state = if it.ended.is_some() {
-        "before the end"
-    } else {
-        "now"
+        return title.to_owned();
     };
     let size = match (primary.before, primary.now) {
         (Some(before), Some(now)) => {
@@ -530,14 +511,18 @@ fn summary(
             format!(" {:.3} → {:.3} {state}{change}", before.mean, now.mean)
         }
         _ => String::new(),
-    };
+    }
+}
+
+/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
+fn summary(it: &Incident, title: &str, measures: &[MeasureEntry]) -> String {
     let others = match measures.len() {
         0 | 1 => String::new(),
         number => format!(" and {} more", number - 1),
     };
     let started = minute(&status::time(EventTime(it.started.at)));
     format!(
-        "{what} · {}{size}{others} · since {started}",
+        "{title} · {}{size}{others} · since {started}",
         primary.name()
     )
 }
@@ -734,4 +719,101 @@ pub(crate) fn one(api: &AdminApi, params: &Parameters) -> Result<IncidentEntry, 
             );
             ApiError::new(StatusCode::NOT_FOUND, error)
         })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn incident(class: &str, ended: &Value) -> Incident {
+        let record = json!({
+            "id": 1, "variant": "V5", "measures": [], "started": {"at": 0, "lower": 0, "upper": 0},
+            "alarmed_at": 0, "ended": ended, "class": class, "part": "all", "queries": [],
+            "deployments": [], "last": 0, "acknowledged": null
+        });
+        serde_json::from_value(record).expect("a record")
+    }
+
+    /// Entry of an ended incident with a measure and a query.
+    pub(crate) fn ended() -> IncidentEntry {
+        let level = Some(LevelEntry {
+            mean: 0.5,
+            lower: 0.4,
+            upper: 0.6,
+            searches: 100,
+        });
+        let at = "2026-11-28T01:21:00.051Z".to_owned();
+        IncidentEntry {
+            id: "0000000000000001".to_owned(),
+            variant: "V5".to_owned(),
+            summary: "V5 got worse".to_owned(),
+            title: "V5 got worse".to_owned(),
+            severity: "critical",
+            measures: vec![MeasureEntry {
+                measure: "nDCG@10".to_owned(),
+                slice: "all".to_owned(),
+                value: String::new(),
+                before: level,
+                at_alarm: level,
+                now: level,
+                loss: level,
+            }],
+            started_at: at.clone(),
+            started_at_lower: at.clone(),
+            started_at_upper: at.clone(),
+            alarmed_at: at.clone(),
+            ended_at: Some(at),
+            ended_by: Some("recovered"),
+            ended_after: None,
+            subject: "ranking",
+            class: "worse",
+            part: "all",
+            queries: vec![QueryEntry {
+                query: "q1".to_owned(),
+                before: 1.0,
+                before_searches: 3,
+                now: level,
+                loss: level,
+            }],
+            causes: Vec::new(),
+            is_compared: true,
+            deployments: Vec::new(),
+            acknowledged: None,
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_summary_has_the_verdict_of_the_class() {
+        let summary_of = |class| {
+            let it = incident(class, &Value::Null);
+            summary(&it, &title(&it, None), &[])
+        };
+        assert_eq!(summary_of("worse"), "V5 got worse");
+        assert_eq!(
+            summary_of("more_unjudged"),
+            "V5 shows more results that are not judged"
+        );
+    }
+
+    #[test]
+    fn an_ended_incident_has_sizes_at_the_end() {
+        let open = IncidentEntry {
+            ended_at: None,
+            ended_by: None,
+            ..ended()
+        };
+        for (it, column) in [(ended(), "at the end"), (open, "now")] {
+            let text = it.markdown();
+            for of in ["measure | before | at the alarm", "query | before"] {
+                let header = format!("| {of} | {column} | loss |");
+                assert!(text.contains(&header), "{header}: {text}");
+            }
+        }
+        let it = incident("worse", &json!({"at": 1, "by": "recovered", "after": null}));
+        let size = summary(&it, "V5 got worse", &ended().measures);
+        assert!(size.contains("0.500 → 0.500 at the end"), "{size}");
+    }
 }

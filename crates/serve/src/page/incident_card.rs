@@ -4,9 +4,7 @@ use maud::{Markup, html};
 
 use super::chart::{Mark, history};
 use super::deployments;
-use super::format::{
-    address, count, encoded, score, signed, signed_share, span, text, time, variant_name,
-};
+use super::format::{address, count, encoded, score, signed, signed_share, span, text, time};
 use super::screen::ask;
 use crate::api::AdminApi;
 use crate::api::causes::Cause;
@@ -42,7 +40,7 @@ fn card(admin: &AdminApi, it: &IncidentEntry, systems: &Systems) -> Markup {
         section.incident aria-labelledby=(id) data-incident=(it.id) data-variant=(it.variant) {
             div.reading {
                 h2 id=(id) {
-                    span.bad { "▼ " (variant_name(&it.variant)) " " (verb(it)) }
+                    span.bad { "▼ " (text(&it.title)) }
                     @if let Some(of) = primary { " " span.figure { (of.name()) " " (size(of)) } }
                 }
                 p { (since(it)) @if let Some(of) = primary { (interval(of)) } }
@@ -56,22 +54,6 @@ fn card(admin: &AdminApi, it: &IncidentEntry, systems: &Systems) -> Markup {
             @if let Some(of) = primary { (chart(it, of, systems)) }
         }
     }
-}
-
-fn verb(it: &IncidentEntry) -> &'static str {
-    match it.class {
-        _ if it.subject == "answer" => "answers got worse",
-        _ if it.subject == "evaluator" => "is unchanged, its evaluator is not",
-        _ if is_undecided(it) => "got worse, or its evaluator changed",
-        "more_unjudged" => "shows more results that are not judged",
-        _ => "got worse",
-    }
-}
-
-/// Returns true if it is not known whether the system or its evaluator changed.
-fn is_undecided(it: &IncidentEntry) -> bool {
-    let mut causes = it.causes.iter();
-    causes.any(|it| it.verdict == Some("undecided"))
 }
 
 /// Verdict on the evaluator of an incident.

@@ -359,7 +359,7 @@ impl IncidentMeasure {
 
     /// Mean loss from the beginning to the alarm.
     pub fn loss_at_alarm(&self) -> Option<Level> {
-        loss_of(&self.at_alarm)
+        self.loss_of(&self.at_alarm)
     }
 
     /// Mean loss of two blocks. Below 30 searches, those up to the alarm are added.
@@ -414,8 +414,6 @@ impl IncidentMeasure {
             self.block = Some(minute);
         }
         self.blocks[0].add(loss);
-        let excluded = Recovery::excluded_loss(self.tolerance, self.loss_at_alarm);
-        self.recovery.add(ts.0, loss, (expected, excluded));
     }
 
     fn merge(&mut self, other: &Self) {
@@ -425,9 +423,9 @@ impl IncidentMeasure {
         self.at_alarm.merge(&other.at_alarm);
         if self.until_recovery.is_some() || other.until_recovery.is_some() {
             let (mine, theirs) = (self.blocks_until_recovery(), other.blocks_until_recovery());
-        self.blocks = merged(self.blocks, &other.blocks);
             self.until_recovery = Some(merged(mine, &theirs));
         }
+        self.blocks = merged(self.blocks, &other.blocks);
         self.block = self.block.max(other.block);
         self.recovery.merge(&other.recovery);
     }
@@ -455,6 +453,8 @@ impl Incident {
     /// Id as text: 16 hexadecimal digits.
     pub fn name(&self) -> String {
         format!("{:016x}", self.id)
+    }
+
     /// Mean loss of the current searches in a measure: those of the last minutes, at least 30. Until there
     /// are as many, those up to the alarm are added. After a recovery, of the last searches before its
     /// estimated start.
@@ -473,8 +473,6 @@ impl Incident {
         self.measures.first().and_then(|it| it.recovery.since())
     }
 
-    }
-
     /// Urgency: critical if all searches of the variant are affected and the cause is not that more
     /// results are unjudged.
     pub fn severity(&self) -> Severity {
@@ -483,6 +481,36 @@ impl Incident {
             Severity::Critical
         } else {
             Severity::Warning
+        }
+    }
+
+    /// Title by subject and class, without the size: `V5 got worse`.
+    pub fn title(&self) -> String {
+        let affected = self.affected();
+        match (self.subject(), self.class) {
+            (Subject::Ranking | Subject::Users, DropClass::MoreUnjudged) => {
+                let shows = if self.variant.is_empty() {
+                    "show"
+                } else {
+                    "shows"
+                };
+                format!("{affected} {shows} more results that are not judged")
+            }
+            (Subject::Answer, _) | (_, DropClass::Worse | DropClass::Undecided) => {
+                format!("{affected} got worse")
+            }
+        }
+    }
+
+    /// Affected system: the variant, or its answers.
+    pub fn affected(&self) -> String {
+        let variant = match &*self.variant {
+            "" => "Searches without a variant",
+            variant => variant,
+        };
+        match self.subject() {
+            Subject::Answer => format!("Answers of {variant}"),
+            Subject::Ranking | Subject::Users => variant.to_owned(),
         }
     }
 
@@ -537,7 +565,7 @@ impl Incident {
             let sums = [it.before, it.at_alarm];
             let blocks = it.blocks.iter().chain(it.until_recovery.iter().flatten());
             names.into_iter().all(|it| it.len() <= max_name)
-                && sums.iter().all(Losses::is_possible)
+                && sums.iter().chain(blocks).all(Losses::is_possible)
                 && it.recovery.is_possible()
                 && (0.0..=1.0).contains(&it.tolerance)
                 && (-1.0..=1.0).contains(&it.loss_at_alarm)
@@ -677,6 +705,7 @@ impl Incident {
             measure.blocks = Default::default();
             measure.block = None;
             measure.recovery = Recovery::default();
+            measure.until_recovery = None;
         }
     }
 
@@ -705,7 +734,6 @@ impl Incident {
                 it.started.lower,
                 it.started.upper,
             )
-            measure.until_recovery = None;
         };
         if alarm(other) < alarm(self) {
             self.started = other.started;

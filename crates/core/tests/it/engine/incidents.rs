@@ -331,6 +331,11 @@ fn an_incident_of_all_searches_is_critical() {
         (unjudged.class, unjudged.severity()),
         (DropClass::MoreUnjudged, Severity::Warning)
     );
+    assert_eq!(worse.title(), "V1 got worse");
+    assert_eq!(
+        unjudged.title(),
+        "V1 shows more results that are not judged"
+    );
 }
 
 fn note(minute: i64, text: &str) -> Note {
