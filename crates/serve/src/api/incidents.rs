@@ -101,7 +101,7 @@ pub(crate) struct IncidentEntry {
     /// Part of the queries that dropped.
     #[schemars(extend("enum" = ["all", "some"]))]
     pub(crate) part: &'static str,
-    /// Queries that lost most now in the primary measure, with at least three searches.
+    /// Queries that lost most in the primary measure, now or at the end, with at least three searches.
     pub(crate) queries: Vec<QueryEntry>,
     /// Changes that came with the incident, the most likely cause first.
     pub(crate) causes: Vec<Cause>,
@@ -371,6 +371,11 @@ impl IncidentEntry {
     /// The incident in Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!("# {}\n\n", escaped(&self.summary));
+    /// Moment of the last sizes: now, or at the end.
+    pub(crate) fn moment_of_size(&self) -> &'static str {
+        moment_of_size(self.ended_at.is_some())
+    }
+
         let ended = match (self.ended_at.as_deref(), self.ended_by) {
             (Some(at), Some(by)) => match &self.ended_after {
                 Some(version) => format!("ended {at} ({by} after {})", escaped(version)),
@@ -395,8 +400,10 @@ impl IncidentEntry {
             let by = it.by.as_deref().map(|by| format!(" by {}", escaped(by)));
             _ = writeln!(text, "- Acknowledged{} {}", by.unwrap_or_default(), it.at);
         }
-        text.push_str(
-            "\n| measure | before | at the alarm | now | loss |\n|---|---|---|---|---|\n",
+        let now = self.moment_of_size();
+        _ = writeln!(
+            text,
+            "\n| measure | before | at the alarm | {now} | loss |\n|---|---|---|---|---|"
         );
         for it in &self.measures {
             let [before, at_alarm, now, loss] = [it.before, it.at_alarm, it.now, it.loss].map(cell);
@@ -404,7 +411,10 @@ impl IncidentEntry {
             _ = writeln!(text, "| {name} | {before} | {at_alarm} | {now} | {loss} |");
         }
         if !self.queries.is_empty() {
-            text.push_str("\n| query | before | now | loss |\n|---|---|---|---|\n");
+            _ = writeln!(
+                text,
+                "\n| query | before | {now} | loss |\n|---|---|---|---|"
+            );
         }
         for it in &self.queries {
             let (query, before) = (escaped(&it.query), it.before);
@@ -511,6 +521,7 @@ fn title(it: &Incident, evaluator: Option<&EvaluatorPart<'_>>) -> String {
             format!(" {:.3} → {:.3} {state}{change}", before.mean, now.mean)
         }
         _ => String::new(),
+    let state = moment_of_size(it.ended.is_some());
     }
 }
 
@@ -530,6 +541,11 @@ fn summary(it: &Incident, title: &str, measures: &[MeasureEntry]) -> String {
 /// Minute of a time in UTC: `2025-11-17 09:00 UTC`.
 fn minute(time: &str) -> String {
     let shown = time.get(..16).map(|it| it.replace('T', " "));
+/// Moment of the last size of an incident.
+fn moment_of_size(is_ended: bool) -> &'static str {
+    if is_ended { "at the end" } else { "now" }
+}
+
     format!("{} UTC", shown.as_deref().unwrap_or(time))
 }
 

@@ -101,6 +101,12 @@ fn began(it: &IncidentEntry) -> Markup {
 }
 
 fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
+    let now = it.moment_of_size();
+    let column = if it.ended_at.is_some() {
+        "At the end"
+    } else {
+        "Now"
+    };
     html! {
         h1 { (text(&it.summary)) }
         p { (state(it)) " · " (began(it))
@@ -110,23 +116,23 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
         (incident_card::acknowledge(it))
         p { (if it.part == "some" { "Some queries" } else { "All queries" }) ": " (cause_of(it)) }
         div.scroll tabindex="0" role="group" aria-label="Measures" { table {
-            thead { tr { th scope="col" { "Measure" } th scope="col" { "Before" } th scope="col" { "At the alarm" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
+            thead { tr { th scope="col" { "Measure" } th scope="col" { "Before" } th scope="col" { "At the alarm" } th scope="col" { (column) } th scope="col" { "Loss" } } }
             tbody { @for of in &it.measures { tr {
                 th scope="row" { (text(&of.name())) }
                 td data-label="Before" { (level(of.before)) }
                 td data-label="At the alarm" { (level(of.at_alarm)) }
-                td data-label="Now" { (level(of.now)) }
+                td data-label=(column) { (level(of.now)) }
                 td data-label="Loss" { (level(of.loss)) }
             } } }
         } }
         @if !it.queries.is_empty() {
-            h2 { "Queries that lost most now" }
+            h2 { "Queries that lost most " (now) }
             div.scroll tabindex="0" role="group" aria-label="Queries" { table.queries {
-                thead { tr { th scope="col" { "Query" } th scope="col" { "Before" } th scope="col" { "Now" } th scope="col" { "Loss" } } }
+                thead { tr { th scope="col" { "Query" } th scope="col" { "Before" } th scope="col" { (column) } th scope="col" { "Loss" } } }
                 tbody { @for of in &it.queries { tr {
                     th scope="row" { a href=(incident_card::lost_query(&of.query, &it.variant)) data-row { (incident_card::query_name(admin, &of.query)) } }
                     td data-label="Before" { (score(of.before)) }
-                    td data-label="Now" { (level(of.now)) }
+                    td data-label=(column) { (level(of.now)) }
                     td data-label="Loss" { (level(of.loss)) }
                 } } }
             } }
