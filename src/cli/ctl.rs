@@ -440,8 +440,13 @@ fn by_at(answer: &Value, pointer: &str) -> String {
 }
 
 fn acknowledged(answer: &Value) -> String {
+    let was = if answer["is_first"] == false {
+        " was already"
+    } else {
+        ""
+    };
     format!(
-        "incident {} acknowledged{} at {}\n",
+        "incident {}{was} acknowledged{} at {}\n",
         text_at(answer, "/id"),
         by_at(answer, "/acknowledged/by"),
         text_at(answer, "/acknowledged/at"),

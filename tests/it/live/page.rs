@@ -193,6 +193,11 @@ fn words_of_operators_are_kept(sidecar: &Sidecar) {
         printed.starts_with(&format!("incident {id} acknowledged by alice at ")),
         "{printed}"
     );
+    let again = ctl_text(sidecar, &["acknowledge", id, "--by", "bob"]);
+    assert_eq!(
+        again,
+        printed.replace("acknowledged", "was already acknowledged")
+    );
     let printed = ctl_text(sidecar, &["note", id, "rolled *back*", "--by", "bob"]);
     assert!(
         printed.starts_with(&format!("note on incident {id} by bob at ")),

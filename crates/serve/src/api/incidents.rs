@@ -198,6 +198,9 @@ pub(crate) struct NotedIncident {
 pub(crate) struct AcknowledgedIncident {
     pub(crate) workers: usize,
     pub(crate) id: String,
+    /// True for the first acknowledgement. Later ones change nothing.
+    pub(crate) is_first: bool,
+    /// The first acknowledgement.
     pub(crate) acknowledged: AcknowledgedEntry,
 }
 
@@ -217,8 +220,8 @@ pub(crate) struct MeasureEntry {
     /// Mean of the current searches, with the mix of queries from before. After a recovery, of the last
     /// searches before its estimated start.
     pub(crate) now: Option<LevelEntry>,
-    /// Mean loss of the current searches against the mean of their query before the beginning;
-    /// positive is worse.
+    /// Mean loss of these searches against the mean of their query before the beginning; positive is worse.
+    /// It is the difference of `before` and `now`.
     pub(crate) loss: Option<LevelEntry>,
 }
 
@@ -334,10 +337,10 @@ impl IncidentEntry {
         });
         let lost = it.largest_losses().into_iter().take(MAX_QUERIES);
         let (causes, is_compared) = causes::of(it, history, evaluator);
+        let title = title(it, evaluator);
         Self {
             id: it.name(),
             variant: it.variant.to_string(),
-        let title = title(it, evaluator);
             summary: summary(it, &title, &measures),
             title,
             severity: it.severity().name(),
@@ -368,14 +371,14 @@ impl IncidentEntry {
         }
     }
 
-    /// The incident in Markdown.
-    pub(crate) fn markdown(&self) -> String {
-        let mut text = format!("# {}\n\n", escaped(&self.summary));
     /// Moment of the last sizes: now, or at the end.
     pub(crate) fn moment_of_size(&self) -> &'static str {
         moment_of_size(self.ended_at.is_some())
     }
 
+    /// The incident in Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!("# {}\n\n", escaped(&self.summary));
         let ended = match (self.ended_at.as_deref(), self.ended_by) {
             (Some(at), Some(by)) => match &self.ended_after {
                 Some(version) => format!("ended {at} ({by} after {})", escaped(version)),
@@ -510,10 +513,15 @@ fn title(it: &Incident, evaluator: Option<&EvaluatorPart<'_>>) -> String {
         Some((EvaluatorVerdict::NewVersion, evaluator)) => {
             format!("Evaluator {evaluator} has a new version, {affected} is not comparable")
         }
-    };
+    }
+}
+
+/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
+fn summary(it: &Incident, title: &str, measures: &[MeasureEntry]) -> String {
     let Some(primary) = measures.first() else {
         return title.to_owned();
     };
+    let state = moment_of_size(it.ended.is_some());
     let size = match (primary.before, primary.now) {
         (Some(before), Some(now)) => {
             let change = primary.change().map(|it| format!(" ({})", per_cent(it)));
@@ -521,12 +529,7 @@ fn title(it: &Incident, evaluator: Option<&EvaluatorPart<'_>>) -> String {
             format!(" {:.3} → {:.3} {state}{change}", before.mean, now.mean)
         }
         _ => String::new(),
-    let state = moment_of_size(it.ended.is_some());
-    }
-}
-
-/// Sentence about an incident: `V5 got worse · nDCG@10 0.846 → 0.641 now (−24 %) · since 17:59`.
-fn summary(it: &Incident, title: &str, measures: &[MeasureEntry]) -> String {
+    };
     let others = match measures.len() {
         0 | 1 => String::new(),
         number => format!(" and {} more", number - 1),
@@ -538,14 +541,14 @@ fn summary(it: &Incident, title: &str, measures: &[MeasureEntry]) -> String {
     )
 }
 
-/// Minute of a time in UTC: `2025-11-17 09:00 UTC`.
-fn minute(time: &str) -> String {
-    let shown = time.get(..16).map(|it| it.replace('T', " "));
 /// Moment of the last size of an incident.
 fn moment_of_size(is_ended: bool) -> &'static str {
     if is_ended { "at the end" } else { "now" }
 }
 
+/// Minute of a time in UTC: `2025-11-17 09:00 UTC`.
+fn minute(time: &str) -> String {
+    let shown = time.get(..16).map(|it| it.replace('T', " "));
     format!("{} UTC", shown.as_deref().unwrap_or(time))
 }
 
@@ -572,22 +575,19 @@ pub(crate) fn acknowledge(
         })?;
     }
     let by = operator(body, stated.by)?;
-    let reported = wall_now();
     let given = Acknowledged {
-        at: reported,
+        at: wall_now(),
         by: by.as_deref().map(Into::into),
     };
-    let id = number(&found)?;
-    let acknowledged = (found.acknowledged).unwrap_or_else(|| AcknowledgedEntry::from(&given));
-    api.exposition.control.execute(ReportedCommand {
-        reported,
-        by,
-        order: Order::Acknowledge(id),
-    });
+    let control = &api.exposition.control;
+    let first = control.acknowledge(number(&found)?, given.clone());
+    let first = first.as_ref().map(AcknowledgedEntry::from);
+    let first = found.acknowledged.or(first);
     Ok(AcknowledgedIncident {
         workers: api.exposition.published.views.len(),
         id: found.id,
-        acknowledged,
+        is_first: first.is_none(),
+        acknowledged: first.unwrap_or_else(|| AcknowledgedEntry::from(&given)),
     })
 }
 

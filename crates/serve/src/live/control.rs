@@ -1,5 +1,6 @@
 //! Values that operators control: written by the app and the API, read by workers.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,9 +9,9 @@ use arc_swap::ArcSwap;
 
 use super::commands::{Command, CommandQueue, Order, ReportedCommand};
 use super::deployments::{Deployment, Deployments};
-use rankgauge_core::engine::incidents::Deployed;
+use rankgauge_core::engine::incidents::{Acknowledged, Deployed};
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{Millis, WallTime};
 
 /// Control of the workers of a process.
 #[derive(Debug)]
@@ -25,9 +26,14 @@ pub struct Control {
     drained: AtomicUsize,
     /// Reported deployments.
     pub deployments: Deployments,
+    /// Last acknowledgements by incident, until the workers have published them.
+    acknowledged: Mutex<BTreeMap<u64, Acknowledged>>,
     /// Commands to share with the fleet; `None` without a state topic.
     outbox: Option<Mutex<Vec<ReportedCommand>>>,
 }
+
+/// Time after which the workers have published an acknowledgement.
+const ACKNOWLEDGED_KEPT: Millis = Millis(60_000);
 
 /// Maximum number of commands that wait to be shared.
 const MAX_OUTBOX: usize = 256;
@@ -42,6 +48,7 @@ impl Control {
             stop: AtomicBool::new(false),
             drained: AtomicUsize::new(0),
             deployments: Deployments::load(checkpoints),
+            acknowledged: Mutex::default(),
             outbox: is_shared.then(Mutex::default),
         }
     }
@@ -76,6 +83,24 @@ impl Control {
             self.deployments.add(deployment.clone());
         }
         self.share(command);
+    }
+
+    /// Acknowledges an incident. Returns the first acknowledgement, if the workers have not published it yet.
+    pub(crate) fn acknowledge(&self, incident: u64, given: Acknowledged) -> Option<Acknowledged> {
+        let acknowledged = self.acknowledged.lock();
+        let mut acknowledged = acknowledged.unwrap_or_else(PoisonError::into_inner);
+        let now = given.at;
+        acknowledged.retain(|_, it| now.since(it.at) < ACKNOWLEDGED_KEPT);
+        let first = acknowledged.get(&incident).cloned();
+        acknowledged
+            .entry(incident)
+            .or_insert_with(|| given.clone());
+        self.execute(ReportedCommand {
+            reported: now,
+            by: given.by.map(String::from),
+            order: Order::Acknowledge(incident),
+        });
+        first
     }
 
     /// Executes the report of a deployment.
@@ -158,5 +183,23 @@ impl Control {
     /// Returns true if all workers are drained.
     pub fn all_drained(&self) -> bool {
         self.drained.load(Ordering::Acquire) >= self.command_queues.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_acknowledgement_names_the_first_one() {
+        let control = Control::new(1, None, false);
+        let given = |by: &str, at| Acknowledged {
+            at: WallTime(at),
+            by: Some(by.into()),
+        };
+        assert_eq!(control.acknowledge(1, given("alice", 10)), None);
+        let first = control.acknowledge(1, given("bob", 20));
+        assert_eq!(first, Some(given("alice", 10)));
+        assert_eq!(control.acknowledge(2, given("bob", 30)), None);
     }
 }
