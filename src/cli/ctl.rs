@@ -469,12 +469,18 @@ fn workers(answer: &Value) -> String {
 }
 
 fn deployed(answer: &Value) -> String {
+    let outcome = if answer["has_searches"] == false {
+        "no search has this variant yet, so no baseline is reset; check the name".to_owned()
+    } else if answer["workers"] == 1 {
+        "1 worker resets its baselines".to_owned()
+    } else {
+        format!("{} reset their baselines", workers(answer))
+    };
     format!(
-        "deployment of {} {} at {}: {} reset their baselines\n",
+        "deployment of {} {} at {}: {outcome}\n",
         text_at(answer, "/deployment/variant"),
         text_at(answer, "/deployment/version"),
         text_at(answer, "/deployment/time"),
-        workers(answer),
     )
 }
 

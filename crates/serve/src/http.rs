@@ -7,6 +7,7 @@
     reason = "the shell: an exposition is rendered outside of the thread of the listeners"
 )]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -54,6 +55,14 @@ pub struct Exposition {
 }
 
 impl Exposition {
+    /// Names of the variants with searches.
+    pub(crate) fn variants(&self) -> BTreeSet<String> {
+        let snapshot = self.published.merged();
+        let model = self.names.read(&snapshot);
+        let variants = model.variants().map(|it| it.variant.to_owned());
+        variants.collect()
+    }
+
     /// Returns all current metrics in the Prometheus text format.
     ///
     /// # Errors

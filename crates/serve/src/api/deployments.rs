@@ -72,6 +72,8 @@ pub(crate) struct List {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AcceptedDeployment {
     pub(crate) workers: usize,
+    /// True if a search has the variant. The report of another one is kept: its first search can follow.
+    pub(crate) has_searches: bool,
     pub(crate) deployment: Entry,
 }
 

@@ -143,8 +143,11 @@ impl AdminApi {
         let now = wall_now();
         let deployment = deployments::read(body, now)?;
         self.exposition.control.deploy(deployment.clone(), now);
+        let has_searches = self.exposition.variants().contains(&deployment.variant);
+        let workers = self.exposition.published.views.len();
         Ok(AcceptedDeployment {
-            workers: self.exposition.published.views.len(),
+            workers,
+            has_searches,
             deployment: deployments::entry(deployment),
         })
     }

@@ -64,6 +64,13 @@ pub(crate) struct Systems {
     pub(crate) history: HistoryTimes,
 }
 
+impl Systems {
+    /// Returns true if a variant is one of the systems.
+    pub(crate) fn has(&self, variant: &str) -> bool {
+        self.systems.iter().any(|it| it.variant == variant)
+    }
+}
+
 /// Facts about a measure.
 #[derive(Debug, Serialize, JsonSchema)]
 #[allow(

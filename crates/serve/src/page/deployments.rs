@@ -54,13 +54,15 @@ pub(super) fn version(it: &Deployment) -> Markup {
     }
 }
 
-/// The latest deployments of all variants in one line.
-pub(super) fn latest(deployments: &[Deployment]) -> Markup {
+/// The latest deployments of all variants with searches in one line.
+pub(super) fn latest(deployments: &[Deployment], has_searches: impl Fn(&str) -> bool) -> Markup {
+    let deployments = deployments.iter().filter(|it| has_searches(&it.variant));
+    let mut deployments = deployments.take(MAX_LATEST).peekable();
     html! {
-        @if !deployments.is_empty() {
+        @if deployments.peek().is_some() {
             p.deployed {
                 span.name { "Deployed " }
-                @for it in deployments.iter().take(MAX_LATEST) {
+                @for it in deployments {
                     span { strong { (variant_name(&it.variant)) } " " (version(it)) } " "
                 }
                 a href="/systems#deployments" { "All deployments" }
@@ -69,8 +71,11 @@ pub(super) fn latest(deployments: &[Deployment]) -> Markup {
     }
 }
 
-/// List of deployments, newest first.
-pub(super) fn list<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Markup {
+/// List of deployments, newest first, with those of variants of which no search has arrived.
+pub(super) fn list<'a>(
+    deployments: impl Iterator<Item = &'a Deployment>,
+    has_searches: impl Fn(&str) -> bool,
+) -> Markup {
     let entries: Vec<Entry> = deployments.map(|it| entry(it.clone())).collect();
     html! {
         h2 #deployments { "Deployments" }
@@ -80,7 +85,9 @@ pub(super) fn list<'a>(deployments: impl Iterator<Item = &'a Deployment>) -> Mar
             div.scroll tabindex="0" role="group" aria-labelledby="deployments" { table.deployments {
                 thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th.words scope="col" { "Result lists" } th scope="col" { "Deployed" } } }
                 tbody { @for it in &entries { tr data-version=(it.deployment.version) {
-                    th scope="row" { a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) } }
+                    th scope="row" { @if has_searches(&it.deployment.variant) {
+                        a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) }
+                    } @else { (variant_name(&it.deployment.variant)) " " span.name { "no search has it" } } }
                     td.words data-label="Version" { (text(&it.deployment.version)) }
                     td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { (ABSENT) } }
                     td.words data-label="Result lists" { @match &it.deployment.lists {
@@ -116,4 +123,29 @@ pub(super) fn form(variants: &[&str]) -> Markup {
 /// Seconds since a deployment.
 fn age(it: &Deployment) -> f64 {
     status::seconds(wall_now().as_event_time().since(it.at()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deployment_of_a_variant_without_searches_is_no_system() {
+        let deployment = Deployment {
+            variant: "nosuch".to_owned(),
+            version: "1".to_owned(),
+            ts: 0,
+            note: None,
+            lists: None,
+            by: None,
+            period: None,
+        };
+        let of = [deployment];
+        let listed = |has_searches| list(of.iter(), |_| has_searches).0;
+        assert!(listed(true).contains("href=\"/systems/nosuch\""));
+        let unknown = listed(false);
+        assert!(!unknown.contains("href=\"/systems/nosuch\""), "{unknown}");
+        assert!(unknown.contains("no search has it"), "{unknown}");
+        assert!(!latest(&of, |_| false).0.contains("nosuch"));
+    }
 }

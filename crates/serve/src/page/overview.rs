@@ -44,7 +44,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
                 (choices(&systems, against))
             }
             (table(&systems, against, &deployed))
-            (deployments::latest(&deployed))
+            (deployments::latest(&deployed, |variant| systems.has(variant)))
         }
         div.columns {
             (slices(admin, (&systems, against), params)?)

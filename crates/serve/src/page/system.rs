@@ -53,7 +53,7 @@ pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, Api
                 @if let Some(last) = deployments::last(&deployed, &system.variant) { p.name { "deployed " (text(&last.version)) } }
             } } }
         }
-        (deployments::list(deployed.iter()))
+        (deployments::list(deployed.iter(), |variant| systems.has(variant)))
         @if !systems.systems.is_empty() { (deployments::form(&systems.systems.iter().map(|it| it.variant.as_str()).collect::<Vec<_>>())) }
         (command("Reset the baselines", "All workers forget their baselines and the regression evidence, and learn new baselines from the following searches. Do this after a change that was intended to change scores.", "/-/baseline"))
     };
@@ -110,7 +110,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         }
         (quality::section(&admin.exposition, &system.variant))
         (list_changes::section(&admin.exposition, &system.variant))
-        (deployments::list(of_system.iter().copied()))
+        (deployments::list(of_system.iter().copied(), |_| true))
         (side_by_side::section(&of_system, &systems, params)?)
         div #report { (deployments::form(&[system.variant.as_str()])) }
     };
