@@ -17,7 +17,6 @@ use crate::api::queries::{
     ANY, BEST, IMPROVED, MIN_COMPARED, NEWEST, PARAMETERS, QUERY, Queries, QueryScore, REGRESSED,
     SEARCHED, SURELY_WORST, SYSTEM, WITHIN_NOISE, WORST, list, list_first,
 };
-use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::measure::direction::Direction;
 
 /// Number of queries on the overview.
@@ -180,7 +179,7 @@ fn form(admin: &AdminApi, found: &Queries, params: &Parameters) -> Markup {
     let measures = settings.measures.iter().filter(|measure| {
         !measure.is_user_measure() && measure.descriptor().direction != Direction::Neither
     });
-    let variants = admin.exposition.names.registry.values(Dimension::Variant);
+    let variants = admin.exposition.variants();
     let given = |name| params.single(name).unwrap_or_default();
     let labels = labels(admin);
     let values = labels.get(given("slice"));
