@@ -83,14 +83,14 @@ pub(super) fn list<'a>(
             p.calm { "None was reported. Report each one, so that charts show it and rankings before and after it are compared." }
         } @else {
             div.scroll tabindex="0" role="group" aria-labelledby="deployments" { table.deployments {
-                thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th.words scope="col" { "Result lists" } th scope="col" { "Deployed" } } }
+                thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th.words scope="col" title="Compared once, soon after the deployment" { "Result lists at first" } th scope="col" { "Deployed" } } }
                 tbody { @for it in &entries { tr data-version=(it.deployment.version) {
                     th scope="row" { @if has_searches(&it.deployment.variant) {
                         a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) }
                     } @else { (variant_name(&it.deployment.variant)) " " span.name { "no search has it" } } }
                     td.words data-label="Version" { (text(&it.deployment.version)) }
                     td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { (ABSENT) } }
-                    td.words data-label="Result lists" { @match &it.deployment.lists {
+                    td.words data-label="Result lists at first" { @match &it.deployment.lists {
                         Some(lists) => { (lists.text) " " span.name { "(" (count_of(lists.queries, "query", "queries")) ")" } }
                         None => (ABSENT)
                     } }

@@ -20,7 +20,7 @@ pub(super) fn section(exposition: &Exposition, variant: &str) -> Markup {
     };
     html! {
         h2 #lists { "Result lists" }
-        p { "Version " strong { (version(&it.version)) } " against " strong { (version(&it.with_version)) } ": "
+        p { "Version " strong { (version(&it.version)) } " against " strong { (version(&it.with_version)) } ", as of now: "
             @if let Some(words) = &it.text { (words) "." } @else { "no query has two lists by each of them yet." } }
         @if it.queries > 0 {
             dl.facts {
