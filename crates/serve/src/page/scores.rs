@@ -13,6 +13,7 @@ use crate::history::Span;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier;
 use rankgauge_core::number::real;
+use rankgauge_core::text::count_of;
 
 /// Choice of the rolling window.
 pub(super) const WINDOW: Parameter = Parameter::text("window", "Rolling window.");
@@ -30,6 +31,12 @@ pub(super) fn selected(admin: &AdminApi, params: &Parameters) -> Result<Systems,
     let chosen = ["window", "history"].into_iter();
     let chosen = chosen.filter_map(|name| Some((name, params.single(name)?)));
     admin.systems(&Parameters::from_pairs(&systems::PARAMETERS, chosen))
+}
+
+/// Baseline that cannot be compared with yet, and its number of searches.
+pub(super) fn learning(searches: u64) -> Markup {
+    let title = "No search was compared yet: a query needs earlier searches as its baseline.";
+    html! { span.name title=(title) { "learning: " (count_of(searches, "search", "searches")) } }
 }
 
 /// Links to the same screen with another window, length of the history and reference of changes.
@@ -84,7 +91,7 @@ pub(super) fn change(
     }
     let learned = of.baseline_searches.filter(|_| of.baseline.is_none());
     if let (Against::Before, Some(searches)) = (against, learned) {
-        return html! { span.name { "learning: " (super::format::count(searches)) } };
+        return learning(searches);
     }
     let Some(mean) = of.mean else {
         return html! {};

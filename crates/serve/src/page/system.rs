@@ -13,7 +13,7 @@ use super::format::{
     variant_name,
 };
 use super::scores::{
-    SliceMean, WINDOW, change, choices, columns, heat, mean, of_last_searches, reference,
+    SliceMean, WINDOW, change, choices, columns, heat, learning, mean, of_last_searches, reference,
     reference_name, selected, share_of, shown_difference, slice_names, tier,
 };
 use super::screen::{Screen, command, empty};
@@ -236,7 +236,7 @@ fn measure_row(
                         (score(baseline))
                         (of_last_searches(info))
                     },
-                    (None, Some(searches)) => span.name { "learning: " (count(searches)) },
+                    (None, Some(searches)) => (learning(searches)),
                     (None, None) => (ABSENT),
                 }
                 (tested_drops(info, of))
