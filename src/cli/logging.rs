@@ -1,6 +1,5 @@
 //! Log of a command: text or JSON lines on standard error.
 
-use std::io::IsTerminal as _;
 use std::str::FromStr;
 
 use anyhow::Context as _;
@@ -13,7 +12,7 @@ use tracing_subscriber::{Registry, reload};
 
 use super::failure::Failure;
 use crate::config::{Config, LogFormat};
-use crate::log::{Log, TextLines};
+use crate::log::{Log, TextLines, use_colour};
 use rankgauge_serve::log_level::LogLevel;
 
 /// Starts the log, which ends with the returned value, and returns its level, which can be changed.
@@ -70,10 +69,4 @@ fn changeable(level: LevelFilter, handle: reload::Handle<Targets, Registry>) -> 
         let changed = handle.reload(filter(level));
         changed.map_err(|problem| problem.to_string())
     })
-}
-
-/// Returns true if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
-fn use_colour() -> bool {
-    std::io::stderr().is_terminal()
-        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
