@@ -178,7 +178,8 @@ fn live(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> Result<()
         return Ok(());
     }
     Err(Failure::Running(anyhow!(
-        "the live check found {errors} errors"
+        "the live check found {}",
+        count_of(errors, "error", "errors")
     )))
 }
 

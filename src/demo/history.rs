@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::setting::Scenario;
 use super::view::{IncidentLine, ScoreTotal, Times, View};
 use rankgauge_core::number::real;
+use rankgauge_core::text::count_of;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 
 /// Length of the sparklines.
@@ -57,8 +58,8 @@ pub struct Found {
 impl Found {
     /// The drop and its detection in one sentence, with the keys of the queries that lost most now.
     pub fn sentence(&self) -> String {
-        let variant = &self.incident.variant;
-        let (searches, seconds) = (self.searches, self.delay.0 / 1_000);
+        let searches = count_of(self.searches, "search", "searches");
+        let seconds = count_of(self.delay.0 / 1_000, "second", "seconds");
         let queries = self.incident.queries.iter();
         let queries: Vec<&str> = queries.map(|it| it.query.as_str()).collect();
         let queries = if queries.is_empty() {

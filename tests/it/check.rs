@@ -390,7 +390,7 @@ fn check_warns_of_tests_that_the_stated_traffic_cannot_decide() {
         "baselines are not learned within a day",
         "the traffic does not reach the threshold of a drop within a day",
         "the traffic does not reach the threshold of a missed target within a day",
-        "2 series are watched (1 measures, 2 variants, 0 slices), more than detection.series (1)",
+        "2 series are watched (1 measure, 2 variants, 0 slices), more than detection.series (1)",
     ] {
         assert!(slow.contains(expected), "{expected}: {slow}");
     }

@@ -6,6 +6,7 @@ use crate::config::Config;
 use rankgauge_core::detection::BlockTest;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::number::real_length;
+use rankgauge_core::text::count_of;
 
 const DAY: f64 = 86_400.0;
 
@@ -63,12 +64,12 @@ pub(super) fn warnings(config: &Config, gold: Option<&GoldSet>, load: &Load) -> 
         * (1 + detection.slices.len() * load.slice_values);
     if u64::try_from(series).unwrap_or(u64::MAX) > config.false_alarms.series {
         warnings.push(format!(
-            "{series} series are watched ({} measures, {} variants, {} slices), more than \
+            "{series} series are watched ({}, {}, {}), more than \
              detection.series ({}), so that false alarms of drops are more frequent than \
              detection.false_alarms; raise detection.series to {series}",
-            detection.measures.len(),
-            load.variants,
-            detection.slices.len(),
+            count_of(detection.measures.len(), "measure", "measures"),
+            count_of(load.variants, "variant", "variants"),
+            count_of(detection.slices.len(), "slice", "slices"),
             config.false_alarms.series,
         ));
     }

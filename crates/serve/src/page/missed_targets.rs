@@ -9,6 +9,7 @@ use crate::api::systems::Systems;
 use crate::live::deployments::Deployment;
 use rankgauge_core::engine::read_model::ALL_SEARCHES;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::text::count_of;
 
 /// Maximum number of missed targets shown at once; the others are in the JSON.
 const MAX_SHOWN: usize = 12;
@@ -54,7 +55,7 @@ fn calm(systems: &Systems) -> Markup {
         } @else {
             @let below = scores().filter(|it| it.is_below_targets).count();
             p.calm { "No open incident, and no evidence of a mean below its target."
-                @if below > 0 { " " span.name { (below) " means reach no target now." } }
+                @if below > 0 { " " span.name { (count_of(below, "mean reaches", "means reach")) " no target now." } }
                 @let warming = scores().filter(|it| it.warm_up_until.is_some()).count();
                 @if warming > 0 { " " span.name { "Warm-up: " (warming) " of " (monitored) " tests report large drops only." } }
                 @if tested < monitored { " " span.name { "Learning: " (monitored - tested) " of " (monitored) " baselines; a drop below them is not found yet." } }
