@@ -273,6 +273,11 @@ fn planned_change(options: &DemoOptions) -> Option<Millis> {
     }
 }
 
+/// Time after its beginning at which the change ends, if ever.
+fn lasts(options: &DemoOptions) -> Option<Duration> {
+    options.repair_after.or(options.scenario.lasts())
+}
+
 /// Traffic with the change of the scenario and its end, and the deployments that the options ask for, by
 /// time.
 fn story(
@@ -281,14 +286,13 @@ fn story(
 ) -> (TrafficSettings, Vec<(EventTime, &'static str)>) {
     let began = planned_change(options).map(|after| Millis(after.0 + HISTORY.0));
     let after_beginning = |span: Option<Duration>| Some(Millis(began?.0 + Millis::from(span?).0));
-    let lasts = options.scenario.lasts();
     let settings = TrafficSettings {
         seed: options.seed,
         start,
         searches_per_second: f64::from(options.rate),
         fault: options.scenario.fault(),
         regress_after: began,
-        repair_after: after_beginning(options.repair_after.or(lasts)),
+        repair_after: after_beginning(lasts(options)),
         answers: true,
         ..TrafficSettings::default()
     };
@@ -421,6 +425,7 @@ async fn watch(
     display: &mut Display,
 ) -> anyhow::Result<()> {
     let after = planned_change(options).filter(|_| options.scenario != Scenario::Experiment);
+    let lasts = lasts(options).map(Millis::from);
     let mut over = options.duration.is_some_and(|duration| duration.is_zero());
     while !over {
         tokio::time::sleep(Duration::from_millis(500)).await;
@@ -428,6 +433,7 @@ async fn watch(
         let started = progress.started.get().copied();
         let planned = started.zip(after).map(|(WallTime(at), after)| PlannedDrop {
             wall: WallTime(at + after.0),
+            end: lasts.map(|lasts| WallTime(at + after.0 + lasts.0)),
             event: start.plus(HISTORY).plus(after),
             scenario: options.scenario,
             system: options.library.changing(),

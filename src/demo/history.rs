@@ -87,6 +87,8 @@ pub enum Story {
         since: Millis,
         /// Number of searches of the variant since the drop.
         searches: u64,
+        /// Time since the end of the change; `None` before it.
+        since_end: Option<Millis>,
     },
     /// The drop was found.
     Found(Box<Found>),
@@ -97,6 +99,8 @@ pub enum Story {
 pub struct PlannedDrop {
     /// Wall time.
     pub wall: WallTime,
+    /// Wall time of the end of the change, if it is planned.
+    pub end: Option<WallTime>,
     /// Event time of the first search that is worse. While the sidecar catches up, it is counted later
     /// than at the wall time.
     pub event: EventTime,
@@ -193,10 +197,12 @@ impl History {
             return Story::Planned(planned, Millis(-since.0));
         }
         let searches = self.searches_from_drop(self.searches_at(last.times.wall));
+        let since_end = planned.end.map(|end| last.times.wall.since(end));
         Story::Undetected {
             planned,
             since,
             searches,
+            since_end: since_end.filter(|it| it.0 >= 0),
         }
     }
 

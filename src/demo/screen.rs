@@ -199,7 +199,8 @@ fn quality(view: &View, history: &History, context: &Context, width: usize) -> V
             plain(format!("{:.1}", variant.searches_per_second))
         }),
     ];
-    let name_width = view.variants.keys().map(|name| name.width()).max();
+    let names = view.variants.keys().map(|name| table::shown_name(name));
+    let name_width = names.map(|name| name.width()).max();
     let name_width = name_width.unwrap_or(0).clamp(7, 20);
     let total = |columns: &[QualityColumn<'_>]| columns.iter().map(|it| it.width).sum::<usize>();
     for column in optional {
@@ -230,7 +231,7 @@ fn quality(view: &View, history: &History, context: &Context, width: usize) -> V
     }
     let mut lines = vec![header];
     for (name, variant) in &view.variants {
-        let shown = truncate(&escape_controls(name), name_width);
+        let shown = truncate(&escape_controls(table::shown_name(name)), name_width);
         let space = " ".repeat(name_width.saturating_sub(shown.width()));
         let mut line = Line::of(shown + &space, Tone::Strong);
         for column in &left {

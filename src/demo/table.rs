@@ -7,11 +7,15 @@ use super::screen::Context;
 use super::setting::Library;
 use super::view::{IncidentLine, Variant, View};
 use rankgauge_core::event::Kind;
+use rankgauge_core::text::count_of;
 use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Measures of the table, as configured by the law-search profile. With the other columns, they fit
 /// a terminal of 80 characters.
 const COLUMNS: [&str; 5] = ["P@5", "R@10", "nDCG@10", "RR", "CTR"];
+
+/// Least width of the names of variants.
+const NAME_WIDTH: usize = 7;
 
 /// Columns of the third table: user feedback on the searches whose feedback window has passed. The
 /// column before them is the number of these searches.
@@ -94,15 +98,20 @@ pub(super) fn course(story: &Story) -> String {
             planned,
             since,
             searches,
+            since_end,
         } => {
             let (seconds, system) = (since.0 / 1_000, planned.system);
             let [_, after, _] = planned.scenario.change(system);
-            let alarm = if planned.scenario.expects_alarm() {
-                "no alarm yet"
-            } else {
-                "no alarm, as expected"
+            let alarm = match (planned.scenario.expects_alarm(), since_end) {
+                (true, None) => "no alarm yet".to_owned(),
+                (true, Some(end)) => format!("this ended {} s ago without an alarm", end.0 / 1_000),
+                (false, None) => "no alarm, as expected".to_owned(),
+                (false, Some(end)) => {
+                    format!("this ended {} s ago; no alarm, as expected", end.0 / 1_000)
+                }
             };
-            format!("{after} {seconds} s ago ({searches} searches of {system}); {alarm}.")
+            let searches = count_of(*searches, "search", "searches");
+            format!("{after} {seconds} s ago ({searches} of {system}); {alarm}.")
         }
         Story::Found(found) => found.sentence(),
     }
@@ -138,14 +147,29 @@ pub(super) fn incident_line(it: &IncidentLine) -> String {
         format!(" {before:.3} → {after:.3} {when}")
     });
     format!(
-        "{variant:<7}{what}: {measure}{size}, {}, {}; {state}",
-        it.class, it.severity
+        "{:<NAME_WIDTH$} {what}: {measure}{size}, {}, {}; {state}",
+        shown_name(variant),
+        it.class,
+        it.severity
     )
+}
+
+/// Name of a variant; words for the searches without one.
+pub(super) fn shown_name(variant: &str) -> &str {
+    if variant.is_empty() {
+        "no variant"
+    } else {
+        variant
+    }
 }
 
 /// Table of search quality, latency and cost.
 fn quality(view: &View) -> TextTable {
-    let mut columns = vec![Column::left(0, 7), Column::right(1, 8), Column::right(1, 5)];
+    let mut columns = vec![
+        Column::left(0, NAME_WIDTH),
+        Column::right(1, 8),
+        Column::right(1, 5),
+    ];
     columns.extend(COLUMNS.map(|_| Column::right(1, 7)));
     columns.extend([Column::right(1, 7), Column::right(1, 8)]);
     let mut table = TextTable::new(columns);
@@ -155,7 +179,7 @@ fn quality(view: &View) -> TextTable {
         let p95 = variant.latency_ms.map(|[_, p95]| p95);
         let cost = variant.cost_per_query.map(|cost| cost * 1_000.0);
         let mut cells = vec![
-            name.clone(),
+            shown_name(name).to_owned(),
             variant.searches.to_string(),
             format!("{:.1}", variant.searches_per_second),
         ];
@@ -169,7 +193,7 @@ fn quality(view: &View) -> TextTable {
 /// Table of component contributions.
 pub(super) fn components(view: &View, library: Library) -> TextTable {
     let shown = library.components();
-    let mut columns = vec![Column::left(0, 7)];
+    let mut columns = vec![Column::left(0, NAME_WIDTH)];
     columns.extend(shown.iter().map(|_| Column::right(1, 9)));
     let mut table = TextTable::new(columns);
     table.row(
@@ -178,20 +202,20 @@ pub(super) fn components(view: &View, library: Library) -> TextTable {
     );
     for (name, variant) in &view.variants {
         let means = shown.iter().map(|(_, measure)| mean(variant, measure));
-        table.row([name.clone()].into_iter().chain(means));
+        table.row([shown_name(name).to_owned()].into_iter().chain(means));
     }
     table
 }
 
 /// Table of user feedback.
 pub(super) fn feedback(view: &View) -> TextTable {
-    let mut columns = vec![Column::left(0, 7), Column::right(1, 8)];
+    let mut columns = vec![Column::left(0, NAME_WIDTH), Column::right(1, 8)];
     columns.extend(FEEDBACK_COLUMNS.map(|_| Column::right(1, 8)));
     let mut table = TextTable::new(columns);
     let header = ["users", "searches"].into_iter();
     table.row(header.chain(FEEDBACK_COLUMNS.map(|(title, _)| title)));
     for (name, variant) in &view.variants {
-        let cells = [name.clone(), variant.finalised.to_string()].into_iter();
+        let cells = [shown_name(name).to_owned(), variant.finalised.to_string()].into_iter();
         table.row(cells.chain(FEEDBACK_COLUMNS.map(|(_, measure)| mean(variant, measure))));
     }
     table
@@ -205,4 +229,65 @@ fn mean(variant: &Variant, measure: &str) -> String {
 /// Formats a number, or a dash if there is none.
 pub(super) fn number(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::PlannedDrop;
+    use super::super::setting::Scenario;
+    use super::super::view::IncidentLine;
+    use super::*;
+    use rankgauge_core::time::{EventTime, Millis, WallTime};
+
+    #[test]
+    fn a_change_that_has_ended_without_an_alarm_is_no_present_one() {
+        let at = |since_end| {
+            course(&Story::Undetected {
+                planned: PlannedDrop {
+                    wall: WallTime(0),
+                    end: Some(WallTime(50_000)),
+                    event: EventTime(0),
+                    scenario: Scenario::Answers,
+                    system: "rerank",
+                },
+                since: Millis(85_000),
+                searches: 1,
+                since_end,
+            })
+        };
+        let now = at(None);
+        assert!(
+            now.ends_with("(1 search of rerank); no alarm yet."),
+            "{now}"
+        );
+        let after = at(Some(Millis(35_000)));
+        let end = "this ended 35 s ago without an alarm.";
+        assert!(after.ends_with(end), "{after}");
+    }
+
+    #[test]
+    fn a_name_of_seven_letters_has_a_space_before_its_incident() {
+        let line = IncidentLine {
+            id: 1,
+            alarmed_at: EventTime(0),
+            means: None,
+            queries: Vec::new(),
+            title: "keyword got worse".to_owned(),
+            variant: "keyword".to_owned(),
+            measure: "nDCG@10".to_owned(),
+            subject: "ranking",
+            class: "worse",
+            severity: "critical",
+            ended_by: None,
+            ended_after: None,
+        };
+        let text = incident_line(&line);
+        assert!(text.starts_with("keyword incident: nDCG@10"), "{text}");
+        let unnamed = IncidentLine {
+            variant: String::new(),
+            ..line
+        };
+        let text = incident_line(&unnamed);
+        assert!(text.starts_with("no variant incident: "), "{text}");
+    }
 }

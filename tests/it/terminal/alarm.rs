@@ -77,6 +77,7 @@ pub(super) fn found(library: Library, after: Millis) -> (View, History, Context)
     };
     let mut history = History::new(Some(PlannedDrop {
         wall: WallTime(drop_at.0),
+        end: None,
         event: drop_at,
         scenario: Scenario::Drop,
         system: library.changing(),
@@ -177,9 +178,7 @@ fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
                 .cell(row, column)
                 .is_some_and(|cell| cell.fgcolor() == vt100::Color::Idx(9))
         };
-        let place = text
-            .lines()
-            .position(|line| line.starts_with("▼ V5 regressed"));
+        let place = text.lines().position(|line| line.starts_with("▼ V5 "));
         let place = u16::try_from(place.expect("the alarm")).expect("a row");
         assert!(is_red(place, 0), "{text}");
         assert!(!is_red(0, 0), "{text}");
