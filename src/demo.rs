@@ -31,7 +31,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::app::App;
 use crate::app::signals::stop_signal;
 use crate::config::{self, Config};
-use crate::log::{Log, TextLines, use_colour};
+use crate::log::{Log, TextLines};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::clock::wall_now;
@@ -474,7 +474,7 @@ fn configuration(
 /// Logs warnings and errors only, without alarms: the table on the screen shows their incidents.
 fn start_log(messages: Messages) -> std::io::Result<Log> {
     Log::start(messages, |lines| {
-        let colour = use_colour();
+        let colour = terminal::has_log_colour();
         let text = tracing_subscriber::fmt::layer()
             .log_internal_errors(false)
             .with_ansi(colour);

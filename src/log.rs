@@ -10,7 +10,7 @@
 )]
 
 use std::collections::VecDeque;
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -154,9 +154,9 @@ impl MakeWriter<'_> for LogQueue {
     }
 }
 
-/// Returns true if standard error is a terminal and `NO_COLOR` is not set (<https://no-color.org>).
-pub(crate) fn use_colour() -> bool {
-    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// Returns true unless `NO_COLOR` is set (<https://no-color.org>).
+pub(crate) fn is_colour_allowed() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Queue for the events of a log in text form. An event is one line, whichever texts of files, events and

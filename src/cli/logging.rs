@@ -1,5 +1,6 @@
 //! Log of a command: text or JSON lines on standard error.
 
+use std::io::IsTerminal as _;
 use std::str::FromStr;
 
 use anyhow::Context as _;
@@ -12,7 +13,7 @@ use tracing_subscriber::{Registry, reload};
 
 use super::failure::Failure;
 use crate::config::{Config, LogFormat};
-use crate::log::{Log, TextLines, use_colour};
+use crate::log::{Log, TextLines, is_colour_allowed};
 use rankgauge_serve::log_level::LogLevel;
 
 /// Starts the log, which ends with the returned value, and returns its level, which can be changed.
@@ -69,4 +70,9 @@ fn changeable(level: LevelFilter, handle: reload::Handle<Targets, Registry>) -> 
         let changed = handle.reload(filter(level));
         changed.map_err(|problem| problem.to_string())
     })
+}
+
+/// Returns true if standard error is a terminal and colours are allowed.
+fn use_colour() -> bool {
+    std::io::stderr().is_terminal() && is_colour_allowed()
 }

@@ -21,6 +21,7 @@ use rustix::termios::{
 };
 
 use super::screen::{Line, Size, Tone};
+use crate::log::is_colour_allowed;
 use rankgauge_core::text::escape_lines;
 
 /// Size of a terminal that does not report its own.
@@ -41,9 +42,9 @@ pub(super) fn is_usable() -> bool {
     io::stdout().is_terminal() && !is_dumb
 }
 
-/// Returns true unless `NO_COLOR` is set (<https://no-color.org>).
-pub(super) fn has_colour() -> bool {
-    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+/// Returns true if the log has colours: standard error is a terminal and they are allowed.
+pub(super) fn has_log_colour() -> bool {
+    io::stderr().is_terminal() && is_colour_allowed()
 }
 
 /// Writer of frames: writes only the lines that differ from the frame before.
@@ -203,7 +204,7 @@ impl Terminal {
     pub(super) fn enter(messages: &Messages) -> io::Result<Self> {
         let restore = Arc::new(Restore::new(silence_input()?));
         let terminal = Self {
-            canvas: Canvas::new(io::stdout(), has_colour()),
+            canvas: Canvas::new(io::stdout(), is_colour_allowed()),
             restore: Arc::clone(&restore),
             messages: messages.clone(),
         };
