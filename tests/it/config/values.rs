@@ -510,7 +510,7 @@ fn brokers_are_hosts_with_ports_and_protocols_of_kafka() {
         assert_eq!(
             problems,
             [format!(
-                "0.yaml:1: kafka.brokers: \"{text}\" is not a broker; write host:port, as kafka-1:9092, with a \
+                "0.yaml:1: kafka.brokers[0]: \"{text}\" is not a broker; write host:port, as kafka-1:9092, with a \
                  protocol of Kafka before it if needed, as SASL_SSL://kafka-1:9093"
             )]
         );
