@@ -115,7 +115,7 @@ fn keys_in_path_notation_are_rejected() {
 fn unreadable_files_are_reported_with_the_line() {
     for (content, expected) in [
         ("a: [1\nb: 2\n", "0.yaml:2: is not YAML: "),
-        ("workers: 1\n\tx: 1\n", "0.yaml:1: is not YAML: "),
+        ("workers: 1\n\tx: 1\n", "0.yaml:2: is not YAML: "),
         (
             "- a\n",
             "0.yaml:1: the file must be a mapping of keys to values",
