@@ -472,9 +472,11 @@ fn of_ir_measures(text: &str) -> Result<Measure, MeasureError> {
             format!("{name}({others})")
         }
     };
-    // ir_measures prints its NumRelRet so.
-    if let Some(rest) = text.strip_prefix("NumRet(") {
-        return arguments::parse(&format!("NumRelRet({rest}"));
+    // ir_measures prints its NumRelRet so. An error names the given text.
+    if let Some(rest) = text.strip_prefix("NumRet(")
+        && let Ok(measure) = arguments::parse(&format!("NumRelRet({rest}"))
+    {
+        return Ok(measure);
     }
     if text.contains(['\'', '"']) || text.contains("dcg=") || text.contains("relative=") {
         return arguments::parse(&known(text));

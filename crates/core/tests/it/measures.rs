@@ -683,6 +683,12 @@ proptest! {
 }
 
 #[test]
+fn an_error_in_a_name_of_a_tool_names_the_given_text() {
+    let error = "NumRet(p=2)".parse::<Measure>().expect_err("no parameter");
+    assert!(error.to_string().contains("(in `NumRet(p=2)`)"), "{error}");
+}
+
+#[test]
 fn names_parse_to_ranked_and_user_measures() {
     assert!(matches!(
         "AP".parse(),
