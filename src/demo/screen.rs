@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use unicode_width::UnicodeWidthStr as _;
+use unicode_width::UnicodeWidthStr;
 
 use super::history::{History, Story};
 use super::setting::Library;
@@ -200,7 +200,7 @@ fn quality(view: &View, history: &History, context: &Context, width: usize) -> V
         }),
     ];
     let names = view.variants.keys().map(|name| table::shown_name(name));
-    let name_width = names.map(|name| name.width()).max();
+    let name_width = names.map(UnicodeWidthStr::width).max();
     let name_width = name_width.unwrap_or(0).clamp(7, 20);
     let total = |columns: &[QualityColumn<'_>]| columns.iter().map(|it| it.width).sum::<usize>();
     for column in optional {

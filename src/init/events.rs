@@ -144,9 +144,8 @@ impl Events {
                 named.map(|leaf| meaning(&leaf.text))
             });
             let kind = match (search, feedback) {
-                (Some(Meaning::Search), _) if has_results(&unit) => Kind::Search,
+                (Some(Meaning::Search), _) | (None, None) if has_results(&unit) => Kind::Search,
                 (_, Some(Meaning::Feedback(_))) => Kind::Feedback,
-                (None, None) if has_results(&unit) => Kind::Search,
                 // Feedback without a name, where other records have names, would be any record.
                 (None, None) if events.name == [None, None] => Kind::Feedback,
                 _ => continue,

@@ -222,7 +222,7 @@ fn text_and_markdown_begin_with_the_same_verdict_in_80_columns() {
     };
     let text = beginning("text");
     assert!(text.contains("V2 is preferred: nDCG@3 0.8259."), "{text}");
-    let shown = "No difference between V2 and V1 is shown in nDCG@3: +0.2147 [-0.0611, +0.4905].";
+    let shown = "No difference between V2 and V1 is shown in nDCG@3: +0.2147 [-0.0583, +0.4877].";
     assert!(text.contains(shown), "{text}");
     assert_eq!(text, beginning("markdown"));
 }

@@ -162,8 +162,8 @@ fn labels_of_a_service_estimate_all_traffic() {
     settings["workers"] = json!(2);
     settings["labelling"] = json!({
         "topic": topic,
-        // 20 results a second: about a quarter of them.
-        "per_day": 4_000_000,
+        // A tenth of the results. Of all requests between two ticks, at most 10,000 are kept.
+        "per_day": 2_000_000,
         "measures": ["P@5"],
         "estimate_window": "1m",
         "key_file": key_file,

@@ -742,7 +742,8 @@ mod tests {
             (bounded.estimate, bounded.interval),
             (-0.932, [-1.0, -0.741])
         );
-        assert_eq!(possible(change, Some(0.5)).interval, [-0.5, -0.5]);
+        let bounded = possible(change, Some(0.5));
+        assert_eq!((bounded.estimate, bounded.interval), (-0.5, [-0.5, -0.5]));
         assert_eq!(possible(change, None), change);
     }
 }

@@ -86,7 +86,7 @@ fn columns(file: &SourceFile, first: &str, text: &str, problems: &mut Problems) 
     let found = reader.headers().map(|header| {
         COLUMNS.map(|names| {
             let is_named = |found: &str| names.iter().any(|name| found.eq_ignore_ascii_case(name));
-            header.iter().position(|found| is_named(found))
+            header.iter().position(is_named)
         })
     });
     let Ok([Some(from), Some(to), Some(name)]) = found else {
