@@ -521,7 +521,7 @@ fn gold_reload_reports_its_result() {
     let problems = broken["problems"].as_array().expect("a list");
     assert!(!problems.is_empty(), "{broken}");
     let first_problem = problems[0].as_str().expect("a sentence");
-    let named = format!("{}: ", file.display());
+    let named = format!("{}:1: ", file.display());
     assert!(first_problem.starts_with(&named), "{broken}");
     assert_eq!(get(&sidecar, "/api/v1/status")["gold"], same["before"]);
 
