@@ -76,8 +76,7 @@ impl Relation {
         (!name.ends_with('=')).then_some((name, relation, bound.trim()))
     }
 
-    /// Returns true if `mean` has this relation to `bound`. Numbers that differ by at most
-    /// [`RESOLUTION`] are equal.
+    /// Returns true if `mean` has this relation to `bound`. Numbers that differ by at most 1e-9 are equal.
     pub fn holds(self, mean: f64, bound: f64) -> bool {
         match self {
             Self::AtLeast => mean >= bound - RESOLUTION,
