@@ -24,4 +24,4 @@ pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, name_of};
 pub use error::{RunError, RunProblem};
 pub use memory::RankedQuery;
 pub use reader::{Place, Places, ReadRun, RunReader};
-pub use trec::{Judged, order_disagreement};
+pub use trec::order_disagreement;

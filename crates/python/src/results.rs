@@ -9,7 +9,7 @@ use pyo3::types::PyDict;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::event::Limits;
 use rankgauge_eval::run::{
-    Judged, Order, RankedQuery, ReadOptions, RunProblem, RunReader, order_disagreement,
+    Order, RankedQuery, ReadOptions, RunProblem, RunReader, order_disagreement,
 };
 use rayon::iter::{IntoParallelIterator as _, ParallelIterator as _};
 
@@ -145,11 +145,8 @@ fn of_frame(frame: &Frame, order: Option<Order>) -> Result<Results, Failure> {
     });
     let queries: Result<Vec<RankedQuery>, Failure> = queries.collect();
     let ranked = frame.ranked_scores().take(EXAMINED_ROWS);
-    let judged = match order {
-        Some(Order::Ascending) => Judged::Distance,
-        _ => Judged::Score,
-    };
-    in_memory(queries?, order, order_disagreement(judged, ranked))
+    let warning = order_disagreement(order.unwrap_or(Order::Score), ranked);
+    in_memory(queries?, order, warning)
 }
 
 #[pymethods]

@@ -8,7 +8,7 @@ use serde_json::{Map, Number, Value};
 use super::answer::{Answer, Order, Results, by_score};
 use super::error::{RunProblem, Wrong};
 use super::positions::Positions;
-use super::trec::{Judged, is_skipped, order_disagreement};
+use super::trec::{is_skipped, order_disagreement};
 use rankgauge_core::columns::{Columns, field, reader};
 use rankgauge_core::text;
 
@@ -323,14 +323,9 @@ impl Lines<'_> {
 /// Returns a warning if ranks and scores, or ranks and distances, order the results differently, and the ranks are
 /// not judged.
 pub(super) fn disagreement(rows: &[Row<'_>], order: Order) -> Option<String> {
-    let judged = match order {
-        Order::Score => Judged::Score,
-        Order::Ascending => Judged::Distance,
-        Order::Score64 | Order::Rank | Order::Served => return None,
-    };
     #[allow(clippy::cast_precision_loss, reason = "a rank is far below 2^53")]
     order_disagreement(
-        judged,
+        order,
         rows.iter()
             .filter_map(|row| Some((&*row.query, row.rank? as f64, row.score?))),
     )

@@ -131,27 +131,19 @@ pub(super) fn disagreement(text: &str) -> Option<String> {
         let rank: f64 = columns.nth(2)?.parse().ok()?;
         Some((query, rank, columns.next()?.parse().ok()?))
     });
-    order_disagreement(Judged::Score, results)
-}
-
-/// Numbers by which results are judged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// Higher is better.
-    Score,
-    /// Lower is better.
-    Distance,
+    order_disagreement(Order::Score, results)
 }
 
 /// Returns a warning if a higher rank has a better number among consecutive results of a query, given as query,
-/// rank and number.
+/// rank and number: a score, or with [`Order::Ascending`] a distance. None in other orders.
 pub fn order_disagreement<'t>(
-    judged: Judged,
+    order: Order,
     results: impl Iterator<Item = (&'t str, f64, f64)>,
 ) -> Option<String> {
-    let name = match judged {
-        Judged::Score => "score",
-        Judged::Distance => "distance",
+    let name = match order {
+        Order::Score => "score",
+        Order::Ascending => "distance",
+        Order::Score64 | Order::Rank | Order::Served => return None,
     };
     let mut before: Option<(&str, f64, f64)> = None;
     let (mut ordered, mut opposed, mut query_of_first) = (0_usize, 0_usize, None);
@@ -164,11 +156,7 @@ pub fn order_disagreement<'t>(
             && last_rank.total_cmp(&rank).is_ne()
         {
             ordered += 1;
-            let is_better = match judged {
-                Judged::Score => last_score < score,
-                Judged::Distance => last_score > score,
-            };
-            if (last_rank < rank) == is_better {
+            if (last_rank < rank) == (order.key(last_score) < order.key(score)) {
                 opposed += 1;
                 query_of_first.get_or_insert(query);
             }
@@ -179,7 +167,7 @@ pub fn order_disagreement<'t>(
     let share = format!(
         "ranks and {name}s order {opposed} of {ordered} consecutive results differently, first of query `{query}`"
     );
-    Some(if opposed == ordered && judged == Judged::Score {
+    Some(if opposed == ordered && order == Order::Score {
         format!(
             "{share}: the scores rise with the ranks. If lower is better, as for distances, judge with --order \
              ascending; --order rank judges by the ranks"
