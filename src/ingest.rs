@@ -366,6 +366,9 @@ impl Worker {
         if self.ticks.is_due(now) {
             self.tick();
         }
+        if let Some(producer) = &self.label_requests {
+            send_label_requests(producer, &mut self.consumer.member().engine);
+        }
         if !self.consumer.is_lost() && self.consumer.member().publish_if_due() {
             self.consumer.commit_async();
         }
@@ -525,9 +528,6 @@ impl Worker {
                 fleet: fleet.as_ref().map_or(&[], |it| it.as_slice()),
             });
         }
-        if let Some(producer) = &self.label_requests {
-            send_label_requests(producer, engine);
-        }
         let PendingEffects {
             mut alarms,
             mut incidents,
@@ -576,6 +576,9 @@ impl Worker {
         self.tick();
         {
             let mut member = self.consumer.member();
+            if let Some(producer) = &self.label_requests {
+                send_label_requests(producer, &mut member.engine);
+            }
             member.stop_by = Some(Instant::now() + member.patience());
         }
         self.consumer.publish_and_commit();

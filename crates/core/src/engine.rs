@@ -181,6 +181,7 @@ impl Engine {
             evaluators: Evaluators::default(),
             outcomes: Vec::new(),
             effects: PendingEffects::default(),
+            label_requests: Vec::new(),
             scratch: Scratch::default(),
             settings,
         }
@@ -613,9 +614,9 @@ impl Engine {
         self.count(&family::LABELS, labels, 1_u64);
     }
 
-    /// Takes the requests for labels since they were taken last.
+    /// Takes the requests for labels since they were taken last, at most 10,000.
     pub fn take_label_requests(&mut self) -> Vec<LabelRequest> {
-        std::mem::take(&mut self.effects.label_requests)
+        std::mem::take(&mut self.label_requests)
     }
 
     /// Adds an observation to the regression evidence.

@@ -223,10 +223,8 @@ impl Engine {
         let requests = self.totals.quality.draw(labelling, &drawn);
         let stratum = Label::from_position(drawn.stratum);
         let number = u64::try_from(requests.len()).unwrap_or(u64::MAX);
-        let room = MAX_PENDING_REQUESTS.saturating_sub(self.effects.label_requests.len());
-        self.effects
-            .label_requests
-            .extend(requests.into_iter().take(room));
+        let room = MAX_PENDING_REQUESTS.saturating_sub(self.label_requests.len());
+        self.label_requests.extend(requests.into_iter().take(room));
         if number > 0 {
             self.count(&family::LABEL_REQUESTS, [variant, stratum], number);
         }

@@ -9,7 +9,6 @@ use crate::engine::evidence::Alarm;
 use crate::engine::fixed::Nano;
 use crate::engine::incidents::{Deployed, Incident};
 use crate::engine::input::RecordInput;
-use crate::engine::quality::LabelRequest;
 use crate::engine::series::Label;
 use crate::event::Rejection;
 use crate::gold::{GoldSet, QueryIndex};
@@ -117,8 +116,6 @@ pub struct PendingEffects {
     pub incidents: Vec<Incident>,
     /// Deployments that searches showed since the effects were taken last, by name of the variant.
     pub deployments: Vec<(Box<str>, Deployed)>,
-    /// Requests for labels.
-    pub(super) label_requests: Vec<LabelRequest>,
     /// Variants that the last tick retired: their numbers will stand for others.
     pub retired: Vec<Label>,
 }

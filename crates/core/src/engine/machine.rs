@@ -11,6 +11,7 @@ use super::join::{Effect, PendingConversions};
 use super::local_registry::LocalRegistry;
 use super::partition::Partition;
 use super::preparation::Preparation;
+use super::quality::LabelRequest;
 use super::receipt::OpenRecord;
 use super::retirement::Member;
 use super::segment::SliceValues;
@@ -77,6 +78,8 @@ pub struct Engine {
     /// Outcomes of the last group of inputs.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) effects: PendingEffects,
+    /// Requests for labels that wait to be taken.
+    pub(super) label_requests: Vec<LabelRequest>,
     pub(super) scratch: Scratch,
 }
 

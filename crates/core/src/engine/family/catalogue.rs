@@ -642,7 +642,7 @@ families! {
         "label_requests_total",
         &[VARIANT, one_of("stratum", &STRATA)],
         "Labels requested on labelling.topic, by stratum: head, the query is in the gold set; tail, it is \
-         not.",
+         not. Of one batch of records, at most 10,000 are sent, and all are counted.",
     ).recorded();
     LABELS = counter(
         "labels_total",
