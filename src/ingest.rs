@@ -43,7 +43,7 @@ use rankgauge_core::engine::{Engine, Input, PendingEffects, Position};
 use rankgauge_core::event::{Kind, LossReason, Reason};
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records::{self, RejectedRecord};
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_kafka::Error;
 use rankgauge_kafka::dead_letters::{DeadLetters, Outstanding};
 use rankgauge_kafka::group::{BorrowedMessage, Consumer, Message, Polled};
@@ -645,7 +645,7 @@ fn log_incidents(incidents: &[Incident]) {
                     measure,
                     slice,
                     value,
-                    started = %timestamp(it.started.at),
+                    started = %EventTime(it.started.at),
                     loss_at_alarm = loss.map(|it| it.mean),
                     loss_lower = loss.map(|it| it.lower),
                     loss_upper = loss.map(|it| it.upper),
@@ -658,19 +658,13 @@ fn log_incidents(incidents: &[Incident]) {
                 measure,
                 slice,
                 value,
-                ended = %timestamp(ending.at.0),
+                ended = %ending.at,
                 ended_by = ending.by.name(),
                 ended_after = ending.after.as_deref(),
                 "incident ended"
             ),
         }
     }
-}
-
-/// Event time as text.
-fn timestamp(ts: i64) -> String {
-    let at = jiff::Timestamp::from_millisecond(ts);
-    at.map(|at| at.to_string()).unwrap_or_default()
 }
 
 /// Sets the gold set of a worker: of its engine and of its query statistics.

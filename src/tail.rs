@@ -212,7 +212,7 @@ impl<'a> Describer<'a> {
     fn search(&mut self, search: &Search<'_>, now: WallTime) -> Line {
         let variant = search.variant();
         let mut line = Line {
-            ts: time(search.ts),
+            ts: Some(search.ts.to_string()),
             query_id: Some(search.query_id.to_string()),
             session_id: search.session_id.as_deref().map(str::to_owned),
             variant: (!variant.is_empty()).then(|| variant.to_owned()),
@@ -268,7 +268,7 @@ impl<'a> Describer<'a> {
         let known = search.and_then(|search| self.searches.get(search));
         let problem = known.and_then(|known| self.window_problem(feedback, known.ts));
         let mut line = Line {
-            ts: time(feedback.ts),
+            ts: Some(feedback.ts.to_string()),
             event_id: Some(feedback.event_id.to_string()),
             query_id: search.map(str::to_owned),
             session_id: feedback.session_id.as_deref().map(str::to_owned),
@@ -368,11 +368,6 @@ fn rejected(payload: &[u8], rejection: &Rejection) -> Line {
 /// Time between two events.
 fn distance(one: EventTime, other: EventTime) -> Duration {
     Duration::from_millis(one.0.abs_diff(other.0))
-}
-
-fn time(ts: EventTime) -> Option<String> {
-    let time = jiff::Timestamp::from_millisecond(ts.0).ok()?;
-    Some(time.to_string())
 }
 
 impl Line {

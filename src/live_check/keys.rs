@@ -6,6 +6,7 @@ use super::finding::{Finding, percent};
 use super::records::{Place, Sample, SampledFeedback};
 use crate::config::Config;
 use rankgauge_core::engine::position::Join;
+use rankgauge_core::time::EventTime;
 
 /// Search or session of the sample.
 struct Target<'a> {
@@ -61,8 +62,13 @@ pub(super) fn check(
         } else {
             Finding::warning(
                 "keys",
-                "no sampled feedback event belongs to a sampled search",
-                "raise --sample; if it repeats, check that feedback has the query_id of its search",
+                format!(
+                    "no sampled feedback event belongs to a sampled search: the searches are of {}, the feedback \
+                     is of {}",
+                    times(sample.searches.iter().map(|it| it.ts)),
+                    times(sample.feedback.iter().map(|it| it.ts))
+                ),
+                "raise --sample; if the times overlap, check that feedback has the query_id of its search",
             )
         }];
     };
@@ -125,6 +131,12 @@ fn of_any(
             )
         },
     )
+}
+
+/// First and last one of these times.
+fn times(all: impl Iterator<Item = EventTime> + Clone) -> String {
+    let [first, last] = [all.clone().min(), all.max()].map(Option::unwrap_or_default);
+    format!("{first} to {last}")
 }
 
 fn remedy(feedback: &SampledFeedback, target: &Target<'_>, right_key: &str) -> String {

@@ -141,6 +141,10 @@ pub(super) fn read_since_event_time(
         let probed = read_ranges(reader, kind, middles.clone())?;
         let times = probed.records.iter().map(|it| (it.partition, time_of(it)));
         let times: BTreeMap<i32, Option<EventTime>> = times.collect();
+        // A place that was not reached in time decides nothing.
+        if probed.is_cut {
+            break;
+        }
         for (partition, middle) in middles {
             let Some(range) = sought.get_mut(&partition) else {
                 continue;
@@ -156,9 +160,6 @@ pub(super) fn read_since_event_time(
             } else {
                 range.end = middle.start;
             }
-        }
-        if probed.is_cut {
-            break;
         }
     }
     let ranges = sought.into_iter().map(|(partition, range)| {

@@ -3,6 +3,7 @@
 //! Both count milliseconds since 1970-01-01T00:00:00Z. Neither type can read a clock: a wall time
 //! is an input of the engine, an event time is part of an event.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,16 @@ impl EventTime {
     /// Returns the time elapsed since `earlier`; negative if this time is before it.
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// RFC 3339 in UTC; the number of milliseconds for a time beyond the year 9999.
+impl fmt::Display for EventTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match jiff::Timestamp::from_millisecond(self.0) {
+            Ok(timestamp) => timestamp.fmt(f),
+            Err(_) => self.0.fmt(f),
+        }
     }
 }
 

@@ -223,7 +223,8 @@ fn feedback_in_another_partition_is_found_with_its_cause() {
         &plant.settings,
         &[
             "warning",
-            "keys: no sampled feedback event belongs to a sampled search",
+            "keys: no sampled feedback event belongs to a sampled search: the searches are of 2",
+            "Z, the feedback is of 2",
         ],
     );
 }

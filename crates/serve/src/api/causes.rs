@@ -5,7 +5,6 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::status;
 use crate::history::{History, Operation, Span};
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict};
@@ -128,7 +127,7 @@ impl Cause {
         Self {
             kind: "evaluator",
             name,
-            at: part.at.map(status::time),
+            at: part.at.map(|it| it.to_string()),
             before: part.shift.map(|it| it.before),
             after: part.shift.map(|it| it.since),
             verdict: Some(part.verdict.name()),
@@ -155,7 +154,7 @@ pub(super) fn of(
             .as_deref()
             .unwrap_or_default()
             .to_owned(),
-        at: Some(status::time(mark.deployed.at)),
+        at: Some(mark.deployed.at.to_string()),
         before: None,
         after: None,
         verdict: None,

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::ApiError;
-use super::status;
 use crate::live::deployments::{Deployment, Deployments};
 use rankgauge_core::time::WallTime;
 
@@ -79,7 +78,7 @@ pub(crate) struct AcceptedDeployment {
 
 pub(crate) fn entry(deployment: Deployment) -> Entry {
     Entry {
-        time: status::time(deployment.at()),
+        time: deployment.at().to_string(),
         deployment,
     }
 }

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::status;
 use crate::http::Exposition;
 use rankgauge_core::engine::read_model::EvaluatorDrift;
 use rankgauge_core::time::EventTime;
@@ -133,7 +132,7 @@ fn drift(it: &EvaluatorDrift<'_>, threshold: f64) -> Option<Drift> {
         estimate: change.estimate,
         lower: change.lower,
         upper: change.upper,
-        since: status::time(EventTime(change.since.saturating_mul(MINUTE))),
+        since: EventTime(change.since.saturating_mul(MINUTE)).to_string(),
         pairs: change.searches,
     });
     Some(Drift {
@@ -204,8 +203,8 @@ pub(crate) fn of(exposition: &Exposition) -> Evaluators {
             cost: costs.collect(),
             evaluator: it.evaluator.to_owned(),
             version: it.version.to_owned(),
-            first_at: status::time(it.judged[0]),
-            last_at: status::time(it.judged[1]),
+            first_at: it.judged[0].to_string(),
+            last_at: it.judged[1].to_string(),
             pairs: it.pairs,
             kappa: kappa.map(|(_, kappa)| *kappa),
             variants: variants.collect(),

@@ -12,7 +12,6 @@ use super::pagination::{cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::state::AdminApi;
-use super::status;
 use crate::clock::wall_now;
 use crate::history::History;
 use crate::live::{Order, ReportedCommand};
@@ -130,7 +129,7 @@ pub(crate) struct NoteEntry {
 impl From<&Note> for NoteEntry {
     fn from(it: &Note) -> Self {
         Self {
-            at: status::time(it.at.as_event_time()),
+            at: it.at.as_event_time().to_string(),
             by: it.by.as_deref().map(str::to_owned),
             text: it.text.to_string(),
         }
@@ -150,7 +149,7 @@ pub(crate) struct AcknowledgedEntry {
 impl From<&Acknowledged> for AcknowledgedEntry {
     fn from(it: &Acknowledged) -> Self {
         Self {
-            at: status::time(it.at.as_event_time()),
+            at: it.at.as_event_time().to_string(),
             by: it.by.as_deref().map(str::to_owned),
         }
     }
@@ -321,13 +320,13 @@ impl IncidentEntry {
     fn of(it: &Incident, history: &History, model: &ReadModel<'_>) -> Self {
         let evaluator = model.evaluator_part(it);
         let evaluator = evaluator.as_ref();
-        let time = |ts: i64| status::time(EventTime(ts));
+        let time = |ts: i64| EventTime(ts).to_string();
         let measures: Vec<MeasureEntry> = (it.measures.iter())
             .map(|of| MeasureEntry::of(it, of))
             .collect();
         let deployments = it.deployments.iter().map(|mark| DeploymentEntry {
             version: mark.deployed.version.as_deref().map(str::to_owned),
-            at: status::time(mark.deployed.at),
+            at: mark.deployed.at.to_string(),
             state: match (mark.is_during, it.continues_after(mark)) {
                 (false, _) => "before",
                 (true, None) => "testing",
@@ -348,8 +347,8 @@ impl IncidentEntry {
             started_at: time(it.started.at),
             started_at_lower: time(it.started.lower),
             started_at_upper: time(it.started.upper),
-            alarmed_at: status::time(it.alarmed_at),
-            ended_at: it.ended.as_ref().map(|it| status::time(it.at)),
+            alarmed_at: it.alarmed_at.to_string(),
+            ended_at: it.ended.as_ref().map(|it| it.at.to_string()),
             ended_by: it.ended.as_ref().map(|it| it.by.name()),
             ended_after: it
                 .ended
@@ -534,7 +533,7 @@ fn summary(it: &Incident, title: &str, measures: &[MeasureEntry]) -> String {
         0 | 1 => String::new(),
         number => format!(" and {} more", number - 1),
     };
-    let started = minute(&status::time(EventTime(it.started.at)));
+    let started = minute(&EventTime(it.started.at).to_string());
     format!(
         "{title} · {}{size}{others} · since {started}",
         primary.name()

@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::pagination::{CursorKey, cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT};
 use super::problem::ApiError;
-use super::status;
 use crate::http::Exposition;
 use rankgauge_core::engine::read_model::ScoreSeries;
 use rankgauge_core::engine::settings::Settings;
@@ -147,7 +146,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
     let next_cursor = page(&mut measures, params.limit(), |entry| entry.place);
     Ok(Measures {
         next_cursor,
-        watermark: model.watermark().map(status::time),
+        watermark: model.watermark().map(|it| it.to_string()),
         measures,
     })
 }

@@ -3,7 +3,6 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::status;
 use super::systems::Interval;
 use crate::http::Exposition;
 use rankgauge_core::engine::evidence::Test;
@@ -66,7 +65,7 @@ pub(crate) fn all(exposition: &Exposition, model: &ReadModel<'_>) -> Vec<MissedT
             searches: it.bounded_searches,
             log_evidence: it.log_evidence[Test::Target as usize]?,
             threshold,
-            reported_at: alarm.map(|of| status::time(of.at.as_event_time())),
+            reported_at: alarm.map(|of| of.at.as_event_time().to_string()),
         })
     });
     let mut missed: Vec<MissedTarget> = missed.collect();

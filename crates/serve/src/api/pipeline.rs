@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::status;
 use crate::http::Exposition;
 use rankgauge_core::event::Kind;
 
@@ -98,7 +97,7 @@ pub(crate) fn of(exposition: &Exposition) -> Pipeline {
                 .rejections
                 .last(kind, reason)
                 .map(|(at, last)| RejectedRecord {
-                    time: status::time(at.as_event_time()),
+                    time: at.as_event_time().to_string(),
                     partition: last.at.partition,
                     offset: last.at.offset,
                     detail: last.rejection.detail,

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::parameters::{Parameter, Parameters, VARIANT};
-use super::status;
 use crate::http::Exposition;
 
 pub(crate) const PARAMETERS: [Parameter; 1] = [VARIANT];
@@ -49,7 +48,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Estimates {
     let estimates = estimates.map(|(variant, it)| Estimate {
         measure: it.measure.to_string(),
         variant: variant.to_owned(),
-        window: status::time(it.window),
+        window: it.window.to_string(),
         searches: it.searches,
         requests: it.requests,
         labels: it.labels,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::pagination::{CursorKey, cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
-use super::{GoldSetInfo, measures, status};
+use super::{GoldSetInfo, measures};
 use crate::http::Exposition;
 use crate::live::query_stats::{ColumnScore, MergedQueryStats};
 use rankgauge_core::engine::score_column::column_of;
@@ -592,7 +592,7 @@ fn entry(key: SortKey, query: &GoldQuery, of: &Estimated, sign: f64) -> QuerySco
         effect_lower: of.change.map(|it| it.interval[0]),
         effect_upper: of.change.map(|it| it.interval[1]),
         verdict: of.verdict(sign),
-        last: score.last.map(status::time),
+        last: score.last.map(|it| it.to_string()),
     }
 }
 

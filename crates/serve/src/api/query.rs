@@ -6,11 +6,11 @@ use hyper::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::GoldSetInfo;
 use super::deployments::{self, Entry};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::queries::{self, variant_name};
-use super::{GoldSetInfo, status};
 use crate::http::Exposition;
 use crate::live::query_stats::{MAX_DOCUMENTS, Moments, Row, Served, ServedAnswer, ServedDocument};
 use rankgauge_core::engine::fixed::{Nano, units_to_f64};
@@ -275,7 +275,7 @@ fn trend(row: &Row, settings: &Settings) -> Option<Trend> {
     let measure = settings.measures.get(settings.primary_measure()?)?;
     let scores = row.trend().into_iter().map(|(at, score)| TrendScore {
         at,
-        time: status::time(at),
+        time: at.to_string(),
         score: units_to_f64(score.get().into(), Nano::DECIMALS),
     });
     Some(Trend {
@@ -305,7 +305,7 @@ fn ranking(
     Ranking {
         at: list.at(),
         query_id: list.query_id.clone(),
-        time: status::time(list.at()),
+        time: list.at().to_string(),
         length: list.length,
         missing: best
             .iter()

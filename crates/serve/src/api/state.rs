@@ -12,7 +12,6 @@ use super::deployments::{self, AcceptedDeployment};
 use super::pagination::{cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters};
 use super::problem::ApiError;
-use super::status;
 use super::systems::{self, Systems};
 use crate::clock::wall_now;
 use crate::history::History;
@@ -120,7 +119,7 @@ impl AdminApi {
         let mut metrics: Vec<(u64, Sample)> = (1..).zip(metrics).skip(first).collect();
         let next_cursor = page(&mut metrics, params.limit(), |(number, _)| *number);
         Ok(Snapshot {
-            time: status::time(now.as_event_time()),
+            time: now.as_event_time().to_string(),
             metrics: metrics.into_iter().map(|(_, sample)| sample).collect(),
             next_cursor,
         })

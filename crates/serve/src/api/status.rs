@@ -12,7 +12,7 @@ use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::snapshot::PartitionStatus;
 use rankgauge_core::event::Kind;
-use rankgauge_core::time::{EventTime, Millis, WallTime};
+use rankgauge_core::time::{Millis, WallTime};
 
 /// Status of the sidecar.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -148,7 +148,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         version: exposition.process.base.build.version,
         revision: exposition.process.base.build.revision,
         rustc: exposition.process.base.build.rustc,
-        started: time(admin.started.as_event_time()),
+        started: admin.started.as_event_time().to_string(),
         uptime_seconds: seconds(now.since(admin.started)),
         readiness_problem: liveness_problem
             .clone()
@@ -159,7 +159,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .collect(),
         partitions,
         sources,
-        watermark: model.watermark().map(time),
+        watermark: model.watermark().map(|it| it.to_string()),
         gold: exposition
             .is_gold_configured
             .then(|| GoldSetInfo::from(&*exposition.control.gold())),
@@ -209,7 +209,7 @@ fn partition(
         partition: status.partition,
         worker,
         lag: topics.iter().cloned().zip(status.lag).collect(),
-        watermark: status.watermark.map(time),
+        watermark: status.watermark.map(|it| it.to_string()),
         watermark_delay_seconds: status
             .watermark
             .map(|watermark| seconds(now.as_event_time().since(watermark))),
@@ -261,11 +261,4 @@ pub(crate) fn age(then: WallTime, now: WallTime) -> f64 {
 
 pub(crate) fn seconds(span: Millis) -> f64 {
     units_to_f64(span.0.into(), 3)
-}
-
-/// Formats a time as RFC 3339 in UTC.
-pub(crate) fn time(at: EventTime) -> String {
-    let timestamp = jiff::Timestamp::from_millisecond(at.0);
-    // A time beyond the year 9999 is written as a number.
-    timestamp.map_or_else(|_| at.0.to_string(), |timestamp| timestamp.to_string())
 }

@@ -9,7 +9,6 @@ use super::experiments::name_of;
 use super::missed_targets::{self, MissedTarget};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
-use super::status;
 use crate::history::{History, Series, Span};
 use crate::http::Exposition;
 use crate::target::Target;
@@ -269,7 +268,7 @@ pub(crate) fn of(
     let mut missed_targets = missed_targets::all(exposition, &model);
     missed_targets.retain(|it| is_wanted(&it.measure) && params.matches("variant", &it.variant));
     Ok(Systems {
-        watermark: model.watermark().map(status::time),
+        watermark: model.watermark().map(|it| it.to_string()),
         history: HistoryTimes {
             span: span.name(),
             window: windows.first().cloned().filter(|_| span == Span::Minutes),
@@ -277,7 +276,7 @@ pub(crate) fn of(
             at: times.iter().map(|at| at.as_event_time()).collect(),
             times: times
                 .into_iter()
-                .map(|at| status::time(at.as_event_time()))
+                .map(|at| at.as_event_time().to_string())
                 .collect(),
         },
         window: windows.get(window).cloned().unwrap_or_default(),
@@ -448,7 +447,7 @@ impl View<'_> {
                 .as_ref()
                 .filter(|it| it.is_warm_up)
                 .and_then(|it| it.warm_up_until)
-                .map(|minute| status::time(EventTime(minute.saturating_mul(60_000)))),
+                .map(|minute| EventTime(minute.saturating_mul(60_000)).to_string()),
             drop: self.drop_of(of.variant, &info.measure),
             alarms: alarms.map(|test| test.name().to_owned()).collect(),
             bounds: watched

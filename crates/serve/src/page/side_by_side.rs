@@ -11,7 +11,6 @@ use super::scores::columns;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::queries::REGRESSED;
-use crate::api::status;
 use crate::api::systems::{Difference, MeasureInfo, Systems};
 use crate::live::deployments::{Deployment, Period, PeriodScore};
 use rankgauge_core::text::count_of;
@@ -57,7 +56,7 @@ pub(super) fn section(
     let mut currencies: Vec<&String> = currencies.flat_map(|it| it.costs.keys()).collect();
     currencies.sort_unstable();
     currencies.dedup();
-    let time = |it: i64| moment(&status::time(EventTime(it)));
+    let time = |it: i64| moment(&EventTime(it).to_string());
     let head = html! {
         thead { tr { th scope="col" { "Period" } @for (it, _) in &pair { th scope="col" { (version_name(it)) " " span.name { (time(it.ts)) } } } th scope="col" { "Change" } } }
     };
