@@ -143,6 +143,14 @@ pub enum Problem {
     )]
     EmptyDocumentId { place: Place, key: String },
     #[error(
+        "{place}: query `{}` has an empty document id in `{field}`; give it its id, or leave it out", short(.key)
+    )]
+    EmptyIdIn {
+        place: Place,
+        key: String,
+        field: &'static str,
+    },
+    #[error(
         "{place}: query `{}` has a blank text or alias; fill it in or remove it", short(.key)
     )]
     BlankText { place: Place, key: String },
@@ -312,6 +320,7 @@ impl Problem {
             | Self::RepeatedTopic { place, .. }
             | Self::EmptyQueryId { place }
             | Self::EmptyDocumentId { place, .. }
+            | Self::EmptyIdIn { place, .. }
             | Self::BlankText { place, .. }
             | Self::RepeatedQuery { place, .. }
             | Self::RepeatedDocument { place, .. }
@@ -329,6 +338,7 @@ impl Problem {
     pub fn query(&self) -> Option<&str> {
         match self {
             Self::EmptyDocumentId { key, .. }
+            | Self::EmptyIdIn { key, .. }
             | Self::RepeatedTopic { key, .. }
             | Self::BlankText { key, .. }
             | Self::RepeatedQuery { key, .. }
@@ -362,7 +372,9 @@ impl Problem {
             Self::Columns { .. } | Self::Row { .. } | Self::Topic { .. } => "line",
             Self::GradeText { .. } => "grade",
             Self::RepeatedTopic { .. } => "repeated_topic",
-            Self::EmptyQueryId { .. } | Self::EmptyDocumentId { .. } => "missing_id",
+            Self::EmptyQueryId { .. } | Self::EmptyDocumentId { .. } | Self::EmptyIdIn { .. } => {
+                "missing_id"
+            }
             Self::BlankText { .. } => "blank_text",
             Self::ExpectedAnswer { .. } => "expected_answer",
             Self::RepeatedQuery { .. } => "repeated_query",

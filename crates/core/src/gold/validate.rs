@@ -255,6 +255,13 @@ impl Scale {
                 });
             }
         }
+        for field in draft.fields_with_empty_ids() {
+            problems.push(Problem::EmptyIdIn {
+                place: draft.place.clone(),
+                key: draft.key.clone(),
+                field,
+            });
+        }
         let Judged {
             documents, details, ..
         } = judged;

@@ -6,7 +6,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use rustc_hash::FxHashSet;
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde_json::{Map, Number, Value};
 
 use super::answer::{Answer, Chosen, Order};
@@ -111,6 +112,23 @@ impl<'t, 'de: 't> Deserialize<'de> for Documents<'t> {
     }
 }
 
+/// Response of Elasticsearch or OpenSearch to a search.
+#[derive(Deserialize)]
+struct SearchResponse {
+    #[serde(rename = "hits")]
+    _hits: SearchHits,
+}
+
+#[derive(Deserialize)]
+struct SearchHits {
+    #[serde(rename = "hits")]
+    _hits: Vec<IgnoredAny>,
+}
+
+const SEARCH_RESPONSE: &str = "this is the response to a search, which does not name its query; write a member \
+                               for each query, as `jq '{\"QUERY\": [.hits.hits[]._id]}'` does, with the id that the \
+                               gold set has";
+
 /// Parses a run. The answers are in the order of the file. By default, documents with scores are judged by
 /// score, and lists in their order.
 pub(super) fn parse<'t>(
@@ -127,6 +145,9 @@ pub(super) fn parse<'t>(
         let remedy = name.map_or_else(String::new, |name| {
             format!("; {name} is no number in JSON: write a score, or leave the document out")
         });
+        if serde_json::from_str::<SearchResponse>(text).is_ok() {
+            return RunProblem::Json(SEARCH_RESPONSE.to_owned()).at(1);
+        }
         let problem =
             format!("not a run in JSON, `{{query: {{document: score}}}}`: {error}{remedy}");
         RunProblem::Json(problem).at(error.line())

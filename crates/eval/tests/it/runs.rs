@@ -697,6 +697,16 @@ fn an_empty_id_is_an_error() {
 }
 
 #[test]
+fn a_response_to_a_search_is_named() {
+    let run = r#"{"took": 3, "timed_out": false, "hits": {"total": {"value": 1}, "hits": [{"_id": "a", "_score": 1.2}]}}"#;
+    let error = documents(run.as_bytes(), &options(None)).expect_err("a response is no run");
+    assert!(
+        error.contains("the response to a search, which does not name its query"),
+        "{error}"
+    );
+}
+
+#[test]
 fn a_quote_in_a_table_of_tabs_swallows_no_row() {
     for (run, line) in [
         ("q1\t\"a\t3\nq1\tb\"\t2\n", 1),

@@ -118,6 +118,24 @@ impl QueryDraft {
             subtopics: Vec::new(),
         }
     }
+
+    /// Names of the fields that name a document with an empty id.
+    pub(in crate::gold) fn fields_with_empty_ids(&self) -> impl Iterator<Item = &'static str> {
+        let is_empty = |id: &String| id.trim().is_empty();
+        let in_graph = self.graph.as_ref().is_some_and(|graph| {
+            let mut edges = graph.edges().iter();
+            graph.nodes().iter().any(is_empty)
+                || edges.any(|edge| is_empty(&edge.from) || is_empty(&edge.to))
+        });
+        let in_subtopics = self.subtopics.iter().any(|it| is_empty(&it.document));
+        let fields = [
+            ("required", self.required.iter().any(is_empty)),
+            ("subtopics", in_subtopics),
+            ("graph", in_graph),
+        ];
+        let fields = fields.into_iter().filter(|(_, has_empty)| *has_empty);
+        fields.map(|(field, _)| field)
+    }
 }
 
 impl QueryDraft {

@@ -650,6 +650,26 @@ fn an_empty_document_id_is_an_error_in_every_format() {
 }
 
 #[test]
+fn an_empty_id_outside_the_judgements_is_an_error() {
+    for (field, value) in [
+        ("required", r#"["a", ""]"#),
+        ("subtopics", r#"{"one": {" ": 1}}"#),
+        ("graph", r#"{"nodes": ["a", ""], "edges": []}"#),
+        (
+            "graph",
+            r#"{"nodes": ["a"], "edges": [{"from": "a", "to": ""}]}"#,
+        ),
+    ] {
+        let text = format!(
+            r#"{{"queries": [{{"query_id": "q1", "ground_truth": {{"a": 1}}, "{field}": {value}}}]}}"#
+        );
+        let folder = folder(&[("gold.json", &text)]);
+        let expected = format!("gold.json:1: query `q1` has an empty document id in `{field}`");
+        assert_rejected(folder.path(), &["gold.json"], &[&expected]);
+    }
+}
+
+#[test]
 fn a_table_of_queries_and_documents_alone_has_no_judgements() {
     let folder = folder(&[
         ("pairs.tsv", "q1\td1\nq1\td2\n"),
