@@ -175,6 +175,8 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
     let mut scores: Vec<RunScores> = Vec::new();
     if let Some(baseline) = baseline {
         stored::check_gold(&baseline.gold, &judged.evaluation.gold)?;
+        let judging = &judged.evaluation.judging;
+        stored::check_judging(baseline.judging.as_ref(), Some(judging))?;
         scores.extend(baseline.runs);
     }
     let runs = judged.evaluation.runs.iter();
@@ -198,8 +200,10 @@ fn judged(arguments: Compare, baseline: Option<StoredEvaluation>) -> Result<Comp
 fn scored(arguments: &Compare, baseline: Option<StoredEvaluation>) -> Result<Comparison, Failure> {
     let mut options = options(arguments);
     let mut runs: Vec<RunScores> = Vec::new();
+    let mut judging = None;
     if let Some(baseline) = baseline {
         options.gold = Some(baseline.gold);
+        judging = baseline.judging;
         runs.extend(baseline.runs);
     }
     for path in &arguments.scores {
@@ -210,6 +214,8 @@ fn scored(arguments: &Compare, baseline: Option<StoredEvaluation>) -> Result<Com
             }
             options.gold = Some(gold);
         }
+        stored::check_judging(judging.as_ref(), file.judging.as_ref())?;
+        judging = file.judging.or(judging);
         runs.extend(file.runs);
     }
     compare::compare(runs, &options).map_err(usage)

@@ -399,6 +399,90 @@ fn a_baseline_of_another_gold_set_is_rejected() {
     );
 }
 
+#[test]
+fn a_baseline_of_other_settings_is_rejected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let stored = folder.path().join("stored.json");
+    let stored = stored.to_str().expect("a path");
+    let settings = [
+        ("-J", "judged_docs_only=true"),
+        ("-M 3", "max_retrieved=3"),
+        ("--set gold.relevance_level=2", "relevance_level=2"),
+        ("--order score", "order=score"),
+    ];
+    for (flags, named) in settings {
+        let evaluate = format!(
+            "evaluate --gold gold.json --run V1.jsonl --measures P@5 {flags} --per-query --format json --output {stored}"
+        );
+        assert_exit(&rankgauge(&evaluate), 0);
+        let compare =
+            format!("compare --baseline {stored} --gold gold.json --run V1.jsonl --measures P@5");
+        let output = rankgauge(&compare);
+        assert_exit(&output, 2);
+        let expected = format!("judged with different settings, {named} and the usual ones");
+        assert!(
+            text(&output.stderr).contains(&expected),
+            "{}",
+            text(&output.stderr)
+        );
+        assert_exit(&rankgauge(&format!("{compare} {flags}")), 0);
+    }
+}
+
+#[test]
+fn a_bound_that_no_score_can_miss_is_refused() {
+    for bound in ["P@5<=70", "P@5>=1.5", "nDCG@10>=-0.1"] {
+        let output = rankgauge(&format!(
+            "evaluate --gold gold.json --run V1.jsonl --require {bound}"
+        ));
+        assert_exit(&output, 2);
+        let said = text(&output.stderr);
+        assert!(said.contains("is not between 0 and 1, but"), "{said}");
+    }
+}
+
+/// `easy` answers only the queries on which every run is perfect.
+#[test]
+fn a_run_does_not_gain_from_omitting_hard_queries() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    };
+    let gold = write(
+        "gold.json",
+        r#"{"q1": {"a": 1}, "q2": {"a": 1}, "q3": {"a": 1}, "q4": {"a": 1}}"#,
+    );
+    let all = write(
+        "all.json",
+        r#"{"q1": ["a"], "q2": ["a"], "q3": ["x", "a"], "q4": ["x", "a"]}"#,
+    );
+    let easy = write("easy.json", r#"{"q1": ["a"], "q2": ["a"]}"#);
+    let worse = write("worse.json", r#"{"q1": ["a"], "q2": ["x", "a"]}"#);
+    let said = |runs: &[&String]| {
+        let runs: Vec<String> = runs.iter().map(|run| format!("--run {run}")).collect();
+        let runs = runs.join(" ");
+        let output = rankgauge(&format!("evaluate --gold {gold} {runs} --measures RR,P@1"));
+        assert_exit(&output, 0);
+        let said = text(&output.stdout);
+        said.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let tied = said(&[&all, &easy]);
+    assert!(tied.contains("No run is preferred"), "{tied}");
+    assert!(!tied.contains("[preferred-run]"), "{tied}");
+    // The mean of `all` over its four queries is that of `worse`.
+    let led = said(&[&worse, &all]);
+    assert!(
+        led.contains("all is preferred: RR 1.0000 (of the 2 queries of all runs)"),
+        "{led}"
+    );
+    assert!(
+        led.contains("Use all. Best on 2 of 2 measures; RR: worse 0.7500, all 1.0000, over the 2 queries of all runs"),
+        "{led}"
+    );
+}
+
 /// Inputs of the action in the example workflow, as the variables of `deploy/action/gate.sh`.
 fn workflow_inputs() -> Vec<(String, String)> {
     let path = examples().join("ci/search-quality.yaml");

@@ -35,7 +35,6 @@ pub use interaction::{Interaction, InteractionMeasure};
 pub use labels::{Labels, SearchLabel, labels};
 pub use options::Options;
 pub use overlap::{Overlap, overlaps};
-pub(crate) use pair::MIN_TESTED;
 pub use pair::{MIN_QUERIES, MeasureComparison, Pair};
 pub use patterns::Pattern;
 pub(crate) use scores::testable;
@@ -128,7 +127,7 @@ pub fn compare(mut runs: Vec<RunScores>, options: &Options) -> Result<Comparison
         None => None,
         Some(names) => Some(interaction::interaction(&runs, names, &tests)?),
     };
-    warnings.extend(pair::warnings(&comparisons, &ablation));
+    warnings.extend(pair::warnings(&comparisons, &ablation, options.alpha));
     Ok(Comparison {
         gold: options.gold.clone(),
         several: if runs.len() > 2 {

@@ -17,7 +17,7 @@ pub(crate) use answers::JudgedAnswers;
 pub use citations::{QueryAnswer, QueryCitation};
 pub use evaluation::{
     ComponentFacts, Evaluation, GoldFacts, Micro, QueryDocuments, QueryEvaluation, RunEvaluation,
-    Slice, SliceValue,
+    Slice, SliceValue, StatedSettings,
 };
 pub(crate) use judging::Plan;
 pub use judging::{label_of, query_of};

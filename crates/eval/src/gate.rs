@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::compare::{Comparison, MIN_TESTED, MeasureComparison, Pair, Verdict};
+use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
 use crate::evaluate::{Evaluation, Goal, RunEvaluation};
 use crate::operations::Operations;
+use crate::report::document::probability;
 use crate::text_layout::count_of;
 use rankgauge_core::measure::Relation;
+use rankgauge_core::measure::direction::Direction;
 
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -327,14 +329,21 @@ pub enum FailOn {
 /// Checks every run of a comparison against the first run.
 pub fn of_comparison(comparison: &Comparison, fail_on: FailOn) -> Vec<Check> {
     let pairs = comparison.comparisons.iter();
-    pairs.flat_map(|pair| of_pair(pair, fail_on)).collect()
+    let checks = pairs.flat_map(|pair| of_pair(pair, fail_on, comparison.alpha));
+    checks.collect()
 }
 
-fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
+fn of_pair(pair: &Pair, fail_on: FailOn, alpha: f64) -> Vec<Check> {
     let measures = pair.measures.iter();
     let mut checks: Vec<Check> = measures.map(|of| of_measure(pair, of, fail_on)).collect();
-    if count(&checks, Outcome::Skipped) == checks.len() {
-        checks.push(without_verdict(pair));
+    let is_identical = |of: &&MeasureComparison| of.verdict == Verdict::Identical;
+    // Of fewer queries than a test needs, equal scores show that nothing changed only if all are equal.
+    let is_evidence = |of: &MeasureComparison| {
+        of.verdict != Verdict::NotTested && !(is_identical(&of) && of.p_holm.is_none())
+    };
+    let same = pair.measures.iter().filter(is_identical).count();
+    if same < pair.measures.len().max(1) && !pair.measures.iter().any(is_evidence) {
+        checks.push(without_verdict(pair, alpha));
     }
     if pair.only_a > 0 {
         checks.push(Check {
@@ -353,19 +362,22 @@ fn of_pair(pair: &Pair, fail_on: FailOn) -> Vec<Check> {
 
 /// Failed check of a comparison that is too small for a verdict: a gate does not pass on a ranking that it cannot
 /// test.
-fn without_verdict(pair: &Pair) -> Check {
+fn without_verdict(pair: &Pair, alpha: f64) -> Check {
     let most = pair.measures.iter().map(|of| of.paired.n).max();
     let most = most.unwrap_or(0);
+    let needed = pair.needed(alpha);
     Check {
         run: pair.b.clone(),
-        condition: format!("at least {MIN_TESTED} queries are compared"),
+        condition: format!("at least {needed} queries are compared"),
         outcome: Outcome::Failed,
         detail: format!(
-            "no verdict: {} with a score in both {} and {}, and {MIN_TESTED} are needed, because fewer cannot show \
-             any difference (p above 0.05 in every case); judge more queries, or leave the comparison out of the gate",
+            "no verdict: {} with a score in both {} and {}, and {needed} are needed, because fewer cannot show \
+             any difference in {} (p is at least {alpha} in every case); judge more queries, compare fewer measures, or \
+             leave the comparison out of the gate",
             count_of(most, "query", "queries"),
             pair.a,
             pair.b,
+            count_of(pair.tested().max(1), "measure", "measures"),
         ),
     }
 }
@@ -374,12 +386,25 @@ fn queries(count: usize) -> String {
     count_of(count, "query", "queries")
 }
 
+/// True if the difference is one that the gate would fail on.
+fn may_be_worse(of: &MeasureComparison, fail_on: FailOn) -> bool {
+    let difference = of.paired.difference.unwrap_or_default();
+    fail_on == FailOn::Difference
+        || match Direction::of(&of.measure) {
+            Direction::Up => difference < 0.0,
+            Direction::Down => difference > 0.0,
+            Direction::Neither => false,
+        }
+}
+
 fn of_measure(pair: &Pair, of: &MeasureComparison, fail_on: FailOn) -> Check {
     let outcome = match (of.verdict, fail_on) {
         (Verdict::Worse, _)
         | (Verdict::Better | Verdict::Higher | Verdict::Lower, FailOn::Difference) => {
             Outcome::Failed
         }
+        // A loss that no test of so few queries can show does not pass.
+        (Verdict::NotTested, _) if of.is_hidden() && may_be_worse(of, fail_on) => Outcome::Failed,
         (Verdict::NotTested, _) => Outcome::Skipped,
         (
             Verdict::Better
@@ -408,7 +433,7 @@ fn of_measure(pair: &Pair, of: &MeasureComparison, fail_on: FailOn) -> Check {
             of.verdict.words(),
             number(of.paired.b),
             number(of.paired.a),
-            number(of.p_holm),
+            of.p_holm.map_or_else(|| "-".to_owned(), probability),
             queries(of.paired.n)
         ),
     }

@@ -12,7 +12,9 @@ mod scores;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::evaluate::{AnsweredTwice, Evaluation, GoldFacts, QueryEvaluation, RunEvaluation};
+use crate::evaluate::{
+    AnsweredTwice, Evaluation, GoldFacts, QueryEvaluation, RunEvaluation, StatedSettings,
+};
 use crate::run::{Answer, Order, Place, ReadOptions, Results, RunError, RunReader};
 use crate::text_layout::escape_controls;
 pub use file::{PreferenceFileError, PreferenceProblem, Preferences};
@@ -205,6 +207,7 @@ pub fn evaluation(
         tier_measures: Vec::new(),
         goals: Vec::new(),
         runs,
+        judging: StatedSettings::new(),
     }
 }
 

@@ -8,13 +8,14 @@ use anyhow::anyhow;
 use crate::cli::failure::Failure;
 use crate::cli::input;
 use rankgauge_eval::compare::{RunScores, StoredEvaluation};
-use rankgauge_eval::evaluate::GoldFacts;
+use rankgauge_eval::evaluate::{GoldFacts, StatedSettings};
 use rankgauge_eval::run::name_of;
 
 /// Scores of one file.
 pub(super) struct ScoreFile {
     /// Gold set, if the file states it.
     pub(super) gold: Option<GoldFacts>,
+    pub(super) judging: Option<StatedSettings>,
     pub(super) runs: Vec<RunScores>,
 }
 
@@ -26,12 +27,14 @@ pub(super) fn scores(path: &Path) -> Result<ScoreFile, Failure> {
         let stored = evaluation(&file, &input::read_json(path, source)?)?;
         return Ok(ScoreFile {
             gold: Some(stored.gold),
+            judging: stored.judging,
             runs: stored.runs,
         });
     }
     let run = RunScores::read(&name_of(path), &file, source);
     Ok(ScoreFile {
         gold: None,
+        judging: None,
         runs: vec![run.map_err(|error| Failure::Usage(error.into()))?],
     })
 }
@@ -86,6 +89,33 @@ pub(super) fn check_gold(one: &GoldFacts, other: &GoldFacts) -> Result<(), Failu
          comparable; judge all runs against one gold set",
         name(one),
         name(other)
+    )))
+}
+
+/// Rejects scores of different settings of the judgement, as far as both are known.
+pub(super) fn check_judging(
+    one: Option<&StatedSettings>,
+    other: Option<&StatedSettings>,
+) -> Result<(), Failure> {
+    let Some((one, other)) = one.zip(other).filter(|(one, other)| one != other) else {
+        return Ok(());
+    };
+    let listed = |settings: &StatedSettings| {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let settings: Vec<String> = settings.collect();
+        if settings.is_empty() {
+            "the usual ones".to_owned()
+        } else {
+            settings.join(", ")
+        }
+    };
+    Err(Failure::Usage(anyhow!(
+        "the runs were judged with different settings, {} and {}, and their scores are not comparable; judge all \
+         runs with the same options and configuration",
+        listed(one),
+        listed(other)
     )))
 }
 

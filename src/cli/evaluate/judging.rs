@@ -16,9 +16,10 @@ use crate::config::Config;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::{self, GoldSet, Unjudged};
 use rankgauge_core::measure::{Compat, Measure, Number};
+use rankgauge_core::ranking::JudgeBy;
 use rankgauge_eval::behaviour::Behaviour;
 use rankgauge_eval::compare::{AnalysedErrors, AnswerErrors, CompareError, SearchLabel};
-use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, Target};
+use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, StatedSettings, Target};
 use rankgauge_eval::gate::OperationBound;
 use rankgauge_eval::operations::Operations;
 use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
@@ -250,6 +251,7 @@ impl JudgingArguments {
             curves: request.curves,
             bounds: request.curves,
             documents: request.documents,
+            stated: self.stated(&config),
         };
         let analysed = analysed_errors(&request.worst, &options);
         let reading = self.reading(&config, request.sweep);
@@ -350,6 +352,32 @@ impl JudgingArguments {
             formats: Some(Arc::new(config.formats.of_lines())),
             ..ReadOptions::new(config.engine.record_limits)
         }
+    }
+
+    /// Settings that change the score of an answered query, as far as they are not the usual ones.
+    fn stated(&self, config: &Config) -> StatedSettings {
+        let flag = |is_set: bool| is_set.then(|| "true".to_owned());
+        let order = self.order.and_then(|it| it.to_possible_value());
+        let is_grouped = config.engine.judging.judge_by == JudgeBy::GroupId;
+        let level = config.gold.options.relevance_level;
+        let is_ten = self.compat == Compat::TrecEval10;
+        let settings = [
+            ("compat", is_ten.then(|| "trec_eval@10".to_owned())),
+            ("ignore_identical_ids", flag(self.ignore_identical_ids)),
+            ("judge_by", is_grouped.then(|| "group_id".to_owned())),
+            ("judged_docs_only", flag(self.judged_docs_only)),
+            ("max_retrieved", self.max_retrieved.map(|it| it.to_string())),
+            (
+                "normalise_ids",
+                self.normalise_ids.map(|_| "nfc".to_owned()),
+            ),
+            ("number_docs", self.number_docs.map(|it| it.to_string())),
+            ("order", order.map(|it| it.get_name().to_owned())),
+            ("relevance_level", level.map(|it| it.get().to_string())),
+        ];
+        let settings = settings.into_iter();
+        let stated = settings.filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        stated.collect()
     }
 
     fn gold_options(&self, config: &Config) -> gold::Options {

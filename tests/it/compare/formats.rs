@@ -69,7 +69,7 @@ fn text_and_markdown_begin_with_the_same_verdict_within_80_columns() {
     let verdict = first("text");
     assert!(
         verdict.starts_with(
-            "Comparison of V1, V2, V3, V4 V2 (B) against V1 (A): B is better by map, ndcg_cut_10."
+            "Comparison of V1, V2, V3, V4 V2 (B) against V1 (A): V2 is better by map, ndcg_cut_10."
         ),
         "{verdict}"
     );

@@ -45,7 +45,7 @@ const SIGNS: [(&str, Relation); 4] = [
 ];
 
 /// Error in a requirement.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RequirementError {
     /// The text has no relation.
     #[error("`{0}` has no relation; write a measure, >=, >, <= or <, and a number: nDCG@10>=0.75")]
@@ -57,6 +57,20 @@ pub enum RequirementError {
         text: String,
         /// Text after the relation.
         bound: String,
+    },
+    /// No score, or every score, has this relation to the bound.
+    #[error("{bound} is not between {min} and {max}, but {measure} always is{advice}")]
+    OutOfRange {
+        /// Measure.
+        measure: String,
+        /// Given bound.
+        bound: f64,
+        /// Lowest score.
+        min: f64,
+        /// Highest score.
+        max: f64,
+        /// Remedy, after a semicolon.
+        advice: &'static str,
     },
     /// The text before the relation is not a measure.
     #[error(transparent)]
@@ -104,13 +118,29 @@ impl FromStr for Requirement {
         let (measure, relation, bound) =
             Relation::split(text).ok_or_else(|| RequirementError::NoRelation(text.to_owned()))?;
         let parsed = bound.parse().ok().filter(|bound: &f64| bound.is_finite());
+        let bound = parsed.ok_or_else(|| RequirementError::NotANumber {
+            text: text.to_owned(),
+            bound: bound.to_owned(),
+        })?;
+        let measure: Measure = measure.parse()?;
+        let range = measure.descriptor().range;
+        if !(range.min..=range.max).contains(&bound) {
+            return Err(RequirementError::OutOfRange {
+                bound,
+                min: range.min,
+                max: range.max,
+                advice: if measure.is_share() {
+                    "; write a share such as 0.65"
+                } else {
+                    ""
+                },
+                measure: measure.to_string(),
+            });
+        }
         Ok(Self {
-            bound: parsed.ok_or_else(|| RequirementError::NotANumber {
-                text: text.to_owned(),
-                bound: bound.to_owned(),
-            })?,
-            measure: measure.parse()?,
+            measure,
             relation,
+            bound,
         })
     }
 }

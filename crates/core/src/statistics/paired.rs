@@ -3,6 +3,7 @@
 use super::sample::{finite, mean};
 use super::settings::{Interval, Settings};
 use super::{bootstrap, effect, permutation, t_test};
+use crate::number::real_length;
 
 /// Results of the paired comparison of two systems over the same queries. Differences are second
 /// minus first.
@@ -132,10 +133,24 @@ impl Paired {
     /// p of the test that decides: the t-test, or the permutation test if the differences are skewed or
     /// do not vary.
     pub fn deciding_p(&self) -> Option<f64> {
-        if self.is_skewed() {
+        if self.is_decided_by_permutation() {
             self.p_permutation
         } else {
-            self.p.or(self.p_permutation)
+            self.p
+        }
+    }
+
+    fn is_decided_by_permutation(&self) -> bool {
+        self.is_skewed() || self.p.is_none()
+    }
+
+    /// Smallest p that the deciding test can have with so many queries: all signs are equal in two of 2ⁿ
+    /// permutations. 0 if the t-test decides.
+    pub fn smallest_p(&self) -> f64 {
+        if self.is_decided_by_permutation() {
+            (1.0 - real_length(self.n)).exp2()
+        } else {
+            0.0
         }
     }
 

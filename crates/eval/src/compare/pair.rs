@@ -4,6 +4,7 @@
 use super::scores::RunScores;
 use super::verdict::Verdict;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::number::real_length;
 use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::error::{CompareError, listed};
@@ -46,7 +47,32 @@ pub struct MeasureComparison {
     pub simultaneous: Option<Interval>,
 }
 
+impl Pair {
+    /// Number of measures that are tested.
+    pub(crate) fn tested(&self) -> usize {
+        let tested = self.measures.iter().filter(|of| of.p_holm.is_some());
+        tested.count()
+    }
+
+    /// Number of queries of which every verdict is possible at the level `alpha`, with Holm's correction for the tested
+    /// measures.
+    pub(crate) fn needed(&self, alpha: f64) -> usize {
+        let tests = real_length(self.tested().max(1));
+        let bits = (tests / alpha).log2();
+        let mut needed = MIN_TESTED;
+        while real_length(needed) - 1.0 <= bits {
+            needed += 1;
+        }
+        needed
+    }
+}
+
 impl MeasureComparison {
+    /// True if the measure has a test and no verdict: with so many tests of so few queries, no difference can be shown.
+    pub(crate) fn is_hidden(&self) -> bool {
+        self.p_holm.is_some() && self.verdict == Verdict::NotTested
+    }
+
     /// Difference relative to the mean of the first run. `None` if that mean is not positive.
     pub fn relative(&self) -> Option<f64> {
         let (base, difference) = self.paired.a.zip(self.paired.difference)?;
@@ -125,12 +151,18 @@ impl Tests<'_> {
         let factors = holm_factors(&p, self.alpha);
         let tests = self.measures.iter().zip(tested).zip(holm(&p)).zip(factors);
         tests
-            .map(|(((measure, paired), p_holm), factor)| MeasureComparison {
-                measure: measure.clone(),
-                verdict: self.verdict(measure, &paired, p_holm),
-                simultaneous: factor.and_then(|factor| self.interval(&paired, p_holm?, factor)),
-                paired,
-                p_holm,
+            .map(|(((measure, paired), p_holm), factor)| {
+                // With so many tests of so few queries, no difference can be shown.
+                let cannot_show = factor.is_some_and(|it| paired.smallest_p() * it >= self.alpha);
+                MeasureComparison {
+                    measure: measure.clone(),
+                    verdict: self.verdict(measure, &paired, p_holm.filter(|_| !cannot_show)),
+                    simultaneous: factor
+                        .filter(|_| !cannot_show)
+                        .and_then(|factor| self.interval(&paired, p_holm?, factor)),
+                    paired,
+                    p_holm,
+                }
             })
             .collect()
     }
@@ -193,7 +225,7 @@ impl Tests<'_> {
 }
 
 /// Returns the limitations of these pairs, one sentence each.
-pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
+pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair], alpha: f64) -> Vec<String> {
     let mut warnings = Vec::new();
     // The first step is already among the comparisons.
     for pair in comparisons.iter().chain(ablation.iter().skip(1)) {
@@ -243,6 +275,22 @@ pub(super) fn warnings(comparisons: &[Pair], ablation: &[Pair]) -> Vec<String> {
                 pair.a,
                 pair.b,
                 listed(&constant)
+            ));
+        }
+        let hidden = pair.measures.iter().filter(|of| of.is_hidden());
+        let hidden: Vec<String> = hidden.map(|of| of.measure.clone()).collect();
+        if let Some(most) = pair.measures.iter().map(|of| of.paired.n).max()
+            && !hidden.is_empty()
+        {
+            warnings.push(format!(
+                "with {} and {}, not even the largest difference of `{}` and `{}` can be shown at the level {alpha} in {}: \
+                 it needs {}, or fewer measures",
+                count_of(most, "query", "queries"),
+                count_of(pair.tested(), "tested measure", "tested measures"),
+                pair.a,
+                pair.b,
+                listed(&hidden),
+                count_of(pair.needed(alpha), "query", "queries"),
             ));
         }
         let thin: Vec<String> = pair

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::scores::RunScores;
-use crate::evaluate::GoldFacts;
+use crate::evaluate::{GoldFacts, StatedSettings};
 
 /// Stored evaluation.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub struct StoredEvaluation {
     pub gold: GoldFacts,
     /// Scores of the runs.
     pub runs: Vec<RunScores>,
+    /// Settings of the judgement; `None` in a file of an earlier version.
+    pub judging: Option<StatedSettings>,
 }
 
 /// Error in a stored evaluation, with its file.
@@ -68,6 +70,7 @@ impl<'de, V: Deserialize<'de>> Deserialize<'de> for Members<V> {
 struct File {
     gold: GoldFacts,
     runs: Vec<Run>,
+    judging: Option<StatedSettings>,
 }
 
 #[derive(serde::Deserialize)]
@@ -108,6 +111,7 @@ impl StoredEvaluation {
         Ok(Self {
             gold: stored.gold,
             runs: runs.collect::<Result<_, _>>()?,
+            judging: stored.judging,
         })
     }
 }

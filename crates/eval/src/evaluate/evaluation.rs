@@ -27,7 +27,12 @@ pub struct Evaluation {
     pub goals: Vec<Goal>,
     /// Runs, in the given order. At least one.
     pub runs: Vec<RunEvaluation>,
+    /// Settings of the judgement that are not the usual ones.
+    pub judging: StatedSettings,
 }
+
+/// Settings by name, with their values as text. Scores of different ones cannot be compared.
+pub type StatedSettings = BTreeMap<String, String>;
 
 impl Evaluation {
     /// Evaluation of runs that were judged against `gold` with `options`.
@@ -40,6 +45,7 @@ impl Evaluation {
             tier_measures: options.tier_measures.clone(),
             goals: options.goals.clone(),
             runs,
+            judging: options.stated.clone(),
         }
     }
 }

@@ -3,6 +3,8 @@
 use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_core::ranking::Rules;
 
+use super::evaluation::StatedSettings;
+
 /// Evaluation options.
 #[derive(Clone, Debug, Default)]
 #[allow(
@@ -36,6 +38,8 @@ pub struct Options {
     pub bounds: bool,
     /// True if the documents of each query are collected.
     pub documents: bool,
+    /// Settings that are not the usual ones, for those who compare the scores later.
+    pub stated: StatedSettings,
 }
 
 /// Target mean of a measure.

@@ -17,7 +17,7 @@ use super::figures;
 use super::names::{long_name as name, run_name};
 use super::options::Options;
 use super::ratios::{coverage, micro_averages, ratio};
-use super::recommendation::recommendations;
+use super::recommendation::{CommonMeans, recommendations};
 use super::{behaviour, case, changes, checks, errors, operations, summary, sweep};
 use crate::evaluate::{Evaluation, Goal, OverallTier, RunEvaluation};
 use crate::text_layout::count_of;
@@ -188,7 +188,9 @@ fn overall(evaluation: &Evaluation) -> Vec<Block> {
     }
     let compared = |at: usize| {
         let means: Vec<_> = evaluation.runs.iter().map(|run| mean(run, at)).collect();
-        compared(&evaluation.measures[at], &means)
+        // The best one is that of the queries of all runs.
+        let common = CommonMeans::of(evaluation, at).means;
+        compared(&evaluation.measures[at], &means, &common)
     };
     let scored = |at: usize| {
         let runs = evaluation.runs.iter();

@@ -22,7 +22,7 @@ use crate::behaviour::Behaviour;
 use crate::compare::ErrorAnalysis;
 use crate::evaluate::{
     ComponentFacts, Evaluation, GoldFacts, Micro, OverallTier, PlanePoint, QueryDocuments,
-    RunEvaluation, SliceValue,
+    RunEvaluation, SliceValue, StatedSettings,
 };
 use crate::operations::{Operations, Tradeoff};
 use crate::sweep::Sweep;
@@ -46,6 +46,7 @@ pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
         errors: options.errors,
         cases: cases(evaluation, options.operations, options.cases),
         gate: GateOut::of(options.checks),
+        judging: &evaluation.judging,
     };
     let mut json =
         serde_json::to_string(&report).expect("invariant: every key of the report is a string");
@@ -74,6 +75,7 @@ struct Report<'a> {
     cases: Vec<Case<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gate: Option<GateOut<'a>>,
+    judging: &'a StatedSettings,
 }
 
 /// Members of a run, in output order. Results that a run lacks are omitted.

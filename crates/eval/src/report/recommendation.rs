@@ -4,7 +4,7 @@
 //! targets or with a number of an evaluation plan, and cites them. It is independent of the meaning
 //! of a component or a domain. `docs/reports.md` repeats the rules, and a test compares them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
@@ -13,10 +13,11 @@ use super::headline::headline_of;
 use super::names::name;
 use super::options::Options;
 use super::ratios::ratio;
-use crate::evaluate::{Evaluation, RunEvaluation, SliceValue, Target};
+use crate::evaluate::{Evaluation, QueryEvaluation, RunEvaluation, SliceValue, Target};
 use crate::gate::OperationBound;
 use crate::text_layout::{count_of, escape_controls};
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::number::real_length;
 
 /// Recommended action with its reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -48,12 +49,12 @@ const MIN_GOLD_QUERIES: usize = 30;
 const NEAR: f64 = 0.9;
 
 /// All rules, in the order of their recommendations. The *preferred run* is the one that is best on
-/// the most measures, the first of those that tie. The *headline measure* is the first nDCG, else
+/// the most measures over the queries that all runs have a score for, the first of those that tie. The *headline measure* is the first nDCG, else
 /// the first measure for which higher is better and that is no count.
 pub static RULES: &[Rule] = &[
     Rule {
         name: "preferred-run",
-        summary: "With two runs or more, use the one that is best on the most measures.",
+        summary: "With two runs or more, use the one that is best on more measures than any other, over the queries that all runs have a score for.",
         find: |evaluation, _| preferred_run(evaluation),
     },
     Rule {
@@ -107,16 +108,76 @@ pub fn recommendations(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Re
     RULES.iter().flat_map(conclude).collect()
 }
 
+/// Means of the runs in a measure, over the queries that all of them have a score for.
+pub(super) struct CommonMeans {
+    /// By run.
+    pub(super) means: Vec<Option<f64>>,
+    /// Number of those queries, if a run has a score for others as well.
+    pub(super) part: Option<usize>,
+}
+
+impl CommonMeans {
+    /// Of a measure, by its position.
+    pub(super) fn of(evaluation: &Evaluation, measure: usize) -> Self {
+        Self::among(evaluation, &common(evaluation), measure)
+    }
+
+    fn among(evaluation: &Evaluation, common: &[Vec<&QueryEvaluation>], measure: usize) -> Self {
+        let score = |query: &QueryEvaluation| query.scores.get(measure).copied().flatten();
+        let length = common.first().map_or(0, Vec::len);
+        let is_common = |row: &usize| common.iter().all(|of| score(of[*row]).is_some());
+        let rows: Vec<usize> = (0..length).filter(is_common).collect();
+        let is_all = |run: &RunEvaluation| {
+            run.queries.iter().filter(|it| score(it).is_some()).count() == rows.len()
+        };
+        if evaluation.runs.iter().all(is_all) {
+            return Self {
+                means: evaluation
+                    .runs
+                    .iter()
+                    .map(|run| mean(run, measure))
+                    .collect(),
+                part: None,
+            };
+        }
+        let means = common.iter().map(|of| {
+            let sum: f64 = rows.iter().filter_map(|row| score(of[*row])).sum();
+            (!rows.is_empty()).then(|| sum / real_length(rows.len()))
+        });
+        Self {
+            means: means.collect(),
+            part: Some(rows.len()),
+        }
+    }
+}
+
+/// Queries of each run that all runs have, in one order.
+fn common(evaluation: &Evaluation) -> Vec<Vec<&QueryEvaluation>> {
+    let mut known: HashMap<&str, Vec<&QueryEvaluation>> = HashMap::new();
+    for run in &evaluation.runs {
+        for query in &run.queries {
+            known.entry(&query.key).or_default().push(query);
+        }
+    }
+    let runs = evaluation.runs.len();
+    let mut common = vec![Vec::new(); runs];
+    let first = evaluation.runs.first();
+    for query in first.into_iter().flat_map(|run| &run.queries) {
+        let of_all = known.get(&*query.key).filter(|it| it.len() == runs);
+        for (common, of_run) in common.iter_mut().zip(of_all.into_iter().flatten()) {
+            common.push(*of_run);
+        }
+    }
+    common
+}
+
 /// Number of measures on which each run is best, and number of measures on which runs differ.
 fn wins(evaluation: &Evaluation) -> (Vec<usize>, usize) {
     let mut wins = vec![0; evaluation.runs.len()];
     let mut decided = 0;
+    let common = common(evaluation);
     for (measure, name) in evaluation.measures.iter().enumerate() {
-        let means: Vec<_> = evaluation
-            .runs
-            .iter()
-            .map(|run| run.means.get(measure).copied().flatten())
-            .collect();
+        let means = CommonMeans::among(evaluation, &common, measure).means;
         let best = Direction::of(name).best(&means);
         decided += usize::from(!best.is_empty());
         for run in best {
@@ -126,36 +187,56 @@ fn wins(evaluation: &Evaluation) -> (Vec<usize>, usize) {
     (wins, decided)
 }
 
-/// Position and data of the run that is best on the most measures.
-pub(super) fn preferred(evaluation: &Evaluation) -> Option<(usize, &RunEvaluation)> {
+/// Run that is best on the most measures: the first of those that tie.
+pub(super) fn leading(evaluation: &Evaluation) -> Option<(usize, &RunEvaluation)> {
     let (wins, _) = wins(evaluation);
     let best = wins.iter().copied().max()?;
     let position = wins.iter().position(|count| *count == best)?;
     Some((position, evaluation.runs.get(position)?))
 }
 
-fn preferred_run(evaluation: &Evaluation) -> Vec<(String, String)> {
+/// Run that is best on more measures than any other, and the number of these measures and of those on which runs
+/// differ. `None` if several tie.
+pub(super) fn preferred(evaluation: &Evaluation) -> Option<(usize, [usize; 2])> {
     let (wins, decided) = wins(evaluation);
-    let Some((position, run)) = preferred(evaluation) else {
+    let best = wins.iter().copied().max().filter(|best| *best > 0)?;
+    let mut positions = (0..wins.len()).filter(|run| wins[*run] == best);
+    let position = positions.next()?;
+    positions
+        .next()
+        .is_none()
+        .then_some((position, [best, decided]))
+}
+
+fn preferred_run(evaluation: &Evaluation) -> Vec<(String, String)> {
+    let preferred = preferred(evaluation).filter(|_| evaluation.runs.len() > 1);
+    let Some((position, [best, decided])) = preferred else {
         return Vec::new();
     };
-    if evaluation.runs.len() < 2 || decided == 0 {
-        return Vec::new();
-    }
     let numbers = headline_of(evaluation).map_or_else(String::new, |measure| {
-        let means = evaluation.runs.iter().map(|other| {
-            let mean = mean(other, measure).map_or_else(|| "–".to_owned(), number);
+        let common = CommonMeans::of(evaluation, measure);
+        let means = evaluation.runs.iter().zip(&common.means);
+        let means = means.map(|(other, mean)| {
+            let mean = mean.map_or_else(|| "–".to_owned(), number);
             format!("{} {mean}", name(&other.name))
         });
         let means: Vec<String> = means.collect();
-        format!("; {}: {}", evaluation.measures[measure], means.join(", "))
+        let part = common.part.map_or_else(String::new, |part| {
+            format!(
+                ", over the {} of all runs",
+                count_of(part, "query", "queries")
+            )
+        });
+        let title = &evaluation.measures[measure];
+        format!("; {title}: {}{part}", means.join(", "))
     });
-    let because = format!("Best on {} of {decided} measures{numbers}", wins[position]);
+    let because = format!("Best on {best} of {decided} measures{numbers}");
+    let run = &evaluation.runs[position];
     vec![(format!("Use {}.", name(&run.name)), because)]
 }
 
 fn below_target(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some((_, run)) = preferred(evaluation) else {
+    let Some((_, run)) = leading(evaluation) else {
         return Vec::new();
     };
     let below = evaluation
@@ -199,7 +280,7 @@ fn side(mean: f64, target: &Target) -> &'static str {
 }
 
 fn unreachable_target(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some((_, run)) = preferred(evaluation) else {
+    let Some((_, run)) = leading(evaluation) else {
         return Vec::new();
     };
     let targets = evaluation.targets.iter();
@@ -220,7 +301,7 @@ fn unreachable_target(evaluation: &Evaluation) -> Vec<(String, String)> {
 }
 
 fn operation_target(evaluation: &Evaluation, options: &Options<'_>) -> Vec<(String, String)> {
-    let preferred = preferred(evaluation).map(|(_, run)| run);
+    let preferred = leading(evaluation).map(|(_, run)| run);
     let Some((run, operations)) = preferred.and_then(|run| {
         let mut operations = options.operations.iter();
         Some((run, operations.find(|it| it.run == run.name)?))
@@ -272,7 +353,7 @@ fn missing_queries(evaluation: &Evaluation) -> Vec<(String, String)> {
 }
 
 fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some(((_, run), measure)) = preferred(evaluation).zip(headline_of(evaluation)) else {
+    let Some(((_, run), measure)) = leading(evaluation).zip(headline_of(evaluation)) else {
         return Vec::new();
     };
     let Some(target) = evaluation.lowest_target(measure) else {
@@ -326,7 +407,7 @@ fn better_elsewhere(evaluation: &Evaluation) -> Vec<(String, String)> {
 }
 
 fn hop_limit(evaluation: &Evaluation) -> Vec<(String, String)> {
-    let Some((_, run)) = preferred(evaluation) else {
+    let Some((_, run)) = leading(evaluation) else {
         return Vec::new();
     };
     let limited = run.components.iter().filter_map(|component| {

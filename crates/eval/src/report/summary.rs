@@ -5,7 +5,7 @@ use super::headline::headline_of;
 use super::names::name;
 use super::options::Options;
 use super::ratios::coverage;
-use super::recommendation::preferred;
+use super::recommendation::{CommonMeans, preferred};
 use crate::compare::{MeasureComparison, Verdict};
 use crate::evaluate::{Evaluation, OverallTier, RunEvaluation};
 use crate::gate::{Outcome, count};
@@ -36,16 +36,36 @@ pub(super) fn verdict(evaluation: &Evaluation, options: &Options<'_>) -> Vec<Str
                 )
             }));
         }
-        ([first, ..], Some((_, run))) => {
-            let score = measure.and_then(|(at, measure)| Some((measure, mean(run, at)?)));
-            let score = score.map_or_else(String::new, |(measure, mean)| {
-                format!(": {measure} {}{}", number(mean), of_queries(run))
+        ([first, ..], Some((position, _))) => {
+            let run = &runs[position];
+            let score = measure.and_then(|(at, measure)| {
+                let common = CommonMeans::of(evaluation, at);
+                Some((measure, common.means[position]?, common.part))
+            });
+            let score = score.map_or_else(String::new, |(measure, mean, part)| {
+                let of = part.map_or_else(
+                    || of_queries(run),
+                    |part| {
+                        format!(
+                            " (of the {} of all runs)",
+                            count_of(part, "query", "queries")
+                        )
+                    },
+                );
+                format!(": {measure} {}{of}", number(mean))
             });
             sentences.push(format!("{} is preferred{score}.", name(&run.name)));
             let change = measure.and_then(|(_, measure)| change(options, run, measure));
             sentences.extend(change.map(|of| difference(of, &run.name, &first.name)));
         }
-        _ => {}
+        ([first, .., last], None) => {
+            sentences.push(
+                "No run is preferred: none is best on more measures than any other.".to_owned(),
+            );
+            let change = measure.and_then(|(_, measure)| change(options, last, measure));
+            sentences.extend(change.map(|of| difference(of, &last.name, &first.name)));
+        }
+        ([], _) => {}
     }
     if !options.checks.is_empty() {
         let failed = count(options.checks, Outcome::Failed);

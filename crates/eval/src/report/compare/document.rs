@@ -104,7 +104,7 @@ fn verdict(comparison: &Comparison) -> Vec<String> {
     let pairs = comparison.comparisons.iter();
     pairs
         .map(|pair| {
-            let text = summary(&pair.measures);
+            let text = summary(&pair.b, &pair.measures);
             format!(
                 "{} (B) against {} (A): {}",
                 name(&pair.b),
@@ -210,7 +210,7 @@ fn of_pair(pair: &Pair) -> Section {
         chart: interval_chart(&measures, [series].into_iter()),
         table: tests,
     };
-    let summary = escape_controls(&summary(&pair.measures));
+    let summary = escape_controls(&summary(&pair.b, &pair.measures));
     let blocks = vec![
         Block::Paragraph(format!("{queries} in both. {summary}")),
         Block::Figure(figure),
@@ -220,22 +220,22 @@ fn of_pair(pair: &Pair) -> Section {
 }
 
 /// Summary of the verdicts in one sentence.
-fn summary(measures: &[MeasureComparison]) -> String {
+fn summary(run: &str, measures: &[MeasureComparison]) -> String {
     if measures.iter().all(|of| of.verdict == Verdict::Identical) {
         return "The runs are identical: every query has the same score in both.".to_owned();
     }
     let verdicts = [
-        (Verdict::Better, "B is better by"),
-        (Verdict::Worse, "B is worse by"),
-        (Verdict::Higher, "B is higher by"),
-        (Verdict::Lower, "B is lower by"),
+        (Verdict::Better, "better"),
+        (Verdict::Worse, "worse"),
+        (Verdict::Higher, "higher"),
+        (Verdict::Lower, "lower"),
     ];
     let sentences: Vec<String> = verdicts
         .into_iter()
         .filter_map(|(verdict, words)| {
             let named = measures.iter().filter(|of| of.verdict == verdict);
             let named: Vec<&str> = named.map(|of| of.measure.as_str()).collect();
-            (!named.is_empty()).then(|| format!("{words} {}", named.join(", ")))
+            (!named.is_empty()).then(|| format!("{} is {words} by {}", name(run), named.join(", ")))
         })
         .collect();
     if sentences.is_empty() {

@@ -4,9 +4,13 @@ use crate::evaluate::RunEvaluation;
 use crate::report::document::Cell;
 use rankgauge_core::measure::direction::Direction;
 
-/// One cell for each run, with the best ones marked.
-pub(super) fn compared(measure: &str, scores: &[Option<f64>]) -> Vec<Cell> {
-    let best = Direction::of(measure).best(scores);
+/// One cell for the score of each run, with those marked that are best by the `comparable` ones.
+pub(super) fn compared(
+    measure: &str,
+    scores: &[Option<f64>],
+    comparable: &[Option<f64>],
+) -> Vec<Cell> {
+    let best = Direction::of(measure).best(comparable);
     let cells = scores.iter().enumerate();
     cells
         .map(|(run, score)| Cell {

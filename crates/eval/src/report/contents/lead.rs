@@ -9,7 +9,7 @@ use crate::report::document::{
 };
 use crate::report::headline::headline_of;
 use crate::report::names::{long_name as name, run_name};
-use crate::report::recommendation::preferred;
+use crate::report::recommendation::leading;
 use crate::text_layout::{escape_controls, shorten};
 use rankgauge_core::measure::direction::Direction;
 
@@ -67,7 +67,7 @@ pub(super) fn forest(evaluation: &Evaluation, changes: &[Pair]) -> Option<Block>
 pub(super) fn weakest_slices(evaluation: &Evaluation) -> Option<Block> {
     let headline = headline_of(evaluation)?;
     let measure = &evaluation.measures[headline];
-    let (_, run) = preferred(evaluation)?;
+    let (_, run) = leading(evaluation)?;
     let of = |value: &SliceValue| value.means.get(headline).copied().flatten();
     let mut values: Vec<(&str, &SliceValue, f64)> = run
         .by
@@ -111,7 +111,7 @@ pub(super) fn losses(evaluation: &Evaluation) -> Option<Block> {
     let measure = &evaluation.measures[headline];
     let sign = sign(measure)?;
     let (first, others) = evaluation.runs.split_first()?;
-    let preferred = preferred(evaluation).map_or(0, |(position, _)| position);
+    let preferred = leading(evaluation).map_or(0, |(position, _)| position);
     let run = match preferred {
         0 => others.last()?,
         position => evaluation.runs.get(position)?,

@@ -1,7 +1,7 @@
 //! Means by slice, as a picture and a table.
 
 use super::cells::compared;
-use crate::evaluate::{Evaluation, RunEvaluation, Slice};
+use crate::evaluate::{Evaluation, RunEvaluation, Slice, SliceValue};
 use crate::report::document::{Block, Cell, Table};
 use crate::report::figures;
 use crate::report::names::{long_name as name, run_name};
@@ -69,7 +69,14 @@ pub(super) fn blocks(evaluation: &Evaluation, slice: &Slice) -> Vec<Block> {
                 .iter()
                 .map(|(_, part)| part.means.get(at).copied().flatten())
                 .collect();
-            let cells = compared(measure, &means).into_iter().zip(&found);
+            let scored = |part: &SliceValue| part.scored.get(at).copied();
+            let is_comparable = found
+                .windows(2)
+                .all(|it| scored(it[0].1) == scored(it[1].1));
+            let comparable: &[Option<f64>] = if is_comparable { &means } else { &[] };
+            let cells = compared(measure, &means, comparable)
+                .into_iter()
+                .zip(&found);
             for (line, (mut cell, (_, part))) in lines.iter_mut().zip(cells) {
                 let scored = part.scored.get(at).copied().unwrap_or(0);
                 if scored < part.queries && scored > 0 {

@@ -70,10 +70,63 @@ fn the_permutation_test_decides_where_all_differences_are_equal() {
         tested(0.05),
         (Verdict::Worse, Some([-0.5, -0.5]), Outcome::Failed)
     );
-    assert_eq!(
-        tested(0.001),
-        (Verdict::NotShown, Some([-0.5, 0.0]), Outcome::Passed)
+    assert_eq!(tested(0.001), (Verdict::NotTested, None, Outcome::Failed));
+}
+
+/// Scores of the same queries in several measures; each query has the scores of the run.
+fn constant(name: &str, queries: usize, scores: &[f64]) -> RunScores {
+    let of_query: Vec<Option<f64>> = scores.iter().copied().map(Some).collect();
+    let measures = ["nDCG@10", "P@5", "RR", "AP"].iter().take(scores.len());
+    RunScores {
+        name: name.to_owned(),
+        measures: measures.map(|it| (*it).to_owned()).collect(),
+        queries: (0..queries)
+            .map(|query| (query.to_string(), of_query.clone()))
+            .collect(),
+    }
+}
+
+/// The smallest p of six queries is 2 of 64: with two measures, Holm's correction makes it 0.0625.
+#[test]
+fn a_gate_fails_on_a_loss_that_so_few_queries_cannot_show() {
+    let checks = |queries: usize, a: &[f64], b: &[f64]| {
+        let runs = vec![constant("A", queries, a), constant("B", queries, b)];
+        let found = compare(runs, &quick()).expect("a comparison");
+        let verdicts = found.comparisons[0].measures.iter().map(|of| of.verdict);
+        let checks = gate::of_comparison(&found, FailOn::Worse);
+        (verdicts.collect::<Vec<_>>(), checks, found.warnings)
+    };
+    let failed = |checks: &[gate::Check]| gate::count(checks, Outcome::Failed);
+    let (verdicts, found, warnings) = checks(6, &[1.0, 1.0], &[0.0, 0.0]);
+    assert_eq!(verdicts, [Verdict::NotTested; 2]);
+    assert_eq!(failed(&found), 3, "{found:?}");
+    let needed = &found[2];
+    assert_eq!(needed.condition, "at least 7 queries are compared");
+    assert!(
+        needed
+            .detail
+            .contains("cannot show any difference in 2 measures"),
+        "{}",
+        needed.detail
     );
+    let said = "with 6 queries and 2 tested measures, not even the largest difference of `A` and `B` can be shown";
+    assert!(
+        warnings.iter().any(|it| it.starts_with(said)),
+        "{warnings:?}"
+    );
+
+    let (verdicts, found, _) = checks(7, &[1.0, 1.0], &[0.0, 0.0]);
+    assert_eq!(verdicts, [Verdict::Worse; 2]);
+    assert_eq!(failed(&found), 2);
+    // A gain that cannot be shown is no verdict either, and an equal measure of so few queries is no evidence.
+    let (_, found, _) = checks(6, &[0.0, 0.0], &[1.0, 1.0]);
+    assert_eq!(failed(&found), 1, "{found:?}");
+    let (_, found, _) = checks(4, &[1.0, 0.5], &[0.4, 0.5]);
+    assert_eq!(failed(&found), 1, "{found:?}");
+    // The same run passes.
+    let (verdicts, found, _) = checks(4, &[1.0, 0.5], &[1.0, 0.5]);
+    assert_eq!(verdicts, [Verdict::Identical; 2]);
+    assert_eq!(failed(&found), 0, "{found:?}");
 }
 
 /// The report of an evaluation draws nothing where the t-test decides; where it does not, its p is that

@@ -80,6 +80,7 @@ pub(crate) fn two_runs() -> Evaluation {
                 .to_vec(),
         }],
         runs: vec![run("V4-hybrid", 0, 58), run("V5-전체", 1, 60)],
+        judging: BTreeMap::new(),
     }
 }
 
