@@ -82,6 +82,11 @@ impl Hits {
     }
 }
 
+/// Returns true for the segment of a pointer that names an element of a list.
+fn is_index(segment: &str) -> bool {
+    !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn hits(searches: &[Unit]) -> Option<Hits> {
     let mut lists: BTreeMap<&str, (usize, usize, bool)> = BTreeMap::new();
     for unit in searches {
@@ -95,11 +100,7 @@ fn hits(searches: &[Unit]) -> Option<Hits> {
             *length += elements.len();
         }
     }
-    let in_hit = |pointer: &str| {
-        pointer
-            .split('/')
-            .any(|part| part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty())
-    };
+    let in_hit = |pointer: &str| pointer.split('/').any(is_index);
     let best = lists
         .into_iter()
         // A list within an element of another list belongs to a result.
@@ -403,7 +404,28 @@ impl Found<'_> {
             let kept = ["c", "r"].map(term).to_vec();
             conditions.push((source.clone(), Term::List(kept)));
         }
+        let is_named = self.events.name[kind.index()].is_some();
+        if !is_named && self.events.are_mixed() {
+            conditions.extend(self.absent(kind));
+        }
         (!conditions.is_empty()).then_some(Term::Section(conditions))
+    }
+
+    /// Condition that separates events without names: a source that all events of the other kind have, and none of
+    /// this kind has.
+    fn absent(&self, kind: Kind) -> Option<(String, Term)> {
+        let all = &self.all[kind.index()];
+        let other = kind.other().index();
+        let total = self.events.units[other].len();
+        let of_other = self.all[other].iter().filter(|(source, values)| {
+            let is_element = source.split('/').any(is_index);
+            source.starts_with('/')
+                && !is_element
+                && values.present == total
+                && !all.contains_key(*source)
+        });
+        let shallowest = of_other.min_by_key(|(source, _)| source.matches('/').count());
+        shallowest.map(|(source, _)| (source.clone(), Term::Nothing))
     }
 
     /// Beginning of a section: what holds for all its events.

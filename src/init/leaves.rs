@@ -16,6 +16,8 @@ const MAX_DISTINCT: usize = 5_000;
 /// Event of an unknown record: its scalars and lists, by source.
 #[derive(Debug, Default)]
 pub(super) struct Unit {
+    /// Number of its file or topic in the sample.
+    pub(super) file: usize,
     /// Scalars as text.
     pub(super) leaves: BTreeMap<String, Leaf>,
     /// Lists that are not empty, and empty ones.
