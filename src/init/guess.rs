@@ -219,20 +219,28 @@ fn put(section: &mut Vec<(String, Term)>, key: &str, chosen: Vec<String>) {
     }
 }
 
-/// Time of events, and its unit.
+/// Time of events, and its unit: by the names of times, else by their size, where every event has such a value.
 fn time(all: &BTreeMap<String, Values>, total: usize) -> Option<(Vec<String>, Time)> {
     let first = choose(all, TIMES, total, &|_, values| values.time().is_some());
-    let unit = all.get(first.first()?)?.time()?;
+    let Some(first) = first.first() else {
+        return time_by_size(all, total);
+    };
+    let unit = all.get(first)?.time()?;
     let same = choose(all, TIMES, total, &|_, values| values.time() == Some(unit));
     Some((same, unit))
 }
 
-/// Time of events, else the time that Kafka states.
-fn time_or_of_kafka(all: &BTreeMap<String, Values>, total: usize) -> (Vec<String>, Option<Time>) {
-    time(all, total).map_or_else(
-        || (vec!["timestamp".to_owned()], None),
-        |(at, unit)| (at, Some(unit)),
-    )
+/// The shallowest source, the first by its name, whose values are times in all events. Ids and elements of lists
+/// are none.
+fn time_by_size(all: &BTreeMap<String, Values>, total: usize) -> Option<(Vec<String>, Time)> {
+    let times = all.iter().filter_map(|(source, values)| {
+        let is_other =
+            names(source)[0].ends_with("id") || source.split('/').any(is_index) || source == "key";
+        let unit = values.time().filter(|_| !is_other)?;
+        (values.present == total).then_some((source, unit))
+    });
+    let (source, unit) = times.min_by_key(|(source, _)| source.matches('/').count())?;
+    Some((vec![source.clone()], unit))
 }
 
 /// Labels, or attributes: texts with few values that nothing else uses.
@@ -369,6 +377,23 @@ impl Found<'_> {
         self.gaps.push(gap.to_owned());
     }
 
+    /// Time of the events of a kind, else the time that Kafka states.
+    fn time_or_of_kafka(&mut self, kind: Kind) -> (Vec<String>, Option<Time>) {
+        let total = self.events.units[kind.index()].len();
+        if let Some((at, unit)) = time(&self.all[kind.index()], total) {
+            return (at, Some(unit));
+        }
+        let events = match kind {
+            Kind::Search => "searches",
+            Kind::Feedback => "feedback",
+        };
+        self.gaps.push(format!(
+            "no time was found in the {events}, RFC 3339 with an offset or a number since 1970: ts is mapped to \
+             the time that Kafka states, which records in files do not have"
+        ));
+        (vec!["timestamp".to_owned()], None)
+    }
+
     /// Conditions of a kind: the names of its events, and the operations of a table.
     fn when(&self, kind: Kind) -> Option<Term> {
         let all = &self.all[kind.index()];
@@ -450,8 +475,8 @@ impl Found<'_> {
             self.miss("no list of results with ids was found in the searches");
             return None;
         };
-        let all = &self.all[0];
-        let total = self.events.units[0].len();
+        let all = &self.all[Kind::Search.index()];
+        let total = self.events.units[Kind::Search.index()].len();
         let within = format!("{}/", hits.pointer);
         let pick = |known: &str, passes: &dyn Fn(&str, &Values) -> bool| {
             choose(all, known, total, &|source, values| {
@@ -462,7 +487,7 @@ impl Found<'_> {
             Some((id, _)) => vec![id.clone()],
             None => pick(QUERY_IDS, &|_, values| values.is_unique()),
         };
-        let (at, unit) = time_or_of_kafka(all, total);
+        let (at, unit) = self.time_or_of_kafka(Kind::Search);
         let query = pick(QUERIES, &|_, values| {
             values.is_text() && values.time().is_none()
         });
@@ -527,7 +552,7 @@ impl Found<'_> {
         let event_id = choose(all, EVENT_IDS, total, &|source, values| {
             !is_query_id(source) && values.is_in_nearly_all(total) && values.is_unique()
         });
-        let (at, unit) = time_or_of_kafka(all, total);
+        let (at, unit) = self.time_or_of_kafka(Kind::Feedback);
         let session = choose(all, SESSIONS, total, &|source, _| !is_query_id(source));
         let object = match &self.clicked {
             Some((_, object)) => vec![object.clone()],

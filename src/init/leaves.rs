@@ -121,10 +121,10 @@ impl Time {
         }
     }
 
-    /// Time that a value looks like: RFC 3339 with an offset, or a number of the years 2001 to 2100.
+    /// Time that a value looks like: RFC 3339 with an offset, or a number of the years 2000 to 2100.
     fn of(leaf: &Leaf) -> Option<Self> {
         if let Some(number) = leaf.number {
-            let seconds = 1e9..4.1e9;
+            let seconds = 946_684_800.0..4_133_980_800.0;
             let units = [
                 (Self::Seconds, 1.0),
                 (Self::Millis, 1e3),

@@ -871,3 +871,50 @@ fn a_native_file_of_both_kinds_becomes_one_topic() {
     let topic = "  feedback_topic: \"search.log\"";
     assert!(settings.contains(topic), "{settings}");
 }
+
+#[test]
+fn times_are_found_by_their_size_under_any_name() {
+    for key in [
+        "epoch",
+        "when",
+        "t",
+        "created",
+        "logged_at",
+        "stamp",
+        "time_s",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let seconds = |record, number| with(without(record, "ts"), key, moment(number) / 1000);
+        let text = |record, number| with(without(record, "ts"), key, text_of_moment(number));
+        let searches: Vec<Value> = (0..SEARCHES)
+            .map(|number| seconds(plain_search(number), number))
+            .collect();
+        let clicks: Vec<Value> = (0..SEARCHES)
+            .map(|number| text(plain_click(number), number))
+            .collect();
+        let files: [(&str, &[Value]); 2] = [("searches", &searches), ("clicks", &clicks)];
+        let (said, settings) = proposed_for(folder.path(), &files);
+        let counts = "(100 %): 60 searches and 60 feedback events";
+        assert!(said.contains(counts), "{key}: {said}");
+        let source = format!("ts: /{key}\n");
+        assert_eq!(settings.matches(&source).count(), 2, "{settings}");
+        for unit in ["time: seconds", "time: rfc3339"] {
+            assert!(settings.contains(unit), "{settings}");
+        }
+    }
+}
+
+#[test]
+fn a_sample_without_times_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = |number| format!("{}\n", without(plain_search(number), "ts"));
+    let records: String = (0..SEARCHES).map(line).collect();
+    fs::write(folder.path().join("x.jsonl"), records).expect("a file");
+    let output = rankgauge(folder.path(), &["init", "out", "--from", "x.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("no time was found in the searches") && said.contains("ts is mapped to"),
+        "{said}"
+    );
+}
