@@ -29,6 +29,8 @@ pub(super) struct Guess {
     pub(super) sections: Vec<(String, Term)>,
     /// Sentences about what was not found.
     pub(super) gaps: Vec<String>,
+    /// Sentences about what was left out.
+    pub(super) notes: Vec<String>,
 }
 
 /// List that looks like the results of a search.
@@ -243,6 +245,12 @@ fn time_by_size(all: &BTreeMap<String, Values>, total: usize) -> Option<(Vec<Str
     Some((vec![source.clone()], unit))
 }
 
+/// Returns true if the name of a source states that its numbers are milliseconds.
+fn states_millis(source: &str) -> bool {
+    let [name, _] = names(source);
+    name.ends_with("ms") || name.contains("milli")
+}
+
 /// Labels, or attributes: texts with few values that nothing else uses.
 fn few_values<'a>(
     all: impl Iterator<Item = (&'a String, &'a Values)>,
@@ -327,6 +335,7 @@ pub(super) fn guess(shapes: &[Shape]) -> Guess {
         clicked,
         hits,
         gaps: Vec::new(),
+        notes: Vec::new(),
     };
     let mut sections = Vec::new();
     let search = if searches.is_empty() {
@@ -353,6 +362,7 @@ pub(super) fn guess(shapes: &[Shape]) -> Guess {
     Guess {
         sections,
         gaps: found.gaps,
+        notes: found.notes,
     }
 }
 
@@ -370,6 +380,7 @@ struct Found<'a> {
     clicked: Option<(String, String)>,
     hits: Option<Hits>,
     gaps: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Found<'_> {
@@ -506,11 +517,20 @@ impl Found<'_> {
         let variant = pick(VARIANTS, &|_, values| values.distinct.len() <= MAX_WORDS);
         put(&mut fields, "variant", variant);
         for (field, known) in NUMBERS {
-            put(
-                &mut fields,
-                field,
-                pick(known, &|_, values| values.is_number()),
-            );
+            let is_in_seconds = |source: &str, values: &Values| {
+                field == "latency_ms" && !states_millis(source) && values.is_seconds()
+            };
+            let chosen = pick(known, &|source, values| {
+                values.is_number() && !is_in_seconds(source, values)
+            });
+            let left_out = pick(known, &is_in_seconds);
+            if let (true, Some(source)) = (chosen.is_empty(), left_out.first()) {
+                self.notes.push(format!(
+                    "{source} is not mapped to {field}: its values look like seconds, and a mapping does not \
+                     convert them."
+                ));
+            }
+            put(&mut fields, field, chosen);
         }
         let list = hits.section(self.clicked.as_ref());
         let is_from_zero = hits.counts_from_zero(&list);

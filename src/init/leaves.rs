@@ -164,6 +164,8 @@ pub(super) struct Values {
     pub(super) texts: usize,
     /// Values that are numbers, as such or in a text.
     pub(super) numbers: usize,
+    /// Numbers with a fraction.
+    fractions: usize,
     /// Smallest number.
     pub(super) least: Option<f64>,
     /// Largest number.
@@ -182,6 +184,7 @@ impl Values {
         self.texts += usize::from(leaf.is_text);
         if let Some(number) = leaf.number {
             self.numbers += 1;
+            self.fractions += usize::from(number.fract() != 0.0);
             self.least = Some(self.least.map_or(number, |least| least.min(number)));
             self.largest = Some(self.largest.map_or(number, |largest| largest.max(number)));
         }
@@ -209,6 +212,11 @@ impl Values {
     /// True if nearly all values are numbers.
     pub(super) fn is_number(&self) -> bool {
         self.present > 0 && is_nearly_all(self.numbers, self.present)
+    }
+
+    /// True if the numbers look like a duration in seconds: each has a fraction, and none reaches 10.
+    pub(super) fn is_seconds(&self) -> bool {
+        self.fractions > 0 && self.fractions == self.numbers && self.largest < Some(10.0)
     }
 
     /// True if nearly all values are texts.

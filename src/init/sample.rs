@@ -216,7 +216,11 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
         .filter_map(|record| record.shape(&mut files))
         .filter(|shape| shape.value.is_object())
         .collect();
-    let Guess { sections, gaps } = guess(&shapes);
+    let Guess {
+        sections,
+        gaps,
+        notes,
+    } = guess(&shapes);
     let framed = records
         .iter()
         .filter(|record| framing::unframed(&record.payload).is_some());
@@ -261,7 +265,7 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     OWN.clone_into(&mut proposal.format);
     proposal.findings.insert(0, sample.share());
     let sentences = gaps.into_iter().map(|gap| format!("Not found: {gap}."));
-    proposal.findings.extend(sentences);
+    proposal.findings.extend(sentences.chain(notes));
     proposal.own = Some(OwnFormat {
         mapping: yaml(&sections, 3),
         is_framed,

@@ -918,3 +918,22 @@ fn a_sample_without_times_says_so() {
         "{said}"
     );
 }
+
+#[test]
+fn a_latency_in_seconds_is_left_out() {
+    for (key, latency, is_mapped) in [
+        ("latency", json!(0.012), false),
+        ("took", json!(1.5), false),
+        ("took", json!(12), true),
+        ("took_ms", json!(0.4), true),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let search = |number| with(plain_search(number), key, latency.clone());
+        let records: Vec<Value> = (0..SEARCHES).map(search).collect();
+        let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+        let mapped = format!("latency_ms: /{key}");
+        assert_eq!(settings.contains(&mapped), is_mapped, "{settings}");
+        let note = format!("/{key} is not mapped to latency_ms: its values look like seconds");
+        assert_eq!(said.contains(&note), !is_mapped, "{said}");
+    }
+}
