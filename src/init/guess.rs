@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::events::{Events, Shape, is_ids};
 use super::leaves::{Time, Unit, Values, names, values};
 use super::vocabulary::{
-    EVENT_IDS, FEEDBACK_QUERY_IDS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, POSITIONS, QUERIES,
-    QUERY_IDS, SESSIONS, TIMES, USERS, VARIANTS, meaning, place,
+    EVENT_IDS, FEEDBACK_QUERY_IDS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, OFFSETS, POSITIONS,
+    QUERIES, QUERY_IDS, SESSIONS, TIMES, USERS, VARIANTS, meaning, place,
 };
 use rankgauge_core::decode::mapped::Term;
 use rankgauge_core::event::Kind;
@@ -516,12 +516,15 @@ impl Found<'_> {
         put(&mut fields, "user_id", person);
         let variant = pick(VARIANTS, &|_, values| values.distinct.len() <= MAX_WORDS);
         put(&mut fields, "variant", variant);
+        let mut pages = Vec::new();
         for (field, known) in NUMBERS {
             let is_in_seconds = |source: &str, values: &Values| {
                 field == "latency_ms" && !states_millis(source) && values.is_seconds()
             };
             let chosen = pick(known, &|source, values| {
-                values.is_number() && !is_in_seconds(source, values)
+                values.is_number()
+                    && !is_in_seconds(source, values)
+                    && (field != "page_size" || values.least >= Some(1.0))
             });
             let left_out = pick(known, &is_in_seconds);
             if let (true, Some(source)) = (chosen.is_empty(), left_out.first()) {
@@ -530,11 +533,31 @@ impl Found<'_> {
                      convert them."
                 ));
             }
+            if field == "page" {
+                pages.clone_from(&chosen);
+            }
             put(&mut fields, field, chosen);
         }
+        if pages.is_empty() {
+            let offset = pick(OFFSETS, &|_, values| values.is_offset());
+            if let Some(source) = offset.first() {
+                self.notes.push(format!(
+                    "{source} is mapped to offset, the number of results before the first one: searches \
+                     beyond 0 are further pages."
+                ));
+            }
+            put(&mut fields, "offset", offset);
+        }
+        let pages_from_zero = pages.iter().any(|source| {
+            all.get(source)
+                .is_some_and(|values| values.least == Some(0.0))
+        });
         let list = hits.section(self.clicked.as_ref());
         let is_from_zero = hits.counts_from_zero(&list);
         let mut section = self.begin(Kind::Search, unit, is_from_zero);
+        if pages_from_zero {
+            section.push(("page_base".to_owned(), term("0")));
+        }
         let name = self.events.name[Kind::Search.index()].as_ref().map(term);
         let used = format!("{section:?} {fields:?} {name:?}");
         let outside = all

@@ -219,6 +219,17 @@ impl Values {
         self.fractions > 0 && self.fractions == self.numbers && self.largest < Some(10.0)
     }
 
+    /// True if the numbers look like places of the first results of pages: 0, and multiples of the least other.
+    pub(super) fn is_offset(&self) -> bool {
+        let numbers = self.distinct.iter().map(|text| text.parse::<u32>());
+        let Ok(numbers) = numbers.collect::<Result<Vec<u32>, _>>() else {
+            return false;
+        };
+        let least = numbers.iter().filter(|it| **it > 0).min();
+        self.least == Some(0.0)
+            && least.is_some_and(|least| numbers.iter().all(|it| it.is_multiple_of(*least)))
+    }
+
     /// True if nearly all values are texts.
     pub(super) fn is_text(&self) -> bool {
         is_nearly_all(self.texts, self.present)

@@ -937,3 +937,28 @@ fn a_latency_in_seconds_is_left_out() {
         assert_eq!(said.contains(&note), !is_mapped, "{said}");
     }
 }
+
+#[test]
+fn pages_that_count_from_zero_are_mapped_as_such() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let search = |number| with(plain_search(number), "page", number % 2);
+    let records: Vec<Value> = (0..SEARCHES).map(search).collect();
+    let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+    assert!(said.contains("(100 %): 60 searches"), "{said}");
+    assert!(settings.contains("page_base: 0"), "{settings}");
+}
+
+#[test]
+fn the_place_of_the_first_result_is_mapped_as_an_offset() {
+    for (values, is_mapped) in [([0, 10, 20], true), ([24; 3], false), ([0, 7, 9], false)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |number: u64| values[usize::try_from(number % 3).expect("small")];
+        let search = |number| with(plain_search(number), "start", place(number));
+        let records: Vec<Value> = (0..SEARCHES).map(search).collect();
+        let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+        let mapped = settings.contains("offset: /start\n");
+        assert_eq!(mapped, is_mapped, "{values:?}: {settings}");
+        let note = "/start is mapped to offset";
+        assert_eq!(said.contains(note), is_mapped, "{values:?}: {said}");
+    }
+}
