@@ -152,18 +152,33 @@ fn searches_of(source: &str, names: &BTreeSet<String>, with_results: &[&Unit]) -
         let names = names.iter().filter(|name| is_search(name));
         names.cloned().collect()
     };
-    let named = of(&|name| matches!(meaning(name), Meaning::Search | Meaning::Unknown));
-    if !named.is_empty() {
-        return named;
+    let events_of = |name: &str| {
+        let name = name.to_owned();
+        let events = with_results.iter();
+        events.filter(move |unit| {
+            let leaf = unit.leaves.get(source);
+            leaf.is_some_and(|leaf| leaf.text == name)
+        })
+    };
+    let named = of(&|name| meaning(name) == Meaning::Search);
+    // A basket beside the searches has a list, too, but another one.
+    let searches = named.iter().flat_map(|name| events_of(name));
+    let known: BTreeSet<&String> = searches.flat_map(|unit| lists_of_results(unit)).collect();
+    let found = of(&|name| match meaning(name) {
+        Meaning::Search => true,
+        Meaning::Feedback(_) => false,
+        Meaning::Unknown => {
+            let mut lists = events_of(name).flat_map(|unit| lists_of_results(unit));
+            known.is_empty() || lists.any(|list| known.contains(list))
+        }
+    });
+    if !found.is_empty() {
+        return found;
     }
     let has_query = |unit: &Unit| unit.leaves.keys().any(|it| place(it, QUERIES).is_some());
-    let are_of = |name: &str, unit: &Unit| {
-        let leaf = unit.leaves.get(source);
-        leaf.is_some_and(|leaf| leaf.text == name)
-    };
     of(&|name| {
-        let mut events = with_results.iter().filter(|unit| are_of(name, unit));
-        meaning(name) == Meaning::Feedback("impression") && events.all(|unit| has_query(unit))
+        meaning(name) == Meaning::Feedback("impression")
+            && events_of(name).all(|unit| has_query(unit))
     })
 }
 
@@ -190,12 +205,18 @@ fn name_of_feedback(units: &[&Unit], search: Option<&Names>) -> Option<String> {
     best.map(|(_, source)| source.clone())
 }
 
-/// Returns true for an event with a list of results.
-fn has_results(unit: &Unit) -> bool {
-    unit.lists.iter().any(|(pointer, elements)| {
+/// Pointers of the lists of an event that can be its results.
+fn lists_of_results(unit: &Unit) -> impl Iterator<Item = &String> {
+    let lists = unit.lists.iter().filter(|(pointer, elements)| {
         place(pointer, HIT_LISTS).is_some()
             && (elements.iter().all(Value::is_object) || is_ids(elements))
-    })
+    });
+    lists.map(|(pointer, _)| pointer)
+}
+
+/// Returns true for an event with a list of results.
+fn has_results(unit: &Unit) -> bool {
+    lists_of_results(unit).next().is_some()
 }
 
 /// Events of unknown records, by kind.

@@ -807,6 +807,24 @@ fn searches_are_found_by_their_results_under_any_name() {
 }
 
 #[test]
+fn other_events_with_a_list_are_no_searches_beside_those_that_are_named_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut records = Vec::new();
+    for number in 0..SEARCHES {
+        records.push(with(plain_search(number), "type", "search"));
+        records.push(with(plain_click(number), "type", "click"));
+        records.push(
+            json!({"type": "wishlist_saved", "ts": moment(number), "items": documents(number)}),
+        );
+    }
+    let (said, settings) = proposed_for(folder.path(), &[("both.jsonl", &records)]);
+    let counts =
+        "decodes 120 of 120 records (100 %): 60 searches and 60 feedback events; 60 records";
+    assert!(said.contains(counts), "{said}");
+    assert!(settings.contains("/type: [search]"), "{settings}");
+}
+
+#[test]
 fn searches_alone_whose_name_means_an_impression_are_searches() {
     let folder = tempfile::tempdir().expect("a folder");
     let named = |number| with(plain_search(number), "kind", "serp.view");
