@@ -1,12 +1,12 @@
-//! Events of records of an unknown shape, distinguished by their names (`product.clicked`), else by a list of
-//! results.
+//! Events of records of an unknown shape: searches have a list of results, and feedback has a name that means
+//! an action (`product.clicked`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
 use super::leaves::{Unit, values};
-use super::vocabulary::{EVENT_LISTS, EVENT_NAMES, HIT_LISTS, Meaning, meaning, place};
+use super::vocabulary::{EVENT_LISTS, EVENT_NAMES, HIT_LISTS, Meaning, QUERIES, meaning, place};
 use rankgauge_core::event::Kind;
 
 /// Maximum number of different names of events.
@@ -19,6 +19,8 @@ pub(super) struct Shape {
     pub(super) value: Value,
     /// Key and headers, by source.
     pub(super) envelope: Vec<(String, String)>,
+    /// Number of the file or topic.
+    pub(super) file: usize,
 }
 
 /// List of events that records hold, if they hold one.
@@ -45,6 +47,7 @@ fn units(shapes: &[Shape], each: Option<&str>) -> Vec<Unit> {
     for shape in shapes {
         let elements = each.and_then(|pointer| shape.value.pointer(pointer)?.as_array());
         let mut add = |mut unit: Unit| {
+            unit.file = shape.file;
             for (source, text) in &shape.envelope {
                 unit.add_text(source, text);
             }
@@ -66,39 +69,135 @@ fn units(shapes: &[Shape], each: Option<&str>) -> Vec<Unit> {
     units
 }
 
-/// Sources of the names of searches and of feedback.
+/// Source of the names of searches with the names that are searches, and source of the names of feedback.
 ///
 /// Each kind has its own: its records can come from another application. Heartbeats beside the searches
 /// have the name of the searches' source, and say nothing about the feedback.
-fn event_names(units: &[Unit]) -> [Option<String>; 2] {
-    let with_results: Vec<&Unit> = units.iter().filter(|unit| has_results(unit)).collect();
-    let search = event_name(&with_results, |it| it == Meaning::Search);
+fn event_names(units: &[Unit]) -> (Option<Names>, Option<String>) {
+    let search = names_of_searches(units);
     // Feedback can have a list of objects, and searches without a name are no reason to miss its name.
     let can_be_feedback = |unit: &&Unit| match &search {
         None => !has_results(unit),
-        Some(name) => unit
-            .leaves
-            .get(name)
-            .is_none_or(|leaf| matches!(meaning(&leaf.text), Meaning::Feedback(_))),
+        Some(names) => unit.leaves.get(&names.source).is_none_or(|leaf| {
+            !names.searches.contains(&leaf.text)
+                && matches!(meaning(&leaf.text), Meaning::Feedback(_))
+        }),
     };
     let mut others: Vec<&Unit> = units.iter().filter(can_be_feedback).collect();
-    if others.is_empty() {
-        others = with_results;
+    if others.is_empty() && search.is_none() {
+        others = units.iter().collect();
     }
-    let feedback = event_name(&others, |it| matches!(it, Meaning::Feedback(_)));
-    [search, feedback]
+    let feedback = name_of_feedback(&others, search.as_ref());
+    (search, feedback)
 }
 
-/// Source of the names of events of which most have a name, and most names a wanted meaning.
-fn event_name(units: &[&Unit], is_wanted: impl Fn(Meaning) -> bool) -> Option<String> {
+/// Source of the names of events, with those of searches.
+#[derive(Debug)]
+struct Names {
+    source: String,
+    searches: BTreeSet<String>,
+}
+
+/// Source of the names of searches: of texts with few values, of which some belong to events with results, and
+/// the others to events without. A source that does not separate these is chosen only by its name and what its
+/// values mean.
+fn names_of_searches(units: &[Unit]) -> Option<Names> {
+    let with_results: Vec<&Unit> = units.iter().filter(|unit| has_results(unit)).collect();
+    // Beside searches of the same file or topic: elsewhere no name has to separate them.
+    let files: BTreeSet<usize> = with_results.iter().map(|unit| unit.file).collect();
+    let is_beside = |unit: &&Unit| files.contains(&unit.file) && !has_results(unit);
+    let beside: Vec<&Unit> = units.iter().filter(is_beside).collect();
+    let all = values(with_results.iter().copied());
+    let candidates = all.iter().filter_map(|(source, values)| {
+        let is_name = values.distinct.len() <= MAX_WORDS
+            && values.is_text()
+            && values.present * 2 >= with_results.len();
+        if !is_name {
+            return None;
+        }
+        let searches = searches_of(source, &values.distinct, &with_results);
+        let texts = beside.iter().map(|unit| unit.leaves.get(source));
+        let (mut others, mut same) = (0, 0);
+        for leaf in texts.flatten() {
+            if searches.contains(&leaf.text) {
+                same += 1;
+            } else {
+                others += 1;
+            }
+        }
+        let separates = others * 4 > beside.len() && same * 20 <= others;
+        let place = place(source, EVENT_NAMES);
+        let named = with_results
+            .iter()
+            .filter_map(|unit| unit.leaves.get(source));
+        let known = named.filter(|leaf| {
+            searches.contains(&leaf.text) && meaning(&leaf.text) != Meaning::Unknown
+        });
+        let known = place.map_or(0, |_| known.count());
+        let depth = usize::MAX - source.matches('/').count();
+        let place = usize::MAX - place.unwrap_or(usize::MAX);
+        let order = (separates, known, place, depth);
+        let is_useful = !searches.is_empty() && (separates || known > 0);
+        let source = source.clone();
+        is_useful.then_some((order, Names { source, searches }))
+    });
+    let best = candidates.max_by_key(|(order, _)| *order);
+    best.map(|(_, names)| names)
+}
+
+/// Names of `source` whose events are searches: those of events with results, except clicks and conversions with
+/// a list of their objects. Impressions of results are searches where they state the query and nothing else does.
+fn searches_of(source: &str, names: &BTreeSet<String>, with_results: &[&Unit]) -> BTreeSet<String> {
+    let of = |is_search: &dyn Fn(&str) -> bool| -> BTreeSet<String> {
+        let names = names.iter().filter(|name| is_search(name));
+        names.cloned().collect()
+    };
+    let events_of = |name: &str| {
+        let name = name.to_owned();
+        let events = with_results.iter();
+        events.filter(move |unit| {
+            let leaf = unit.leaves.get(source);
+            leaf.is_some_and(|leaf| leaf.text == name)
+        })
+    };
+    let named = of(&|name| meaning(name) == Meaning::Search);
+    // A basket beside the searches has a list, too, but another one.
+    let searches = named.iter().flat_map(|name| events_of(name));
+    let known: BTreeSet<&String> = searches.flat_map(|unit| lists_of_results(unit)).collect();
+    let found = of(&|name| match meaning(name) {
+        Meaning::Search => true,
+        Meaning::Feedback(_) => false,
+        Meaning::Unknown => {
+            let mut lists = events_of(name).flat_map(|unit| lists_of_results(unit));
+            known.is_empty() || lists.any(|list| known.contains(list))
+        }
+    });
+    if !found.is_empty() {
+        return found;
+    }
+    let has_query = |unit: &Unit| unit.leaves.keys().any(|it| place(it, QUERIES).is_some());
+    of(&|name| {
+        meaning(name) == Meaning::Feedback("impression")
+            && events_of(name).all(|unit| has_query(unit))
+    })
+}
+
+/// Source of the names of feedback, of which most events have a name that means an action: by the name of the
+/// source, or the source of the names of searches.
+fn name_of_feedback(units: &[&Unit], search: Option<&Names>) -> Option<String> {
     let all = values(units.iter().copied());
     let candidates = all.iter().filter_map(|(source, values)| {
-        let place = place(source, EVENT_NAMES)?;
+        let is_same = search.is_some_and(|names| names.source == *source);
+        let place = match place(source, EVENT_NAMES) {
+            None if is_same => EVENT_NAMES.len(),
+            place => place?,
+        };
         let is_name = values.distinct.len() <= MAX_WORDS
             && values.is_text()
             && values.present * 2 >= units.len();
         let named = units.iter().filter_map(|unit| unit.leaves.get(source));
-        let known = named.filter(|leaf| is_wanted(meaning(&leaf.text))).count();
+        let known = named.filter(|leaf| matches!(meaning(&leaf.text), Meaning::Feedback(_)));
+        let known = known.count();
         let order = (known, values.distinct.len(), usize::MAX - place);
         (is_name && known > 0).then_some((order, source))
     });
@@ -106,12 +205,18 @@ fn event_name(units: &[&Unit], is_wanted: impl Fn(Meaning) -> bool) -> Option<St
     best.map(|(_, source)| source.clone())
 }
 
-/// Returns true for an event with a list of results.
-fn has_results(unit: &Unit) -> bool {
-    unit.lists.iter().any(|(pointer, elements)| {
+/// Pointers of the lists of an event that can be its results.
+fn lists_of_results(unit: &Unit) -> impl Iterator<Item = &String> {
+    let lists = unit.lists.iter().filter(|(pointer, elements)| {
         place(pointer, HIT_LISTS).is_some()
             && (elements.iter().all(Value::is_object) || is_ids(elements))
-    })
+    });
+    lists.map(|(pointer, _)| pointer)
+}
+
+/// Returns true for an event with a list of results.
+fn has_results(unit: &Unit) -> bool {
+    lists_of_results(unit).next().is_some()
 }
 
 /// Events of unknown records, by kind.
@@ -132,32 +237,50 @@ impl Events {
     pub(super) fn of(shapes: &[Shape]) -> Self {
         let each = each(shapes);
         let units = units(shapes, each.as_deref());
-        let name = event_names(&units);
+        let (search, feedback) = event_names(&units);
         let mut events = Self {
             each,
-            name,
+            name: [search.as_ref().map(|it| it.source.clone()), feedback],
             ..Self::default()
         };
+        let [_, action] = &events.name;
         for unit in units {
-            let [search, feedback] = events.name.each_ref().map(|name| {
-                let named = name.as_ref().and_then(|name| unit.leaves.get(name));
-                named.map(|leaf| meaning(&leaf.text))
-            });
-            let kind = match (search, feedback) {
-                (Some(Meaning::Search), _) | (None, None) if has_results(&unit) => Kind::Search,
-                (_, Some(Meaning::Feedback(_))) => Kind::Feedback,
-                // Feedback without a name, where other records have names, would be any record.
-                (None, None) if events.name == [None, None] => Kind::Feedback,
-                _ => continue,
+            let text = |source: &String| unit.leaves.get(source).map(|leaf| leaf.text.clone());
+            let name = search.as_ref().and_then(|names| text(&names.source));
+            let is_search = match (&search, &name) {
+                (Some(names), Some(name)) => names.searches.contains(name),
+                (Some(_), None) => false,
+                (None, _) => {
+                    let action = action.as_ref().and_then(text);
+                    !action.is_some_and(|it| matches!(meaning(&it), Meaning::Feedback(_)))
+                }
             };
-            let name = events.name[kind.index()].as_ref();
-            let named = name.and_then(|name| unit.leaves.get(name));
-            if let Some(leaf) = named {
-                events.names[kind.index()].insert(leaf.text.clone());
-            }
+            let (kind, name) = if is_search && has_results(&unit) {
+                (Kind::Search, name)
+            } else if is_search && search.is_some() {
+                continue;
+            } else {
+                let action_of_unit = action.as_ref().and_then(text);
+                let is_action = action_of_unit
+                    .as_ref()
+                    .is_some_and(|it| matches!(meaning(it), Meaning::Feedback(_)));
+                // Feedback without a name, where other records have names, would be any record.
+                if !is_action && (search.is_some() || action.is_some()) {
+                    continue;
+                }
+                (Kind::Feedback, action_of_unit)
+            };
+            events.names[kind.index()].extend(name);
             events.units[kind.index()].push(unit);
         }
         events
+    }
+
+    /// Returns true if some file or topic has events of both kinds.
+    pub(super) fn are_mixed(&self) -> bool {
+        let [searches, feedback] = &self.units;
+        let files: BTreeSet<usize> = searches.iter().map(|unit| unit.file).collect();
+        feedback.iter().any(|unit| files.contains(&unit.file))
     }
 }
 

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::events::{Events, Shape, is_ids};
 use super::leaves::{Time, Unit, Values, names, values};
 use super::vocabulary::{
-    EVENT_IDS, FEEDBACK_QUERY_IDS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, POSITIONS, QUERIES,
-    QUERY_IDS, SESSIONS, TIMES, USERS, VARIANTS, meaning, place,
+    EVENT_IDS, FEEDBACK_QUERY_IDS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, OFFSETS, POSITIONS,
+    QUERIES, QUERY_IDS, SESSIONS, TIMES, USERS, VARIANTS, meaning, place,
 };
 use rankgauge_core::decode::mapped::Term;
 use rankgauge_core::event::Kind;
@@ -29,6 +29,8 @@ pub(super) struct Guess {
     pub(super) sections: Vec<(String, Term)>,
     /// Sentences about what was not found.
     pub(super) gaps: Vec<String>,
+    /// Sentences about what was left out.
+    pub(super) notes: Vec<String>,
 }
 
 /// List that looks like the results of a search.
@@ -82,6 +84,11 @@ impl Hits {
     }
 }
 
+/// Returns true for the segment of a pointer that names an element of a list.
+fn is_index(segment: &str) -> bool {
+    !segment.is_empty() && segment.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn hits(searches: &[Unit]) -> Option<Hits> {
     let mut lists: BTreeMap<&str, (usize, usize, bool)> = BTreeMap::new();
     for unit in searches {
@@ -95,11 +102,7 @@ fn hits(searches: &[Unit]) -> Option<Hits> {
             *length += elements.len();
         }
     }
-    let in_hit = |pointer: &str| {
-        pointer
-            .split('/')
-            .any(|part| part.bytes().all(|b| b.is_ascii_digit()) && !part.is_empty())
-    };
+    let in_hit = |pointer: &str| pointer.split('/').any(is_index);
     let best = lists
         .into_iter()
         // A list within an element of another list belongs to a result.
@@ -218,20 +221,34 @@ fn put(section: &mut Vec<(String, Term)>, key: &str, chosen: Vec<String>) {
     }
 }
 
-/// Time of events, and its unit.
+/// Time of events, and its unit: by the names of times, else by their size, where every event has such a value.
 fn time(all: &BTreeMap<String, Values>, total: usize) -> Option<(Vec<String>, Time)> {
     let first = choose(all, TIMES, total, &|_, values| values.time().is_some());
-    let unit = all.get(first.first()?)?.time()?;
+    let Some(first) = first.first() else {
+        return time_by_size(all, total);
+    };
+    let unit = all.get(first)?.time()?;
     let same = choose(all, TIMES, total, &|_, values| values.time() == Some(unit));
     Some((same, unit))
 }
 
-/// Time of events, else the time that Kafka states.
-fn time_or_of_kafka(all: &BTreeMap<String, Values>, total: usize) -> (Vec<String>, Option<Time>) {
-    time(all, total).map_or_else(
-        || (vec!["timestamp".to_owned()], None),
-        |(at, unit)| (at, Some(unit)),
-    )
+/// The shallowest source, the first by its name, whose values are times in all events. Ids and elements of lists
+/// are none.
+fn time_by_size(all: &BTreeMap<String, Values>, total: usize) -> Option<(Vec<String>, Time)> {
+    let times = all.iter().filter_map(|(source, values)| {
+        let is_other =
+            names(source)[0].ends_with("id") || source.split('/').any(is_index) || source == "key";
+        let unit = values.time().filter(|_| !is_other)?;
+        (values.present == total).then_some((source, unit))
+    });
+    let (source, unit) = times.min_by_key(|(source, _)| source.matches('/').count())?;
+    Some((vec![source.clone()], unit))
+}
+
+/// Returns true if the name of a source states that its numbers are milliseconds.
+fn states_millis(source: &str) -> bool {
+    let [name, _] = names(source);
+    name.ends_with("ms") || name.contains("milli")
 }
 
 /// Labels, or attributes: texts with few values that nothing else uses.
@@ -318,6 +335,7 @@ pub(super) fn guess(shapes: &[Shape]) -> Guess {
         clicked,
         hits,
         gaps: Vec::new(),
+        notes: Vec::new(),
     };
     let mut sections = Vec::new();
     let search = if searches.is_empty() {
@@ -344,6 +362,7 @@ pub(super) fn guess(shapes: &[Shape]) -> Guess {
     Guess {
         sections,
         gaps: found.gaps,
+        notes: found.notes,
     }
 }
 
@@ -361,11 +380,29 @@ struct Found<'a> {
     clicked: Option<(String, String)>,
     hits: Option<Hits>,
     gaps: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Found<'_> {
     fn miss(&mut self, gap: &str) {
         self.gaps.push(gap.to_owned());
+    }
+
+    /// Time of the events of a kind, else the time that Kafka states.
+    fn time_or_of_kafka(&mut self, kind: Kind) -> (Vec<String>, Option<Time>) {
+        let total = self.events.units[kind.index()].len();
+        if let Some((at, unit)) = time(&self.all[kind.index()], total) {
+            return (at, Some(unit));
+        }
+        let events = match kind {
+            Kind::Search => "searches",
+            Kind::Feedback => "feedback",
+        };
+        self.gaps.push(format!(
+            "no time was found in the {events}, RFC 3339 with an offset or a number since 1970: ts is mapped to \
+             the time that Kafka states, which records in files do not have"
+        ));
+        (vec!["timestamp".to_owned()], None)
     }
 
     /// Conditions of a kind: the names of its events, and the operations of a table.
@@ -403,7 +440,28 @@ impl Found<'_> {
             let kept = ["c", "r"].map(term).to_vec();
             conditions.push((source.clone(), Term::List(kept)));
         }
+        let is_named = self.events.name[kind.index()].is_some();
+        if !is_named && self.events.are_mixed() {
+            conditions.extend(self.absent(kind));
+        }
         (!conditions.is_empty()).then_some(Term::Section(conditions))
+    }
+
+    /// Condition that separates events without names: a source that all events of the other kind have, and none of
+    /// this kind has.
+    fn absent(&self, kind: Kind) -> Option<(String, Term)> {
+        let all = &self.all[kind.index()];
+        let other = kind.other().index();
+        let total = self.events.units[other].len();
+        let of_other = self.all[other].iter().filter(|(source, values)| {
+            let is_element = source.split('/').any(is_index);
+            source.starts_with('/')
+                && !is_element
+                && values.present == total
+                && !all.contains_key(*source)
+        });
+        let shallowest = of_other.min_by_key(|(source, _)| source.matches('/').count());
+        shallowest.map(|(source, _)| (source.clone(), Term::Nothing))
     }
 
     /// Beginning of a section: what holds for all its events.
@@ -428,8 +486,8 @@ impl Found<'_> {
             self.miss("no list of results with ids was found in the searches");
             return None;
         };
-        let all = &self.all[0];
-        let total = self.events.units[0].len();
+        let all = &self.all[Kind::Search.index()];
+        let total = self.events.units[Kind::Search.index()].len();
         let within = format!("{}/", hits.pointer);
         let pick = |known: &str, passes: &dyn Fn(&str, &Values) -> bool| {
             choose(all, known, total, &|source, values| {
@@ -440,7 +498,7 @@ impl Found<'_> {
             Some((id, _)) => vec![id.clone()],
             None => pick(QUERY_IDS, &|_, values| values.is_unique()),
         };
-        let (at, unit) = time_or_of_kafka(all, total);
+        let (at, unit) = self.time_or_of_kafka(Kind::Search);
         let query = pick(QUERIES, &|_, values| {
             values.is_text() && values.time().is_none()
         });
@@ -458,16 +516,48 @@ impl Found<'_> {
         put(&mut fields, "user_id", person);
         let variant = pick(VARIANTS, &|_, values| values.distinct.len() <= MAX_WORDS);
         put(&mut fields, "variant", variant);
+        let mut pages = Vec::new();
         for (field, known) in NUMBERS {
-            put(
-                &mut fields,
-                field,
-                pick(known, &|_, values| values.is_number()),
-            );
+            let is_in_seconds = |source: &str, values: &Values| {
+                field == "latency_ms" && !states_millis(source) && values.is_seconds()
+            };
+            let chosen = pick(known, &|source, values| {
+                values.is_number()
+                    && !is_in_seconds(source, values)
+                    && (field != "page_size" || values.least >= Some(1.0))
+            });
+            let left_out = pick(known, &is_in_seconds);
+            if let (true, Some(source)) = (chosen.is_empty(), left_out.first()) {
+                self.notes.push(format!(
+                    "{source} is not mapped to {field}: its values look like seconds, and a mapping does not \
+                     convert them."
+                ));
+            }
+            if field == "page" {
+                pages.clone_from(&chosen);
+            }
+            put(&mut fields, field, chosen);
         }
+        if pages.is_empty() {
+            let offset = pick(OFFSETS, &|_, values| values.is_offset());
+            if let Some(source) = offset.first() {
+                self.notes.push(format!(
+                    "{source} is mapped to offset, the number of results before the first one: searches \
+                     beyond 0 are further pages."
+                ));
+            }
+            put(&mut fields, "offset", offset);
+        }
+        let pages_from_zero = pages.iter().any(|source| {
+            all.get(source)
+                .is_some_and(|values| values.least == Some(0.0))
+        });
         let list = hits.section(self.clicked.as_ref());
         let is_from_zero = hits.counts_from_zero(&list);
         let mut section = self.begin(Kind::Search, unit, is_from_zero);
+        if pages_from_zero {
+            section.push(("page_base".to_owned(), term("0")));
+        }
         let name = self.events.name[Kind::Search.index()].as_ref().map(term);
         let used = format!("{section:?} {fields:?} {name:?}");
         let outside = all
@@ -505,7 +595,7 @@ impl Found<'_> {
         let event_id = choose(all, EVENT_IDS, total, &|source, values| {
             !is_query_id(source) && values.is_in_nearly_all(total) && values.is_unique()
         });
-        let (at, unit) = time_or_of_kafka(all, total);
+        let (at, unit) = self.time_or_of_kafka(Kind::Feedback);
         let session = choose(all, SESSIONS, total, &|source, _| !is_query_id(source));
         let object = match &self.clicked {
             Some((_, object)) => vec![object.clone()],

@@ -16,6 +16,8 @@ const MAX_DISTINCT: usize = 5_000;
 /// Event of an unknown record: its scalars and lists, by source.
 #[derive(Debug, Default)]
 pub(super) struct Unit {
+    /// Number of its file or topic in the sample.
+    pub(super) file: usize,
     /// Scalars as text.
     pub(super) leaves: BTreeMap<String, Leaf>,
     /// Lists that are not empty, and empty ones.
@@ -119,10 +121,10 @@ impl Time {
         }
     }
 
-    /// Time that a value looks like: RFC 3339 with an offset, or a number of the years 2001 to 2100.
+    /// Time that a value looks like: RFC 3339 with an offset, or a number of the years 2000 to 2100.
     fn of(leaf: &Leaf) -> Option<Self> {
         if let Some(number) = leaf.number {
-            let seconds = 1e9..4.1e9;
+            let seconds = 946_684_800.0..4_133_980_800.0;
             let units = [
                 (Self::Seconds, 1.0),
                 (Self::Millis, 1e3),
@@ -162,6 +164,8 @@ pub(super) struct Values {
     pub(super) texts: usize,
     /// Values that are numbers, as such or in a text.
     pub(super) numbers: usize,
+    /// Numbers with a fraction.
+    fractions: usize,
     /// Smallest number.
     pub(super) least: Option<f64>,
     /// Largest number.
@@ -180,6 +184,7 @@ impl Values {
         self.texts += usize::from(leaf.is_text);
         if let Some(number) = leaf.number {
             self.numbers += 1;
+            self.fractions += usize::from(number.fract() != 0.0);
             self.least = Some(self.least.map_or(number, |least| least.min(number)));
             self.largest = Some(self.largest.map_or(number, |largest| largest.max(number)));
         }
@@ -207,6 +212,22 @@ impl Values {
     /// True if nearly all values are numbers.
     pub(super) fn is_number(&self) -> bool {
         self.present > 0 && is_nearly_all(self.numbers, self.present)
+    }
+
+    /// True if the numbers look like a duration in seconds: each has a fraction, and none reaches 10.
+    pub(super) fn is_seconds(&self) -> bool {
+        self.fractions > 0 && self.fractions == self.numbers && self.largest < Some(10.0)
+    }
+
+    /// True if the numbers look like places of the first results of pages: 0, and multiples of the least other.
+    pub(super) fn is_offset(&self) -> bool {
+        let numbers = self.distinct.iter().map(|text| text.parse::<u32>());
+        let Ok(numbers) = numbers.collect::<Result<Vec<u32>, _>>() else {
+            return false;
+        };
+        let least = numbers.iter().filter(|it| **it > 0).min();
+        self.least == Some(0.0)
+            && least.is_some_and(|least| numbers.iter().all(|it| it.is_multiple_of(*least)))
     }
 
     /// True if nearly all values are texts.

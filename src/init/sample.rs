@@ -94,7 +94,8 @@ impl SampleRecord {
     }
 
     /// Shape of a record that is JSON, with or without the framing of a schema registry.
-    fn shape(&self) -> Option<Shape> {
+    /// `files` are the names of the files and topics before.
+    fn shape<'a>(&'a self, files: &mut Vec<&'a str>) -> Option<Shape> {
         let unframed = framing::unframed(&self.payload).map(|(_, content)| content);
         let value = serde_json::from_slice(unframed.unwrap_or(&self.payload)).ok()?;
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
@@ -103,9 +104,14 @@ impl SampleRecord {
             headers.filter_map(|(name, value)| Some((format!("header:{name}"), text(value)?)));
         let key = self.key.as_deref().and_then(text);
         let key = key.map(|key| ("key".to_owned(), key));
+        let file = files.iter().position(|it| *it == self.source);
         Some(Shape {
             value,
             envelope: headers.chain(key).collect(),
+            file: file.unwrap_or_else(|| {
+                files.push(&self.source);
+                files.len() - 1
+            }),
         })
     }
 }
@@ -148,8 +154,10 @@ struct Sample {
     labels: BTreeMap<String, (BTreeSet<String>, usize)>,
     /// Query texts with their number.
     queries: BTreeMap<String, usize>,
-    /// Events of each kind by topic.
-    topics: [BTreeMap<String, usize>; 2],
+    /// Events of each kind by file or topic.
+    events: [BTreeMap<String, usize>; 2],
+    /// Sources that are topics.
+    topics: BTreeSet<String>,
     /// Files and topics.
     sources: BTreeMap<String, SourceCounts>,
 }
@@ -191,7 +199,7 @@ pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
         .max_by_key(|(sample, format)| (sample.searches, *format == Format::Native));
     match best {
         Some((sample, format)) if sample.searches > 0 => {
-            let mut proposal = sample.proposal();
+            let mut proposal = sample.proposal(sample.is_shared());
             format.name().clone_into(&mut proposal.format);
             Ok(proposal)
         }
@@ -201,13 +209,18 @@ pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
 
 /// Proposes a mapping for records of an unknown shape.
 fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
+    let mut files = Vec::new();
     let shapes: Vec<Shape> = records
         .iter()
         .take(MAX_SHAPES)
-        .filter_map(SampleRecord::shape)
+        .filter_map(|record| record.shape(&mut files))
         .filter(|shape| shape.value.is_object())
         .collect();
-    let Guess { sections, gaps } = guess(&shapes);
+    let Guess {
+        sections,
+        gaps,
+        notes,
+    } = guess(&shapes);
     let framed = records
         .iter()
         .filter(|record| framing::unframed(&record.payload).is_some());
@@ -244,25 +257,15 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
         });
         return Err(failed(first));
     };
-    let mapped = Some(Arc::new(mapped));
-    let formats = Formats {
-        search: Format::Mapped,
-        feedback: Format::Mapped,
-        mapped: [mapped.clone(), mapped],
-        ..Formats::NATIVE
-    };
-    let mut sample = Sample::default();
-    for record in records {
-        sample.add(record, &formats, &kinds);
-    }
+    let (sample, is_shared) = Sample::of_mapping(records, mapped, &kinds);
     if sample.searches + sample.feedback == 0 {
         return Err(failed(sample.first_problem));
     }
-    let mut proposal = sample.proposal();
+    let mut proposal = sample.proposal(is_shared);
     OWN.clone_into(&mut proposal.format);
     proposal.findings.insert(0, sample.share());
     let sentences = gaps.into_iter().map(|gap| format!("Not found: {gap}."));
-    proposal.findings.extend(sentences);
+    proposal.findings.extend(sentences.chain(notes));
     proposal.own = Some(OwnFormat {
         mapping: yaml(&sections, 3),
         is_framed,
@@ -272,6 +275,54 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
 }
 
 impl Sample {
+    /// Facts about the records under a mapping, with true for one topic of both kinds. Otherwise a file or topic
+    /// is read for the kind of which it has most events, as a run with the proposal does.
+    fn of_mapping(records: &[SampleRecord], mapped: Mapped, kinds: &[Kind]) -> (Self, bool) {
+        let is_selective = mapped.is_selective(Kind::Search);
+        let mapped = Some(Arc::new(mapped));
+        let mut formats = Formats {
+            search: Format::Mapped,
+            feedback: Format::Mapped,
+            mapped: [mapped.clone(), mapped],
+            ..Formats::NATIVE
+        };
+        let mut of_both = Self::default();
+        for record in records {
+            of_both.add(record, &formats, kinds);
+        }
+        formats.is_shared = is_selective && of_both.is_shared();
+        let mut sample = Self::default();
+        for record in records {
+            let most = kinds
+                .iter()
+                .max_by_key(|kind| {
+                    let events = &of_both.events[kind.index()];
+                    (events.get(&record.source), kind.other().index())
+                })
+                .copied();
+            let kind = if formats.is_shared {
+                Some(Kind::Search)
+            } else {
+                most
+            };
+            sample.add(record, &formats, kind.as_slice());
+        }
+        (sample, formats.is_shared)
+    }
+
+    /// Returns true if most searches and most feedback come from the same file or topic.
+    fn is_shared(&self) -> bool {
+        let [search, feedback] = Kind::ALL.map(|kind| self.main_source(kind));
+        search.is_some() && search == feedback
+    }
+
+    /// File or topic with most events of a kind.
+    fn main_source(&self, kind: Kind) -> Option<&String> {
+        let events = self.events[kind.index()].iter();
+        let most = events.max_by_key(|(_, events)| **events);
+        most.map(|(source, _)| source)
+    }
+
     /// Adds a record, as far as it is an event of the kinds.
     fn add(&mut self, record: &SampleRecord, formats: &Formats, kinds: &[Kind]) {
         self.records += 1;
@@ -293,9 +344,10 @@ impl Sample {
                     }
                 };
                 events += 1;
+                let counted = &mut self.events[kind.index()];
+                *counted.entry(record.source.clone()).or_default() += 1;
                 if record.is_topic {
-                    let topics = &mut self.topics[kind.index()];
-                    *topics.entry(record.source.clone()).or_default() += 1;
+                    self.topics.insert(record.source.clone());
                 }
             });
             if let Err(rejection) = decoded {
@@ -379,7 +431,7 @@ impl Sample {
     }
 
     /// The proposal that follows from the sample.
-    fn proposal(&self) -> Proposal {
+    fn proposal(&self, is_shared: bool) -> Proposal {
         let searches = self.searches;
         let usual = Proposal::default();
         let is_group = self.with_group * 2 > searches;
@@ -417,14 +469,22 @@ impl Sample {
             findings.push("Searches report model calls or costs: see prices.".to_owned());
         }
         let topic = |kind: Kind| {
-            let topics = self.topics[kind.index()].iter();
-            let most = topics.max_by_key(|(_, events)| **events);
-            most.map(|(topic, _)| topic.clone())
+            let topic = self.main_source(kind);
+            topic.filter(|it| self.topics.contains(*it)).cloned()
         };
         let [search_topic, feedback_topic] = Kind::ALL.map(topic);
+        let search_topic = search_topic.unwrap_or(usual.search_topic);
+        let feedback_topic = if is_shared {
+            findings.push(
+                "Searches and feedback share a file or topic: both topics are the same.".to_owned(),
+            );
+            search_topic.clone()
+        } else {
+            feedback_topic.unwrap_or(usual.feedback_topic)
+        };
         Proposal {
-            search_topic: search_topic.unwrap_or(usual.search_topic),
-            feedback_topic: feedback_topic.unwrap_or(usual.feedback_topic),
+            search_topic,
+            feedback_topic,
             slices: self.slices(searches),
             measures: self.measures(searches),
             judge_by: if is_group { "group_id" } else { "id" },

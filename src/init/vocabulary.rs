@@ -43,6 +43,9 @@ pub(super) const VARIANTS: &str =
 pub(super) const POSITIONS: &str =
     "position rank index pos ordinal positionordinal slot positions listposition";
 
+/// Names of numbers of results before the first one of a page.
+pub(super) const OFFSETS: &str = "offset start from skip";
+
 /// Fields of a search that are numbers, with their names.
 pub(super) const NUMBERS: [(&str, &str); 4] = [
     (
@@ -50,7 +53,7 @@ pub(super) const NUMBERS: [(&str, &str); 4] = [
         "latencyms tookms took latency durationms responsetimems elapsedms processingtimems",
     ),
     ("page", "page pagenumber pageno"),
-    ("page_size", "pagesize perpage hitsperpage"),
+    ("page_size", "pagesize perpage hitsperpage rows limit"),
     (
         "total_hits",
         "totalhits nbhits numfound totalresults found total",

@@ -409,9 +409,11 @@ fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
 
         let settings = "out/rankgauge.yaml";
         let mut arguments = vec!["tail", "--config", settings, "--format", "json"];
-        let searches = files.last().expect("a file");
-        let feedback = files.first().expect("a file");
-        arguments.extend(["--search", searches, "--feedback", feedback]);
+        arguments.extend(["--search", files.last().expect("a file")]);
+        // A file of both kinds is one topic.
+        if let [feedback, _] = &*files {
+            arguments.extend(["--feedback", feedback]);
+        }
         let output = rankgauge(folder.path(), &arguments);
         assert!(output.status.success(), "{name}: {}", text(&output.stderr));
         let lines = text(&output.stdout);
@@ -709,4 +711,272 @@ fn a_sample_without_records_is_an_error_that_says_so() {
         said.contains("empty.json: no record; name a file or a topic with search events"),
         "{said}"
     );
+}
+
+/// Runs `init` on files of records. Returns its output, and the configuration.
+fn proposed_for(folder: &Path, files: &[(&str, &[Value])]) -> (String, String) {
+    let mut arguments = vec!["init", "out"];
+    for (name, records) in files {
+        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+        fs::write(folder.join(name), lines).expect("a file");
+        arguments.extend(["--from", name]);
+    }
+    let output = rankgauge(folder, &arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    check(folder, "out");
+    let settings = fs::read_to_string(folder.join("out/rankgauge.yaml")).expect("a file");
+    (text(&output.stdout), settings)
+}
+
+/// Number of records in a file by kind and outcome under the proposed configuration.
+fn outcomes(folder: &Path, file: &str) -> std::collections::BTreeMap<String, usize> {
+    let tail = ["tail", "--config", "out/rankgauge.yaml", "--format", "json"];
+    let output = rankgauge(folder, &[&tail[..], &["--search", file]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut outcomes = std::collections::BTreeMap::new();
+    for line in text(&output.stdout).lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let word = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        *outcomes
+            .entry(format!("{} {}", word("kind"), word("outcome")))
+            .or_default() += 1;
+    }
+    outcomes
+}
+
+/// Search `number` as a plain record.
+fn plain_search(number: u64) -> Value {
+    json!({"search_id": format!("s{number}"), "ts": moment(number), "query": query(number),
+        "results": documents(number)})
+}
+
+/// Click on search `number` as a plain record.
+fn plain_click(number: u64) -> Value {
+    json!({"search_id": format!("s{number}"), "ts": moment(number) + 9, "action": "click",
+        "product_id": document(number, 2)})
+}
+
+fn with(mut record: Value, key: &str, value: impl Into<Value>) -> Value {
+    record[key] = value.into();
+    record
+}
+
+fn without(mut record: Value, key: &str) -> Value {
+    record.as_object_mut().expect("an object").remove(key);
+    record
+}
+
+#[test]
+fn searches_are_found_by_their_results_under_any_name() {
+    for name in [
+        "srch.done",
+        "listing",
+        "find",
+        "lookup",
+        "ranking",
+        "plp.rendered",
+        "serp.view",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let search = |number| {
+            let meta =
+                json!({"kind": name, "id": format!("m{number}"), "created_at": moment(number)});
+            let of = |id: String, _| json!({"docId": id, "score": 1.0});
+            json!({"meta": meta, "ctx": {"uid": format!("u{}", number % 7)}, "req": {"text": query(number)},
+                "resp": {"docs": results(number, of)}})
+        };
+        let click = |number| {
+            let meta = json!({"kind": "srch.click", "id": format!("c{number}"), "created_at": moment(number)});
+            json!({"meta": meta, "ctx": {"uid": format!("u{}", number % 7)},
+                "req": {"ref": format!("m{number}")}, "hit": {"docId": document(number, 2)}})
+        };
+        let searches = (0..SEARCHES).map(search);
+        let records: Vec<Value> = searches.chain((0..30).map(click)).collect();
+        let (said, _) = proposed_for(folder.path(), &[("both.jsonl", &records)]);
+        let counts =
+            "decodes 90 of 90 records (100 %): 60 searches and 30 feedback events; 0 records";
+        assert!(said.contains(counts), "{name}: {said}");
+        assert!(
+            said.contains("object_id: /hit/docId"),
+            "{name}: a result names the document: {said}"
+        );
+        let outcomes = outcomes(folder.path(), "both.jsonl");
+        assert_eq!(outcomes["search unjudged"], 60, "{name}: {outcomes:?}");
+        assert_eq!(outcomes["feedback joined"], 30, "{name}: {outcomes:?}");
+    }
+}
+
+#[test]
+fn other_events_with_a_list_are_no_searches_beside_those_that_are_named_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut records = Vec::new();
+    for number in 0..SEARCHES {
+        records.push(with(plain_search(number), "type", "search"));
+        records.push(with(plain_click(number), "type", "click"));
+        records.push(
+            json!({"type": "wishlist_saved", "ts": moment(number), "items": documents(number)}),
+        );
+    }
+    let (said, settings) = proposed_for(folder.path(), &[("both.jsonl", &records)]);
+    let counts =
+        "decodes 120 of 120 records (100 %): 60 searches and 60 feedback events; 60 records";
+    assert!(said.contains(counts), "{said}");
+    assert!(settings.contains("/type: [search]"), "{settings}");
+}
+
+#[test]
+fn searches_alone_whose_name_means_an_impression_are_searches() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let named = |number| with(plain_search(number), "kind", "serp.view");
+    let records: Vec<Value> = (0..SEARCHES).map(named).collect();
+    let (said, _) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+    assert!(
+        said.contains("(100 %): 60 searches and 0 feedback"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_file_of_both_kinds_becomes_one_topic_as_replay_reads_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut records = Vec::new();
+    for number in 0..SEARCHES {
+        let click = without(plain_click(number), "action");
+        records.push(with(plain_search(number), "evt", "SearchPerformed"));
+        records.push(with(click, "evt", "ItemTapped"));
+        records.push(json!({"evt": "Heartbeat", "ts": moment(number)}));
+    }
+    let (said, settings) = proposed_for(folder.path(), &[("both.jsonl", &records)]);
+    let counts =
+        "decodes 120 of 120 records (100 %): 60 searches and 60 feedback events; 60 records";
+    assert!(said.contains(counts), "{said}");
+    assert!(settings.contains("/evt: [SearchPerformed]"), "{settings}");
+    assert!(settings.contains("/evt: [ItemTapped]"), "{settings}");
+    for topic in ["search_topic", "feedback_topic"] {
+        let line = format!("  {topic}: \"search.log\"");
+        assert!(settings.contains(&line), "{settings}");
+    }
+    let outcomes = outcomes(folder.path(), "both.jsonl");
+    assert_eq!(outcomes["search unjudged"], 60, "{outcomes:?}");
+    assert_eq!(outcomes["feedback joined"], 60, "{outcomes:?}");
+    assert!(
+        !outcomes.keys().any(|it| it.ends_with("invalid")),
+        "{outcomes:?}"
+    );
+}
+
+#[test]
+fn events_without_names_in_one_file_are_told_apart_by_what_they_lack() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let click = |number| without(plain_click(number), "action");
+    let records: Vec<Value> = (0..SEARCHES)
+        .flat_map(|number| [plain_search(number), click(number)])
+        .collect();
+    let (said, settings) = proposed_for(folder.path(), &[("both.jsonl", &records)]);
+    let counts = "decodes 120 of 120 records (100 %): 60 searches and 60 feedback events";
+    assert!(said.contains(counts), "{said}");
+    assert!(settings.contains("/product_id:\n"), "{settings}");
+    let outcomes = outcomes(folder.path(), "both.jsonl");
+    assert_eq!(outcomes["feedback joined"], 60, "{outcomes:?}");
+}
+
+#[test]
+fn a_native_file_of_both_kinds_becomes_one_topic() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let search = json!({"query_id": "s1", "ts": moment(0), "query": "x", "results": [{"id": "d"}]});
+    let click = json!({"event_id": "f1", "ts": moment(0), "query_id": "s1", "type": "click", "object_id": "d"});
+    let (_, settings) = proposed_for(folder.path(), &[("both.jsonl", &[search, click])]);
+    let topic = "  feedback_topic: \"search.log\"";
+    assert!(settings.contains(topic), "{settings}");
+}
+
+#[test]
+fn times_are_found_by_their_size_under_any_name() {
+    for key in [
+        "epoch",
+        "when",
+        "t",
+        "created",
+        "logged_at",
+        "stamp",
+        "time_s",
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let seconds = |record, number| with(without(record, "ts"), key, moment(number) / 1000);
+        let text = |record, number| with(without(record, "ts"), key, text_of_moment(number));
+        let searches: Vec<Value> = (0..SEARCHES)
+            .map(|number| seconds(plain_search(number), number))
+            .collect();
+        let clicks: Vec<Value> = (0..SEARCHES)
+            .map(|number| text(plain_click(number), number))
+            .collect();
+        let files: [(&str, &[Value]); 2] = [("searches", &searches), ("clicks", &clicks)];
+        let (said, settings) = proposed_for(folder.path(), &files);
+        let counts = "(100 %): 60 searches and 60 feedback events";
+        assert!(said.contains(counts), "{key}: {said}");
+        let source = format!("ts: /{key}\n");
+        assert_eq!(settings.matches(&source).count(), 2, "{settings}");
+        for unit in ["time: seconds", "time: rfc3339"] {
+            assert!(settings.contains(unit), "{settings}");
+        }
+    }
+}
+
+#[test]
+fn a_sample_without_times_says_so() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = |number| format!("{}\n", without(plain_search(number), "ts"));
+    let records: String = (0..SEARCHES).map(line).collect();
+    fs::write(folder.path().join("x.jsonl"), records).expect("a file");
+    let output = rankgauge(folder.path(), &["init", "out", "--from", "x.jsonl"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("no time was found in the searches") && said.contains("ts is mapped to"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_latency_in_seconds_is_left_out() {
+    for (key, latency, is_mapped) in [
+        ("latency", json!(0.012), false),
+        ("took", json!(1.5), false),
+        ("took", json!(12), true),
+        ("took_ms", json!(0.4), true),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let search = |number| with(plain_search(number), key, latency.clone());
+        let records: Vec<Value> = (0..SEARCHES).map(search).collect();
+        let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+        let mapped = format!("latency_ms: /{key}");
+        assert_eq!(settings.contains(&mapped), is_mapped, "{settings}");
+        let note = format!("/{key} is not mapped to latency_ms: its values look like seconds");
+        assert_eq!(said.contains(&note), !is_mapped, "{said}");
+    }
+}
+
+#[test]
+fn pages_that_count_from_zero_are_mapped_as_such() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let search = |number| with(plain_search(number), "page", number % 2);
+    let records: Vec<Value> = (0..SEARCHES).map(search).collect();
+    let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+    assert!(said.contains("(100 %): 60 searches"), "{said}");
+    assert!(settings.contains("page_base: 0"), "{settings}");
+}
+
+#[test]
+fn the_place_of_the_first_result_is_mapped_as_an_offset() {
+    for (values, is_mapped) in [([0, 10, 20], true), ([24; 3], false), ([0, 7, 9], false)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = |number: u64| values[usize::try_from(number % 3).expect("small")];
+        let search = |number| with(plain_search(number), "start", place(number));
+        let records: Vec<Value> = (0..SEARCHES).map(search).collect();
+        let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &records)]);
+        let mapped = settings.contains("offset: /start\n");
+        assert_eq!(mapped, is_mapped, "{values:?}: {settings}");
+        let note = "/start is mapped to offset";
+        assert_eq!(said.contains(note), is_mapped, "{values:?}: {said}");
+    }
 }

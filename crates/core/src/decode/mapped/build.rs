@@ -395,7 +395,11 @@ impl Plan {
             trace_id: it.id(F::TraceId as usize)?,
             application: it.text(F::Application as usize)?,
             total_hits: it.whole(F::TotalHits as usize)?,
-            page: it.counted(F::Page as usize)?,
+            page: match self.page_base {
+                // A page 0 is rejected by the check of native events, with its reason.
+                1 => it.counted(F::Page as usize)?,
+                base => it.position(F::Page as usize, base)?,
+            },
             page_size: it.counted(F::PageSize as usize)?,
             is_filtered: it
                 .get(F::Filters as usize)
@@ -409,6 +413,9 @@ impl Plan {
             attrs: attributes(&self.attrs, slots),
             ..Search::default()
         });
+        if let (None, Some(offset)) = (search.page, it.whole(F::Offset as usize)?) {
+            search.page = Some(page_at(offset, &search));
+        }
         if let Some(id) = it.id(F::Experiment as usize)? {
             search.experiment = Some(Experiment {
                 id: Some(id),
@@ -559,6 +566,15 @@ impl Plan {
             kind: it.text(F::Kind as usize)?,
         })))
     }
+}
+
+/// Page of a search that states the number of results before its first one. The size of a page is its number of
+/// results, if the record does not state it.
+fn page_at(offset: u32, search: &Search<'_>) -> u32 {
+    let served = u32::try_from(search.results.len()).ok();
+    let size = search.page_size.or(served).unwrap_or(1).max(1);
+    let first = if offset == 0 { 1 } else { 2 };
+    (offset / size).saturating_add(1).max(first)
 }
 
 /// Elements of a list of objects.

@@ -57,6 +57,7 @@ fields! {
     TotalHits = "total_hits",
     Page = "page",
     PageSize = "page_size",
+    Offset = "offset",
     Filters = "filters",
     Sort = "sort",
     ErrorType = "error_type",
@@ -335,6 +336,7 @@ pub(super) struct Plan {
     pub(super) fields: FieldSources,
     pub(super) time: Option<TimeUnit>,
     pub(super) position_base: u32,
+    pub(super) page_base: u32,
     pub(super) actions: BTreeMap<String, Meaning>,
     pub(super) labels: NamedSources,
     pub(super) attrs: NamedSources,
@@ -750,6 +752,7 @@ fn known_keys(kind: Kind) -> &'static [&'static str] {
             "hits",
             "time",
             "position_base",
+            "page_base",
             "labels",
             "attrs",
             "fired",
@@ -805,8 +808,13 @@ impl Plan {
             problems,
         };
         let mut plan = Self::empty(kind);
-        if let Some((path, term)) = key("position_base") {
-            plan.position_base = it.word(&path, term, &[("0", 0), ("1", 1)]).unwrap_or(1);
+        for (name, base) in [
+            ("position_base", &mut plan.position_base),
+            ("page_base", &mut plan.page_base),
+        ] {
+            if let Some((path, term)) = key(name) {
+                *base = it.word(&path, term, &[("0", 0), ("1", 1)]).unwrap_or(1);
+            }
         }
         if let Some((path, term)) = key("time") {
             plan.time = it.word(&path, term, &TimeUnit::NAMES);
@@ -869,6 +877,7 @@ impl Plan {
             fields: Vec::new(),
             time: None,
             position_base: 1,
+            page_base: 1,
             actions: BTreeMap::new(),
             labels: Vec::new(),
             attrs: Vec::new(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Problem, Term};
-use rankgauge_core::decode::{Encoded, Envelope, EventRef, Format, Formats};
+use rankgauge_core::decode::{Decoded, Encoded, Envelope, Event, EventRef, Format, Formats};
 use rankgauge_core::event::{Acceptance, Action, Kind, Limits, Reason, Rejection};
 use rankgauge_core::time::EventTime;
 use serde_json::{Value, json};
@@ -364,6 +364,67 @@ fn pages_filters_and_sorting_are_mapped() {
             );
         });
         assert_eq!((counts.is_ok(), seen), (true, 1));
+    }
+}
+
+/// Page of a search whose record has `members`, under further `fields` and `keys` of its mapping.
+fn page_of(fields: &Value, base: Option<u32>, members: &Value) -> Result<Option<u32>, String> {
+    let mut mapping = shop();
+    let merge = |into: &mut Value, from: &Value| {
+        let from = from.as_object().expect("an object").clone();
+        into.as_object_mut().expect("an object").extend(from);
+    };
+    merge(&mut mapping["search"]["fields"], fields);
+    if let Some(base) = base {
+        mapping["search"]["page_base"] = base.into();
+    }
+    let formats = formats(JSON, &mapping);
+    let mut record = search();
+    merge(&mut record, members);
+    let record = record.to_string();
+    let decoded = formats.event(Kind::Search, record.as_bytes(), &LIMITS);
+    match decoded.map_err(|rejection| rejection.to_string())? {
+        Decoded::Event(Event::Search(search)) => Ok(search.page),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn pages_count_from_the_base_of_the_mapping() {
+    let page = json!({"page": "/page"});
+    for (base, stated, expected) in [
+        (Some(0), json!(0), Some(1)),
+        (Some(0), json!(1), Some(2)),
+        (Some(0), json!(null), None),
+        (Some(1), json!(1), Some(1)),
+        (None, json!(2), Some(2)),
+    ] {
+        let decoded = page_of(&page, base, &json!({"page": stated}));
+        assert_eq!(decoded, Ok(expected), "{base:?} {stated}");
+    }
+    for base in [None, Some(1)] {
+        let rejection = page_of(&page, base, &json!({"page": 0})).expect_err("invalid");
+        assert!(
+            rejection.contains("page: pages are counted from 1"),
+            "{rejection}"
+        );
+    }
+}
+
+#[test]
+fn an_offset_states_the_page_of_a_search_without_one() {
+    let fields = json!({"offset": "/start", "page_size": "/rows", "page": "/page"});
+    for (members, expected) in [
+        (json!({}), None),
+        (json!({"start": 0, "rows": 10}), Some(1)),
+        (json!({"start": 10, "rows": 10}), Some(2)),
+        (json!({"start": 20, "rows": 10}), Some(3)),
+        // The record has two results.
+        (json!({"start": 4}), Some(3)),
+        (json!({"start": 1, "rows": 10}), Some(2)),
+        (json!({"start": 20, "rows": 10, "page": 1}), Some(1)),
+    ] {
+        assert_eq!(page_of(&fields, None, &members), Ok(expected), "{members}");
     }
 }
 
