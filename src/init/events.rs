@@ -160,9 +160,9 @@ fn searches_of(source: &str, names: &BTreeSet<String>, with_results: &[&Unit]) -
             leaf.is_some_and(|leaf| leaf.text == name)
         })
     };
-    let named = of(&|name| meaning(name) == Meaning::Search);
+    let certain = of(&|name| meaning(name) == Meaning::Search);
     // A basket beside the searches has a list, too, but another one.
-    let searches = named.iter().flat_map(|name| events_of(name));
+    let searches = certain.iter().flat_map(|name| events_of(name));
     let known: BTreeSet<&String> = searches.flat_map(|unit| lists_of_results(unit)).collect();
     let found = of(&|name| match meaning(name) {
         Meaning::Search => true,
@@ -187,9 +187,9 @@ fn searches_of(source: &str, names: &BTreeSet<String>, with_results: &[&Unit]) -
 fn name_of_feedback(units: &[&Unit], search: Option<&Names>) -> Option<String> {
     let all = values(units.iter().copied());
     let candidates = all.iter().filter_map(|(source, values)| {
-        let is_same = search.is_some_and(|names| names.source == *source);
+        let is_of_searches = search.is_some_and(|names| names.source == *source);
         let place = match place(source, EVENT_NAMES) {
-            None if is_same => EVENT_NAMES.len(),
+            None if is_of_searches => EVENT_NAMES.len(),
             place => place?,
         };
         let is_name = values.distinct.len() <= MAX_WORDS
