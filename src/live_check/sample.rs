@@ -170,7 +170,23 @@ pub(super) fn read_since_event_time(
     read_ranges(reader, kind, ranges.collect())
 }
 
+/// Reads the ranges. One without a record is read again: the end of a partition can be reported for an earlier range of
+/// the same client, and a place without a record would be taken for a gap.
 fn read_ranges(reader: &Reader<'_>, kind: Kind, ranges: Ranges) -> Result<TopicSample, Error> {
+    let mut missing = ranges.clone();
+    let mut sample = read_once(reader, kind, ranges)?;
+    missing.retain(|partition, range| {
+        !range.is_empty() && sample.records.iter().all(|it| it.partition != *partition)
+    });
+    if !missing.is_empty() && !sample.is_cut {
+        let again = read_once(reader, kind, missing)?;
+        sample.records.extend(again.records);
+        sample.is_cut = again.is_cut;
+    }
+    Ok(sample)
+}
+
+fn read_once(reader: &Reader<'_>, kind: Kind, ranges: Ranges) -> Result<TopicSample, Error> {
     let (mut records, mut bytes) = (Vec::new(), 0);
     let is_complete = reader.read(kind, ranges, &mut |record| {
         bytes += record.payload.len() + record.key.map_or(0, <[u8]>::len);

@@ -186,6 +186,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
             "eval::compare",
             "eval::evaluate",
             "eval::text_layout::count_of",
+            "eval::text_layout::probability",
         ],
         "a gate reads results, and does not depend on the format of its report",
     ),

@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
 use crate::evaluate::{Evaluation, Goal, RunEvaluation};
 use crate::operations::Operations;
-use crate::report::document::probability;
-use crate::text_layout::count_of;
+use crate::text_layout::{count_of, probability};
 use rankgauge_core::measure::Relation;
 use rankgauge_core::measure::direction::Direction;
 

@@ -9,6 +9,15 @@ use std::fmt;
 pub use rankgauge_core::text::{escape_controls, escape_lines};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
+/// Formats a probability with four digits; a value below 0.0001 as `<0.0001`.
+pub(crate) fn probability(p: f64) -> String {
+    if p < 0.0001 {
+        "<0.0001".to_owned()
+    } else {
+        format!("{p:.4}")
+    }
+}
+
 /// Column of a [`TextTable`]. It is as wide as its widest cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::document::{Block, Cell, Rows, interval, percentage, probability, signed};
+use super::document::{Block, Cell, Rows, interval, percentage, signed};
 use super::members::Members;
 use super::names::name;
 use crate::compare::{Pair, testable};
-use crate::text_layout::escape_controls;
+use crate::text_layout::{escape_controls, probability};
 use rankgauge_core::statistics::Interval;
 
 /// Blocks of the section about differences in `measures`; empty without any.

@@ -356,15 +356,6 @@ pub(crate) fn interval([low, high]: [f64; 2]) -> String {
     format!("[{}, {}]", signed(low), signed(high))
 }
 
-/// Formats a probability with four digits; a value below 0.0001 as `<0.0001`.
-pub(crate) fn probability(p: f64) -> String {
-    if p < 0.0001 {
-        "<0.0001".to_owned()
-    } else {
-        format!("{p:.4}")
-    }
-}
-
 /// Removes the sign of a number that is rounded to zero.
 fn unsigned_zero(text: String) -> String {
     let digits = text.trim_start_matches(['+', '-']);

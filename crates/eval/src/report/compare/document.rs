@@ -4,11 +4,11 @@ use crate::compare::{BestOfSlice, Comparison, Interaction, MeasureComparison, Pa
 use crate::gate::Check;
 use crate::report::chart::{Chart, Estimate, Intervals};
 use crate::report::document::{
-    Block, Cell, Document, Figure, Place, Rows, Section, interval, percentage, probability, signed,
+    Block, Cell, Document, Figure, Place, Rows, Section, interval, percentage, signed,
 };
 use crate::report::names::name;
 use crate::report::{checks, errors};
-use crate::text_layout::{count_of, escape_controls};
+use crate::text_layout::{count_of, escape_controls, probability};
 use rankgauge_core::statistics::Settings;
 
 /// Maximum number of measures in a chart, taken from the first. The table beside the chart has all.

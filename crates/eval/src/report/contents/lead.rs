@@ -4,13 +4,11 @@ use super::cells::mean;
 use crate::compare::{MeasureComparison, Pair};
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::document::{
-    Block, Cell, Figure, Rows, interval, number, percentage, probability, signed,
-};
+use crate::report::document::{Block, Cell, Figure, Rows, interval, number, percentage, signed};
 use crate::report::headline::headline_of;
 use crate::report::names::{long_name as name, run_name};
 use crate::report::recommendation::leading;
-use crate::text_layout::{escape_controls, shorten};
+use crate::text_layout::{escape_controls, probability, shorten};
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of slice values and of queries listed.
