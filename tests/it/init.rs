@@ -717,7 +717,8 @@ fn a_sample_without_records_is_an_error_that_says_so() {
 fn proposed_for(folder: &Path, files: &[(&str, &[Value])]) -> (String, String) {
     let mut arguments = vec!["init", "out"];
     for (name, records) in files {
-        let lines: String = records.iter().map(|record| format!("{record}\n")).collect();
+        let lines: Vec<String> = records.iter().map(ToString::to_string).collect();
+        let lines = lines.join("\n");
         fs::write(folder.join(name), lines).expect("a file");
         arguments.extend(["--from", name]);
     }
