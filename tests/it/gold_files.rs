@@ -113,14 +113,17 @@ fn changes_in_quick_succession_are_all_found() {
 #[test]
 fn switched_link_of_a_mounted_config_map_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
-    let at = |name: &str| folder.path().join(name);
+    // Other tests change the folder of temporary folders all the time.
+    let mounted = folder.path().join("mounted");
+    fs::create_dir(&mounted).expect("a folder");
+    let at = |name: &str| mounted.join(name);
     for (version, content) in [("..1", QRELS), ("..2", OTHER)] {
         fs::create_dir(at(version)).expect("a folder");
         fs::write(at(version).join("gold.qrels"), content).expect("a file");
     }
     symlink("..1", at("..data")).expect("a link");
     symlink("..data/gold.qrels", at("gold.qrels")).expect("a link");
-    let mut gold = InUse::of(folder.path());
+    let mut gold = InUse::of(&mounted);
     symlink("..2", at("..new")).expect("a link");
     fs::rename(at("..new"), at("..data")).expect("the kubelet renames the link");
     assert_eq!(gold.check(), (true, 1, 1));
