@@ -190,7 +190,8 @@ fn ended_early(sources: &[Source], idle_timeout: Millis) -> Vec<(i32, Kind)> {
 /// Replays `searches` and `feedback`, whose records have the given `formats`, through `engine`. The
 /// files at the same index are one partition, unless all partitions are joined with each other. With
 /// [`Join::Repartition`], an engine that joins all of them counts the same. The wall time
-/// of the engine does not advance: only the watermark does. A topic that ends `engine.idle_timeout` before the
+/// of the engine does not advance: only the watermark does. What follows from the progress of event time, such
+/// as the end of an incident, does so after each minute of it. A topic that ends `engine.idle_timeout` before the
 /// other one is idle, as in live operation.
 ///
 /// # Errors
@@ -234,12 +235,20 @@ pub fn replay_observed(
             engine.apply(Input::Assigned { partition, resume });
         }
     }
+    let tick = |engine: &mut Engine, wall| engine.apply(Input::Tick { wall, others: None });
+    let now = wall_now();
+    let mut minute = None;
     while let Some(source) = sources
         .iter_mut()
         .filter(|source| !source.done)
         .min_by_key(|source| source.time)
     {
         if source.time > i64::MIN {
+            let of_source = Some(source.time.div_euclid(60_000));
+            if of_source > minute {
+                minute = of_source;
+                tick(engine, now);
+            }
             before(engine, EventTime(source.time)).map_err(ReplayError::Observe)?;
         }
         let at = Position {
@@ -278,9 +287,7 @@ pub fn replay_observed(
             ..
         } => ended_before_all(&sources, idle_timeout),
     };
-    let tick = |engine: &mut Engine, wall| engine.apply(Input::Tick { wall, others: None });
     // The topic is idle if the broker reports its end before and after the time-out.
-    let now = wall_now();
     for wall in [now, WallTime(now.0.saturating_add(idle_timeout.0))] {
         tick(engine, wall);
         for (partition, kind) in &ended {

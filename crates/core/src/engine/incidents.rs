@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baseline, DropClass, Losses, minute_of};
+use crate::detection::{Baseline, DropClass, Losses, Part, minute_of};
 use crate::engine::family;
 use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::Registry;
@@ -177,8 +177,19 @@ impl Incidents {
                 continue;
             };
             let incident = &mut tracked.incident;
+            let minute = minute_of(incident.last);
             incident.observe(score.ts, loss, expected, &touched);
             of.queries.add(score.key, loss, incident.recovering_since());
+            if incident.part == Part::Some && minute_of(incident.last) > minute {
+                let mut measures = of
+                    .series
+                    .iter()
+                    .filter_map(|it| incident.measures.get(it.1));
+                let in_all = measures.find(|it| *it.slice == *ALL_SEARCHES);
+                if in_all.is_some_and(|it| of.queries.is_loss_of_all(it.tolerance)) {
+                    incident.part = Part::All;
+                }
+            }
         }
     }
 
@@ -264,6 +275,11 @@ impl Incidents {
             }
         };
         let tracked = &mut self.open[place];
+        if same.is_some() {
+            let is_in_all_searches = *member.slice == *ALL_SEARCHES;
+            let incident = &mut tracked.incident;
+            incident.add_drop(drop.part, drop.class, is_in_all_searches);
+        }
         if !drop.watched.is_user_measure && tracked.gold.is_empty() {
             tracked.gold = gold.into();
         }

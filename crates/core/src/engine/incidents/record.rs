@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::EXPIRED_AFTER;
 use crate::detection::{Beginning, DropClass, Losses, MeanInterval, Part, Recovery, minute_of};
 use crate::engine::series::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
@@ -65,9 +66,11 @@ pub struct Incident {
     pub alarmed_at: EventTime,
     /// End. `None` while the incident is open.
     pub ended: Option<Ending>,
-    /// Class of the drop of the primary measure.
+    /// Class of the drop: in all searches, if the incident contains a drop in these. A proof of one measure that
+    /// they are worse holds for the incident.
     pub class: DropClass,
-    /// Part of the queries that dropped.
+    /// Part of the queries that dropped: in all searches, if the incident contains a drop in these, else in the
+    /// slice of the first drop.
     pub part: Part,
     /// Queries that lost most in the primary measure. Empty in a record of a worker that is not
     /// published.
@@ -476,12 +479,30 @@ impl Incident {
     /// Urgency: critical if all searches of the variant are affected and the cause is not that more
     /// results are unjudged.
     pub fn severity(&self) -> Severity {
-        let is_whole = self.measures.iter().any(|it| *it.slice == *ALL_SEARCHES);
-        if is_whole && self.part == Part::All && self.class != DropClass::MoreUnjudged {
+        if self.is_in_all_searches()
+            && self.part == Part::All
+            && self.class != DropClass::MoreUnjudged
+        {
             Severity::Critical
         } else {
             Severity::Warning
         }
+    }
+
+    /// Returns true if the incident contains a drop in all searches.
+    pub(super) fn is_in_all_searches(&self) -> bool {
+        (self.measures.iter()).any(|it| *it.slice == *ALL_SEARCHES)
+    }
+
+    /// Adds part and class of another drop, or of the share of another worker. Those of a drop in all searches
+    /// hold.
+    pub(super) fn add_drop(&mut self, part: Part, class: DropClass, is_in_all_searches: bool) {
+        let (part, class) = match (self.is_in_all_searches(), is_in_all_searches) {
+            (true, false) => return,
+            (false, true) => (part, class),
+            (true, true) | (false, false) => (self.part.min(part), self.class.min(class)),
+        };
+        (self.part, self.class) = (part, class);
     }
 
     /// Title by subject and class, without the size: `V5 got worse`.
@@ -663,15 +684,18 @@ impl Incident {
         self.ended = Some(ending);
     }
 
-    /// Recovery of the primary measure, if no other measure shows a loss that a recovery excludes. `parts`
-    /// is the number of shares that were merged.
+    /// Recovery of the primary measure, if no other measure shows a loss that a recovery excludes. A measure
+    /// without new searches for a day, such as one of a slice that is no longer searched, shows none. `parts` is
+    /// the number of shares that were merged.
     pub(super) fn recovery(&self, parts: u64) -> Option<Ending> {
         let (primary, others) = self.measures.split_first()?;
         let since = primary.recovery.recovered_since(primary.tolerance, parts)?;
         let shows_loss = |it: &IncidentMeasure| {
             let excluded = Recovery::excluded_loss(it.tolerance, it.loss_at_alarm);
-            it.loss_of_blocks(it.blocks)
-                .is_some_and(|loss| loss.lower > excluded)
+            let block = it.block.unwrap_or_else(|| minute_of(self.alarmed_at.0));
+            let is_new = minute_of(self.last).saturating_sub(block) <= minute_of(EXPIRED_AFTER.0);
+            let loss = it.loss_of_blocks(it.blocks).filter(|_| is_new);
+            loss.is_some_and(|loss| loss.lower > excluded)
         };
         if others.iter().any(shows_loss) {
             return None;
@@ -681,12 +705,11 @@ impl Incident {
 
     /// Takes the identity of another worker's record of the same incident, if its alarm was earlier.
     pub(super) fn take_identity(&mut self, other: &Self) {
+        self.add_drop(other.part, other.class, other.is_in_all_searches());
         if (other.alarmed_at, other.id) < (self.alarmed_at, self.id) {
             self.id = other.id;
             self.started = other.started;
             self.alarmed_at = other.alarmed_at;
-            self.class = other.class;
-            self.part = other.part;
         }
         self.acknowledge(other.acknowledged.as_ref());
         self.add_notes(&other.notes);
@@ -738,10 +761,9 @@ impl Incident {
         if alarm(other) < alarm(self) {
             self.started = other.started;
             self.alarmed_at = other.alarmed_at;
-            self.part = other.part;
         }
+        self.add_drop(other.part, other.class, other.is_in_all_searches());
         self.last = self.last.max(other.last);
-        self.class = self.class.min(other.class);
         self.acknowledge(other.acknowledged.as_ref());
         self.add_notes(&other.notes);
         for theirs in &other.measures {
@@ -791,4 +813,105 @@ fn id_of(variant: &str, primary: &str, minute: i64) -> u64 {
     let hash = Sha256::digest(format!("{variant}\0{primary}\0{minute}"));
     let first = hash.iter().take(8);
     first.fold(0, |id, byte| id << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Drop, EndReason, Incident, IncidentMeasure, Severity};
+    use crate::detection::{Beginning, DropClass, Losses, Part};
+    use crate::engine::series::Series;
+    use crate::engine::settings::MonitoredMeasure;
+    use crate::time::EventTime;
+
+    const MINUTE: i64 = 60_000;
+
+    /// Losses of 60 searches.
+    fn losses(loss: f64) -> Losses {
+        let mut losses = Losses::default();
+        (0..60).for_each(|_| losses.add(loss));
+        losses
+    }
+
+    #[test]
+    fn a_slice_that_is_no_longer_searched_keeps_an_incident_open_for_a_day() {
+        let mut incident = incident(&[
+            ("all", Part::All, DropClass::Worse),
+            ("topic", Part::All, DropClass::Worse),
+        ]);
+        for it in &mut incident.measures {
+            (it.tolerance, it.loss_at_alarm, it.at_alarm) = (0.03, 0.4, losses(0.4));
+        }
+        let day = 24 * 60;
+        for minute in 0..=day {
+            incident.observe(EventTime(minute * MINUTE), 0.0, 0.9, &[0]);
+            assert_eq!(incident.recovery(1), None, "minute {minute}");
+        }
+        incident.observe(EventTime((day + 1) * MINUTE), 0.0, 0.9, &[0]);
+        let ended = incident.recovery(1).expect("it has recovered");
+        assert_eq!((ended.by, ended.at), (EndReason::Recovered, EventTime(0)));
+    }
+
+    type Found = (&'static str, Part, DropClass);
+
+    /// Incident of a drop, to which others are added: slice, part and class.
+    fn incident(drops: &[Found]) -> Incident {
+        let mut made: Option<Incident> = None;
+        for (slice, part, class) in drops {
+            let drop = Drop {
+                series: Series::at(0),
+                watched: &MonitoredMeasure {
+                    index: 0,
+                    target: None,
+                    is_lower_better: false,
+                    is_user_measure: false,
+                    is_seasonal: false,
+                },
+                beginning: Beginning {
+                    at: 0,
+                    lower: 0,
+                    upper: 0,
+                },
+                alarmed_at: EventTime(0),
+                before: Losses::default(),
+                at_alarm: Losses::default(),
+                tolerance: 0.03,
+                class: *class,
+                part: *part,
+            };
+            let incident = made.get_or_insert_with(|| Incident::new("V1".into(), &drop, "RR"));
+            if !incident.measures.is_empty() {
+                incident.add_drop(*part, *class, *slice == "all");
+            }
+            incident.measures.push(IncidentMeasure {
+                slice: (*slice).into(),
+                ..IncidentMeasure::default()
+            });
+        }
+        made.expect("a drop")
+    }
+
+    #[test]
+    fn the_urgency_is_that_of_the_drop_in_all_searches() {
+        use DropClass::{MoreUnjudged, Worse};
+        let some = ("all", Part::Some, MoreUnjudged);
+        let cases: [(&[Found], Severity); 5] = [
+            // Clicks in all searches prove that they are worse.
+            (&[some, ("all", Part::All, Worse)], Severity::Critical),
+            (&[some, ("topic", Part::All, Worse)], Severity::Warning),
+            (&[("topic", Part::All, Worse), some], Severity::Warning),
+            (&[("topic", Part::All, Worse)], Severity::Warning),
+            (&[("all", Part::All, Worse), some], Severity::Critical),
+        ];
+        for (drops, severity) in cases {
+            assert_eq!(incident(drops).severity(), severity, "{drops:?}");
+            // Two workers with one drop each agree.
+            if let [one, other] = drops {
+                let (one, other) = (incident(&[*one]), incident(&[*other]));
+                for (mut mine, theirs) in [(one.clone(), &other), (other.clone(), &one)] {
+                    mine.merge(theirs);
+                    assert_eq!(mine.severity(), severity, "{drops:?}");
+                }
+            }
+        }
+    }
 }

@@ -14,6 +14,9 @@ use crate::time::EventTime;
 /// Number of searches of a query after which a block of its current searches ends.
 const BLOCK_SEARCHES: u64 = 8;
 
+/// Minimum number of queries for a loss of all queries.
+const MIN_QUERIES: u64 = 20;
+
 /// Maximum number of queries of a measure whose references are shared.
 const MAX_SHARED: usize = 2_048;
 
@@ -150,6 +153,20 @@ impl QueryReferences {
         known.blocks[0].add(loss);
     }
 
+    /// Returns true if the mean loss of a query, each with the same weight, is above `tolerance`. A few queries with many
+    /// searches do not suffice. The interval has twice the width of one of 95 %, because it is examined in every
+    /// minute.
+    pub(super) fn is_loss_of_all(&self, tolerance: f64) -> bool {
+        let mut losses = Losses::default();
+        let queries = self.queries.values().filter(|it| !it.is_hour);
+        for [mut of_query, previous] in queries.map(|it| it.blocks) {
+            of_query.merge(&previous);
+            of_query.mean().into_iter().for_each(|it| losses.add(it));
+        }
+        let loss = losses.interval().filter(|_| losses.searches >= MIN_QUERIES);
+        loss.is_some_and(|it| 2.0 * it.lower - it.mean > tolerance)
+    }
+
     /// Queries that lost most, with their losses; those before the start of a recovery, if one is given.
     pub(super) fn largest_losses(&self, recovered_since: Option<i64>) -> Vec<IncidentQuery> {
         let queries = self.queries.iter().filter(|(_, it)| !it.is_hour);
@@ -213,5 +230,36 @@ impl QueryReferences {
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.queries.len() * BYTES_PER_QUERY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{QueryReferences, SharedReference};
+
+    /// References of `queries` queries, of which the first `lost` have `searches` searches with a loss of 0.4, and
+    /// the others two without one.
+    fn references(queries: u32, (lost, searches): (u32, u32)) -> QueryReferences {
+        let shared = (0..queries).map(|it| (format!("q{it}").into(), 0.8, 100));
+        let shared: Vec<SharedReference> = shared.collect();
+        let mut references = QueryReferences::shared(&shared, false, |_| false);
+        for (number, (query, ..)) in (0..).zip(&shared) {
+            let (loss, times) = if number < lost {
+                (0.4, searches)
+            } else {
+                (0.0, 2)
+            };
+            (0..times).for_each(|_| references.add(query, loss, None));
+        }
+        references
+    }
+
+    #[test]
+    fn a_loss_of_all_queries_is_not_that_of_a_few_with_many_searches() {
+        assert!(references(100, (100, 2)).is_loss_of_all(0.03));
+        assert!(references(100, (60, 2)).is_loss_of_all(0.03));
+        assert!(!references(100, (5, 1_000)).is_loss_of_all(0.03));
+        assert!(!references(19, (19, 1_000)).is_loss_of_all(0.03));
+        assert!(!references(100, (100, 2)).is_loss_of_all(0.4));
     }
 }
