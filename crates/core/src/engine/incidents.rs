@@ -28,19 +28,16 @@ use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure, Settings};
 use crate::time::{EventTime, Millis};
 
 pub(super) use record::Drop;
-use record::MAX_MEASURES;
 pub use record::{
     Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
     Severity,
 };
 pub(super) use record::{DeploymentMark, Ending};
+use record::{EXPIRED_AFTER, MAX_MEASURES};
 pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
 
 /// Longest time between the beginnings of two drops of one incident.
 const SAME_INCIDENT: Millis = Millis(15 * 60_000);
-
-/// Time without a compared search after which an incident ends.
-const EXPIRED_AFTER: Millis = Millis(24 * 3_600_000);
 
 /// Maximum number of open incidents of a worker. Further alarms open none.
 pub(super) const MAX_OPEN: usize = 32;

@@ -3,15 +3,17 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::EXPIRED_AFTER;
 use crate::detection::{Beginning, DropClass, Losses, MeanInterval, Part, Recovery, minute_of};
 use crate::engine::series::Series;
 use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
 use crate::measure::Subject;
-use crate::time::{EventTime, WallTime};
+use crate::time::{EventTime, Millis, WallTime};
 
 /// Maximum number of measures and slices of an incident. Further alarms are not added.
 pub(super) const MAX_MEASURES: usize = 32;
+
+/// Time without a compared search after which an incident ends.
+pub(super) const EXPIRED_AFTER: Millis = Millis(24 * 3_600_000);
 
 /// Maximum number of queries in a record.
 pub(super) const MAX_QUERIES: usize = 64;
