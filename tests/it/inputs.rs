@@ -697,20 +697,20 @@ fn replay_prints_the_counters_of_each_minute_of_event_time() {
 fn replay_ends_an_incident_when_the_drop_is_over() {
     const QUERIES: i64 = 40;
     let folder = folder();
-    let gold: String = (0..QUERIES)
+    let gold: Vec<String> = (0..QUERIES)
         .map(|it| format!("q{it} 0 d1 1\nq{it} 0 d2 0\n"))
         .collect();
-    fs::write(folder.path().join("gold.qrels"), gold).expect("a file");
+    fs::write(folder.path().join("gold.qrels"), gold.concat()).expect("a file");
     // Three times: two hours of good searches, one hour of bad ones.
     let hour = |minute: i64| minute / 60 % 3;
-    let searches: String = (0..9 * 60)
+    let searches: Vec<String> = (0..9 * 60)
         .flat_map(|minute| (0..QUERIES).map(move |query| (minute, query)))
         .map(|(minute, query)| {
             let (ts, id) = (minute * 60_000 + query * 1_000, if hour(minute) == 2 { 2 } else { 1 });
             format!("{{\"query_id\":\"s{ts}\",\"ts\":{ts},\"query_key\":\"q{query}\",\"results\":[{{\"id\":\"d{id}\"}}]}}\n")
         })
         .collect();
-    fs::write(folder.path().join("search.jsonl"), searches).expect("a file");
+    fs::write(folder.path().join("search.jsonl"), searches.concat()).expect("a file");
     let arguments = [
         "replay",
         "--set",

@@ -237,14 +237,14 @@ impl QueryReferences {
 mod tests {
     use super::{QueryReferences, SharedReference};
 
-    /// References of `queries` queries, of which the first `lost` have `searches` searches with a loss of 0.4, and
+    /// References of `queries` queries, of which the first `worse` have `searches` searches with a loss of 0.4, and
     /// the others two without one.
-    fn references(queries: u32, (lost, searches): (u32, u32)) -> QueryReferences {
+    fn references(queries: u32, (worse, searches): (u32, u32)) -> QueryReferences {
         let shared = (0..queries).map(|it| (format!("q{it}").into(), 0.8, 100));
         let shared: Vec<SharedReference> = shared.collect();
         let mut references = QueryReferences::shared(&shared, false, |_| false);
         for (number, (query, ..)) in (0..).zip(&shared) {
-            let (loss, times) = if number < lost {
+            let (loss, times) = if number < worse {
                 (0.4, searches)
             } else {
                 (0.0, 2)
