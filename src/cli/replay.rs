@@ -1,11 +1,11 @@
 //! `rankgauge replay`: events from files, and the metrics that they lead to.
 
-use std::io::{BufWriter, Write as _};
+use std::io::{BufWriter, ErrorKind, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ use super::output::{print_data, stdout};
 use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
-use crate::ingest::replay::{replay, replay_observed};
+use crate::ingest::replay::{ReplayError, replay, replay_observed};
 use rankgauge_core::engine::family::{self, Type};
 use rankgauge_core::engine::position::{Join, Topics};
 use rankgauge_core::engine::settings::{Rolling, Settings};
@@ -236,15 +236,21 @@ impl Replay {
             }
             Ok(())
         };
-        replay_observed(
+        let replayed = replay_observed(
             engine,
             &config.formats,
             &self.search,
             &self.feedback,
             &mut print,
-        )?;
-        writeln!(out, "# EOF")?;
-        out.flush()?;
-        Ok(())
+        );
+        let written = match replayed {
+            Ok(_) => writeln!(out, "# EOF").and_then(|()| out.flush()),
+            Err(ReplayError::Observe(problem)) => Err(problem),
+            Err(problem) => return Err(problem.into()),
+        };
+        match written {
+            Err(problem) if problem.kind() == ErrorKind::BrokenPipe => Ok(()),
+            done => done.context("the result cannot be printed"),
+        }
     }
 }

@@ -13,12 +13,15 @@ impl Inputs {
         let inputs = Self(tempfile::tempdir().expect("a folder"));
         let gold = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n";
         let run = "q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\nq2 Q0 d3 1 1 x\n";
-        let search = "{\"query_id\": \"s1\", \"ts\": 1763337600000, \"results\": []}\n";
+        let search = [0, 1].map(|day| {
+            let ts = 1_763_337_600_000_i64 + day * 86_400_000;
+            format!("{{\"query_id\": \"s{day}\", \"ts\": {ts}, \"results\": []}}\n")
+        });
         for (name, text) in [
             ("gold.qrels", gold),
             ("a.run", run),
             ("b.run", run),
-            ("search.jsonl", search),
+            ("search.jsonl", &search.concat()),
         ] {
             fs::write(inputs.path(name), text).expect("a file");
         }
@@ -42,7 +45,7 @@ impl Inputs {
 }
 
 /// Commands that print a result.
-const COMMANDS: [&str; 10] = [
+const COMMANDS: [&str; 11] = [
     "evaluate --gold gold.qrels --run a.run --measures P@1",
     "evaluate --gold gold.qrels --run a.run --measures P@1 --format json --per-query",
     "compare --gold gold.qrels --run a.run --run b.run --measures P@1",
@@ -50,6 +53,7 @@ const COMMANDS: [&str; 10] = [
     "gold validate gold.qrels",
     "check --set gold.paths=gold.qrels",
     "replay --search search.jsonl",
+    "replay --search search.jsonl --every 1m",
     "backtest --test drop",
     "backtest --simulate --mean 0.8 --streams 2 --events 100",
     "produce --searches 5 --output produced",

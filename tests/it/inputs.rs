@@ -694,56 +694,6 @@ fn replay_prints_the_counters_of_each_minute_of_event_time() {
 }
 
 #[test]
-fn replay_ends_an_incident_when_the_drop_is_over() {
-    const QUERIES: i64 = 40;
-    let folder = folder();
-    let gold: Vec<String> = (0..QUERIES)
-        .map(|it| format!("q{it} 0 d1 1\nq{it} 0 d2 0\n"))
-        .collect();
-    fs::write(folder.path().join("gold.qrels"), gold.concat()).expect("a file");
-    // Three times: two hours of good searches, one hour of bad ones.
-    let hour = |minute: i64| minute / 60 % 3;
-    let searches: Vec<String> = (0..9 * 60)
-        .flat_map(|minute| (0..QUERIES).map(move |query| (minute, query)))
-        .map(|(minute, query)| {
-            let (ts, id) = (minute * 60_000 + query * 1_000, if hour(minute) == 2 { 2 } else { 1 });
-            format!("{{\"query_id\":\"s{ts}\",\"ts\":{ts},\"query_key\":\"q{query}\",\"results\":[{{\"id\":\"d{id}\"}}]}}\n")
-        })
-        .collect();
-    fs::write(folder.path().join("search.jsonl"), searches.concat()).expect("a file");
-    let arguments = [
-        "replay",
-        "--set",
-        "gold.paths=gold.qrels",
-        "--set",
-        "measures=RR",
-        "--set",
-        "detection.measures=RR",
-        "--search",
-        "search.jsonl",
-        "--every",
-        "30m",
-        "--metrics",
-        "rankgauge_incident_info,rankgauge_incidents_ended_total",
-    ];
-    let output = rankgauge(folder.path(), &arguments, "");
-    assert!(output.status.success(), "{}", said(&output));
-    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
-    let open: Vec<&str> = (text.lines())
-        .filter(|it| {
-            it.starts_with("rankgauge_incident_info{") && it.contains(r#"severity="critical""#)
-        })
-        .filter_map(|it| it.rsplit(' ').next())
-        .collect();
-    let half_hours = [5, 6, 11, 12, 17].map(|it| format!("{}.000", it * 1_800));
-    assert_eq!(open, half_hours, "{text}");
-    let ended = text
-        .lines()
-        .rfind(|it| it.contains(r#"ended_by="recovered""#));
-    assert!(ended.is_some_and(|it| it.contains(" 2 ")), "{ended:?}");
-}
-
-#[test]
 fn replay_counts_a_record_of_spans_as_invalid_only_as_a_whole() {
     let folder = folder();
     let span = |number: u8, attribute: &str| {

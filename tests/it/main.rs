@@ -32,6 +32,7 @@ mod gold_files;
 mod golden;
 mod harness;
 mod harness_works;
+mod incidents;
 mod init;
 mod inputs;
 mod lifecycle;

@@ -347,6 +347,9 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
             own_sum: sum,
             own_scores: scores,
             own_last: known.own_last,
+            // A drop of another slice that began earlier lasts: its scores are not in the baseline.
+            before_sum: sum,
+            before_scores: scores,
             last: known.last,
             recent: known.recent,
             compared: known.compared,

@@ -82,7 +82,7 @@ impl Recovery {
             *log += (stake.min(limit) * (excluded - loss)).max(-0.9).ln_1p();
             *log = log.min(RECOVERY_THRESHOLD + CEILING_MARGIN);
         }
-        self.cumulative += excluded / 2.0 - loss;
+        self.cumulative += excluded - loss;
         if self.cumulative <= 0.0 {
             (self.cumulative, self.since, self.losses) = (0.0, None, Losses::default());
             return;

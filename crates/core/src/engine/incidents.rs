@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baseline, DropClass, Losses, Part, minute_of};
+use crate::detection::{Baseline, Beginning, DropClass, Losses, Part, minute_of};
 use crate::engine::family;
 use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::Registry;
@@ -36,7 +36,7 @@ pub(super) use record::{DeploymentMark, Ending};
 use record::{EXPIRED_AFTER, MAX_MEASURES};
 pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
 
-/// Longest time between the beginnings of two drops of one incident.
+/// Longest time between the beginnings of two drops of one incident, if they can have begun so close to each other.
 const SAME_INCIDENT: Millis = Millis(15 * 60_000);
 
 /// Maximum number of open incidents of a worker. Further alarms open none.
@@ -183,7 +183,8 @@ impl Incidents {
                     .iter()
                     .filter_map(|it| incident.measures.get(it.1));
                 let in_all = measures.find(|it| *it.slice == *ALL_SEARCHES);
-                if in_all.is_some_and(|it| of.queries.is_loss_of_all(it.tolerance)) {
+                let is_of_all = in_all.and_then(|it| of.queries.is_loss_of_all(it.tolerance));
+                if is_of_all == Some(true) {
                     incident.part = Part::All;
                 }
             }
@@ -233,7 +234,7 @@ impl Incidents {
         let deployed = self.deployed_before(&variant, at).cloned();
         let same = self.open.iter().position(|it| {
             let incident = &it.incident;
-            let is_near = incident.started.at.saturating_sub(at.0).abs() <= SAME_INCIDENT.0;
+            let is_near = is_near(&incident.started, &drop.beginning);
             let after = self.deployed_before(&variant, EventTime(incident.started.at));
             let is_after_same = deployed.is_some() && after == deployed.as_ref();
             *incident.variant == *variant && (is_near || is_after_same)
@@ -274,8 +275,19 @@ impl Incidents {
         let tracked = &mut self.open[place];
         if same.is_some() {
             let is_in_all_searches = *member.slice == *ALL_SEARCHES;
-            let incident = &mut tracked.incident;
-            incident.add_drop(drop.part, drop.class, is_in_all_searches);
+            let mut part = drop.part;
+            // A drop of a slice can be evident in all searches without being one of the others.
+            if is_in_all_searches && !tracked.incident.is_in_all_searches() {
+                let column = column_of(drop.watched.index);
+                let mut columns = tracked.columns.iter();
+                let known = columns.find(|it| it.column == column);
+                if known.and_then(|it| it.queries.is_loss_of_all(drop.tolerance)) == Some(false) {
+                    part = Part::Some;
+                }
+            }
+            tracked
+                .incident
+                .add_drop(part, drop.class, is_in_all_searches);
         }
         if !drop.watched.is_user_measure && tracked.gold.is_empty() {
             tracked.gold = gold.into();
@@ -395,14 +407,14 @@ impl Incidents {
     }
 
     /// Ends the incidents that have recovered, and those without a compared search for a day.
-    /// `others` are the shares of other workers, `now` is the progress of event time. Calls `recovered`
-    /// with each variant, measure column, series and references of a recovered incident. Returns true if
-    /// an incident has ended.
+    /// `others` are the shares of other workers, `now` is the progress of event time. Calls `restart`
+    /// with each variant, measure column, series and references of such an incident: searches that are worse
+    /// afterwards are another drop. Returns true if an incident has ended.
     pub(super) fn advance(
         &mut self,
         others: &[&Incident],
         now: Option<EventTime>,
-        mut recovered: impl FnMut(Label, usize, &[Series], Vec<(Box<str>, Baseline)>),
+        mut restart: impl FnMut(Label, usize, &[Series], Vec<(Box<str>, Baseline)>),
     ) -> bool {
         self.end(|tracked| {
             let shares = others.iter().filter(|it| it.id == tracked.incident.id);
@@ -419,10 +431,10 @@ impl Incidents {
                 let is_expired = now.is_some_and(|now| now >= expires);
                 is_expired.then(|| Ending::new(EndReason::Expired, expires))
             })?;
-            if ending.by == EndReason::Recovered {
+            if ending.by != EndReason::Reset {
                 for of in &tracked.columns {
                     let series: Vec<Series> = of.series.iter().map(|it| it.0).collect();
-                    recovered(tracked.variant, of.column, &series, of.queries.baselines());
+                    restart(tracked.variant, of.column, &series, of.queries.baselines());
                 }
             }
             Some(ending)
@@ -697,9 +709,19 @@ impl Incidents {
 /// Returns true if two records are of one incident. Two workers can estimate different beginnings of one
 /// drop.
 fn is_same(mine: &Incident, theirs: &Incident) -> bool {
-    let is_near = mine.started.at.abs_diff(theirs.started.at) <= SAME_INCIDENT.0.unsigned_abs();
+    let is_near = || is_near(&mine.started, &theirs.started);
     let has_same = || theirs.measures.iter().any(|it| mine.has(it.name()));
-    mine.id == theirs.id || mine.variant == theirs.variant && (is_near || has_same())
+    mine.id == theirs.id || mine.variant == theirs.variant && (is_near() || has_same())
+}
+
+/// Returns true if two drops can have begun within [`SAME_INCIDENT`].
+fn is_near(one: &Beginning, other: &Beginning) -> bool {
+    let earliest = |it: &Beginning| it.lower.min(it.at);
+    let latest = |it: &Beginning| it.upper.max(it.at);
+    let between = earliest(one)
+        .max(earliest(other))
+        .saturating_sub(latest(one).min(latest(other)));
+    between <= SAME_INCIDENT.0
 }
 
 impl Tracked {
