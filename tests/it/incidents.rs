@@ -145,7 +145,6 @@ fn an_incident_that_is_repaired_in_part_stays_open() {
 fn a_drop_that_is_still_there_after_its_incident_expired_is_another_incident() {
     let (seen, ended) = incidents_of(34 * 60, |minute, _| match minute / 60 {
         0..4 => Some(10),
-        4..6 => Some(0),
         6..31 => None,
         _ => Some(0),
     });
