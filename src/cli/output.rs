@@ -102,7 +102,12 @@ pub(super) fn print(text: &str) -> anyhow::Result<()> {
 /// Prints data for programs unchanged. A closed pipe (`| head`) is not an error.
 pub(super) fn print_data(text: &str) -> anyhow::Result<()> {
     let mut out = stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// Outcome of writing a result to standard output. A closed pipe (`| head`) is not an error.
+pub(in crate::cli) fn printed(written: std::io::Result<()>) -> anyhow::Result<()> {
+    match written {
         Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         done => done.context("the result cannot be printed"),
     }

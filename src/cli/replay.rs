@@ -1,17 +1,17 @@
 //! `rankgauge replay`: events from files, and the metrics that they lead to.
 
-use std::io::{BufWriter, ErrorKind, Write as _};
+use std::io::{BufWriter, Write as _};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use clap::{ArgAction, Args, ValueEnum};
 use serde::Serialize;
 
 use super::failure::Failure;
 use super::logging;
-use super::output::{print_data, stdout};
+use super::output::{print_data, printed, stdout};
 use super::recorded::receive_schemas;
 use super::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
@@ -243,14 +243,10 @@ impl Replay {
             &self.feedback,
             &mut print,
         );
-        let written = match replayed {
+        printed(match replayed {
             Ok(_) => writeln!(out, "# EOF").and_then(|()| out.flush()),
             Err(ReplayError::Observe(problem)) => Err(problem),
             Err(problem) => return Err(problem.into()),
-        };
-        match written {
-            Err(problem) if problem.kind() == ErrorKind::BrokenPipe => Ok(()),
-            done => done.context("the result cannot be printed"),
-        }
+        })
     }
 }

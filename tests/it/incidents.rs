@@ -5,8 +5,9 @@ use std::process::Command;
 
 const START: i64 = 1_763_337_600_000;
 
-/// Incidents that a replay of searches of 40 queries shows: slice, state and severity, minute at which each is first
-/// and last seen. `score` is the share of good searches of a query at a minute, in tenths; `None` for a search of another variant.
+/// Measures of the incidents that a replay of searches of 40 queries shows (id, value of the slice, last severity, first
+/// and last minute), and the number of ended incidents of V1 by reason. `score` is the share of good searches of a query at a
+/// minute, in tenths; `None` for a search of another variant.
 fn incidents_of(
     minutes: i64,
     score: impl Fn(i64, i64) -> Option<i64>,

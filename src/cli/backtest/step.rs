@@ -2,20 +2,15 @@
 
 use std::io::Write;
 
-use anyhow::Context as _;
 use serde::Serialize;
 
 use super::arguments::Test;
 use crate::cli::failure::Failure;
+use crate::cli::output::printed;
 
 /// Converts the result of a write. A closed pipe (`| head`) is not an error.
 pub(super) fn finished(written: std::io::Result<()>) -> Result<(), Failure> {
-    match written {
-        Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        written => written
-            .context("the result cannot be printed")
-            .map_err(Failure::Running),
-    }
+    printed(written).map_err(Failure::Running)
 }
 
 /// Output line after a score.
