@@ -387,10 +387,7 @@ fn send_traffic(
                 variant: variant.to_owned(),
                 version: version.to_owned(),
                 ts: at.0,
-                note: None,
-                lists: None,
-                by: None,
-                period: None,
+                ..Deployment::default()
             };
             exposition.control.deploy(deployment, wall_now());
         }

@@ -477,19 +477,21 @@ impl Worker {
                 variant,
                 version,
                 at,
-                reported,
+                reset,
             } => {
-                info!(
-                    worker = self.context.number,
-                    variant = &*variant,
-                    "baselines of a variant reset"
-                );
+                if reset.is_some() {
+                    info!(
+                        worker = self.context.number,
+                        variant = &*variant,
+                        "baselines of a variant reset"
+                    );
+                }
                 let engine = &mut self.consumer.member().engine;
                 engine.apply(Input::Deployed {
                     variant: &variant,
                     version: Some(&version),
                     at,
-                    reported,
+                    reset,
                 });
                 let label = self.context.registry.label(Dimension::Variant, &variant);
                 if let Some(stats) = self.context.query_stats() {

@@ -122,6 +122,9 @@ pub(super) struct Deploy {
     /// Remark.
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
+    /// Keep the baselines, so that a drop which begins with the deployment is found.
+    #[arg(long)]
+    keep_baselines: bool,
 }
 
 #[derive(Debug, Args)]
@@ -167,6 +170,9 @@ pub(super) fn run(command: &CtlCommand) -> Result<(), Failure> {
                 if let Some(value) = value {
                     body[name] = value.as_str().into();
                 }
+            }
+            if deploy.keep_baselines {
+                body["keeps_baselines"] = true.into();
             }
             let client = Client::new(&deploy.connection)?;
             let answer = client.post("/-/deployment", body.to_string())?;
@@ -470,7 +476,9 @@ fn workers(answer: &Value) -> String {
 
 fn deployed(answer: &Value) -> String {
     let outcome = if answer["has_searches"] == false {
-        "no search has this variant yet, so no baseline is reset; check the name".to_owned()
+        "no search has this variant yet; check the name".to_owned()
+    } else if answer["deployment"]["keeps_baselines"] == true {
+        "its baselines are kept".to_owned()
     } else if answer["workers"] == 1 {
         "1 worker resets its baselines".to_owned()
     } else {

@@ -478,8 +478,8 @@ keys! {
     /// Deployments that searches show by themselves, beside those that POST /-/deployment reports.
     DEPLOYMENTS: Group = "deployments", Group(Shape::Section);
     /// Sources of the version of a variant, in order of precedence: labels.NAME, for a label of searches,
-    /// or sources as in otlp.variant. A new version is a deployment of the same variant. A version that
-    /// was not seen for ten minutes and returns is deployed again.
+    /// or sources as in otlp.variant. A new version is a deployment of the same variant, which keeps its
+    /// baselines. A version that was not seen for ten minutes and returns is deployed again.
     DEPLOYMENTS_FROM: List<Checked<String>> = "deployments.from", TEXTS, default "",
         example "[labels.build]";
 

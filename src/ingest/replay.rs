@@ -154,6 +154,19 @@ pub fn open_records(
     RecordFile::open(reader, kind, formats, limit)
 }
 
+/// Advances the wall time, and reports the deployments that searches showed, as in live operation.
+fn tick(engine: &mut Engine, wall: WallTime) {
+    engine.apply(Input::Tick { wall, others: None });
+    for (variant, deployed) in engine.take_effects().deployments {
+        engine.apply(Input::Deployed {
+            variant: &variant,
+            version: deployed.version.as_deref(),
+            at: deployed.at,
+            reset: None,
+        });
+    }
+}
+
 /// Topic partitions that end before the last event of all by the time-out, or have none.
 fn ended_before_all(sources: &[Source], idle_timeout: Millis) -> Vec<(i32, Kind)> {
     let newest = sources.iter().map(|it| it.time).max();
@@ -235,7 +248,6 @@ pub fn replay_observed(
             engine.apply(Input::Assigned { partition, resume });
         }
     }
-    let tick = |engine: &mut Engine, wall| engine.apply(Input::Tick { wall, others: None });
     let now = wall_now();
     let mut minute = None;
     while let Some(source) = sources

@@ -693,9 +693,9 @@ fn users_of_strimzi_have_the_permissions_that_the_configuration_needs() {
 #[test]
 fn examples_of_pipelines_report_a_deployment_once() {
     let examples = [
-        ("github.yaml", "rankgauge ctl deploy V5 "),
+        ("github.yaml", "rankgauge ctl deploy --keep-baselines V5 "),
         ("argo-cd.yaml", "/-/deployment"),
-        ("flux.yaml", "[ctl, deploy, V5, "),
+        ("flux.yaml", "[ctl, deploy, --keep-baselines, V5, "),
     ];
     for (name, report) in examples {
         let text = read(&format!("examples/deployments/{name}"));
@@ -709,5 +709,6 @@ fn examples_of_pipelines_report_a_deployment_once() {
     let mut lines = notification.lines().map(str::trim);
     let body = lines.find(|it| it.starts_with('{')).expect("a body");
     let body: Map<String, Value> = serde_json::from_str(body).expect("JSON");
-    assert_eq!(body.keys().collect::<Vec<_>>(), ["variant", "version"]);
+    let members: Vec<&String> = body.keys().collect();
+    assert_eq!(members, ["keeps_baselines", "variant", "version"]);
 }

@@ -104,7 +104,7 @@ fn play_with(
                 variant: "V5",
                 version: Some("5.1"),
                 at,
-                reported: WallTime(at.0),
+                reset: Some(WallTime(at.0)),
             });
         }
         let mut payloads = vec![record.payload.clone()];

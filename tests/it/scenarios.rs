@@ -100,7 +100,7 @@ fn play(library: Library, scenario: Scenario, minutes: u64) -> Played {
                 variant: library.changing(),
                 version: Some(version),
                 at,
-                reported: rankgauge_core::time::WallTime(at.0),
+                reset: Some(rankgauge_core::time::WallTime(at.0)),
             });
         }
         let offset = offsets[record.kind.index()];

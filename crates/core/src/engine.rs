@@ -310,7 +310,7 @@ impl Engine {
                 variant: name,
                 version,
                 at,
-                reported,
+                reset,
             } => {
                 let variant = self.names.label(Dimension::Variant, name);
                 let series = self.names.shared().series_labels(&family::SCORE);
@@ -323,7 +323,7 @@ impl Engine {
                     version: version.map(Into::into),
                 };
                 let evidence = &mut self.totals.evidence;
-                if evidence.deploy((variant, name), of_variant, (deployed, reported)) {
+                if evidence.deploy((variant, name), of_variant, (deployed, reset)) {
                     self.totals.means.reset(Some(variant));
                     self.totals.biases.deployed(variant);
                 }

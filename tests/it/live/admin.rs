@@ -406,15 +406,18 @@ fn searches_with_a_new_version_are_one_deployment_of_their_variant() {
         (format!("q{number}"), event.to_string(), Some(partition))
     });
     broker().produce(&search, searches);
-    wait_until(SOON, "both workers reset the variant", || {
-        let log = sidecar.log();
-        (log.matches("baselines of a variant reset").count() == 2).then_some(())
+    let listed = wait_until(SOON, "the deployment is listed", || {
+        let listed = get(&sidecar, "/api/v1/deployments");
+        let listed = listed["deployments"].as_array().expect("a list").clone();
+        let read = sidecar.metrics().sum("rankgauge_searches_total", &[]);
+        (!listed.is_empty() && read >= 40.0).then_some(listed)
     });
-    let listed = get(&sidecar, "/api/v1/deployments");
-    let listed = listed["deployments"].as_array().expect("a list");
     assert_eq!(listed.len(), 1, "{listed:?}");
     let [variant, version] = ["variant", "version"].map(|name| listed[0][name].as_str());
     assert_eq!([variant, version], [Some("V1"), Some("2")]);
+    assert_eq!(listed[0]["keeps_baselines"], true);
+    let log = sidecar.log();
+    assert!(!log.contains("baselines of a variant reset"), "{log}");
 }
 
 #[test]
@@ -442,7 +445,7 @@ fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
     );
     wait_until(SOON, "both workers reset the variant", || {
         let log = sidecar.log();
-        (log.matches("baselines of a variant reset").count() >= 4).then_some(())
+        (log.matches("baselines of a variant reset").count() == 6).then_some(())
     });
     let is_listed = |sidecar: &Sidecar| {
         let listed = get(sidecar, "/api/v1/deployments");
@@ -460,6 +463,21 @@ fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
         assert_eq!(times, ["1763370000"]);
     };
     is_listed(&sidecar);
+    let resets = || {
+        sidecar
+            .log()
+            .matches("baselines of a variant reset")
+            .count()
+    };
+    let before = resets();
+    let kept = r#"{"variant": "V5", "version": "now", "keeps_baselines": true}"#;
+    let accepted = json_of(&deploy(&sidecar, kept, ""), 202);
+    assert_eq!(accepted["deployment"]["keeps_baselines"], true);
+    json_of(&ask(&sidecar, "POST", "/-/baseline", ""), 202);
+    wait_until(SOON, "both workers reset all baselines", || {
+        (sidecar.log().matches("baselines reset").count() == 2).then_some(())
+    });
+    assert_eq!(resets(), before);
     for (body, status) in [
         ("", 400),
         ("{}", 400),
@@ -608,8 +626,7 @@ fn ctl_shows_the_status_and_runs_every_command() {
         "{deployed}"
     );
     assert!(
-        deployed
-            .ends_with("no search has this variant yet, so no baseline is reset; check the name\n"),
+        deployed.ends_with("no search has this variant yet; check the name\n"),
         "{deployed}"
     );
     let listed = get(&sidecar, "/api/v1/deployments");

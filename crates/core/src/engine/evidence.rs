@@ -148,16 +148,25 @@ impl Evidence {
         true
     }
 
-    /// Resets the baselines and the evidence of a variant for a deployment, and marks the deployment on
-    /// its incidents, unless the deployment is known. `is_of_variant` is true for its series of
-    /// [`family::SCORE`]. The variation of hours and the references of incidents are kept. Returns true if
-    /// the deployment is new.
+    /// Marks a deployment on the incidents of a variant, unless it is known, and begins the tests of its
+    /// targets again. With `reset`, the time of the report, the baselines and all evidence are reset.
+    /// `is_of_variant` is true for its series of [`family::SCORE`]. The variation of hours and the references
+    /// of incidents are kept. Returns true if the deployment is new.
     pub(super) fn deploy(
         &mut self,
         (variant, name): (Label, &str),
         is_of_variant: impl Fn(Series) -> bool,
-        (deployed, reported): (Deployed, WallTime),
+        (deployed, reset): (Deployed, Option<WallTime>),
     ) -> bool {
+        let Some(reported) = reset else {
+            let is_new = self.incidents.deployed(name, deployed);
+            if is_new {
+                for judged in self.all_judged() {
+                    judged.restart_targets(&is_of_variant);
+                }
+            }
+            return is_new;
+        };
         if !self
             .resets
             .deploy(name, deployed.version.as_deref(), reported)
@@ -675,6 +684,15 @@ impl Judged {
         for series in series {
             if let Some(detector) = self.detectors.get_mut(&(*series, of.1)) {
                 detector.restart_drop();
+            }
+        }
+    }
+
+    /// Begins the tests of targets of series again.
+    fn restart_targets(&mut self, is_of_series: impl Fn(Series) -> bool) {
+        for ((series, _), detector) in self.detectors.iter_mut() {
+            if is_of_series(series) {
+                detector.restart_target();
             }
         }
     }

@@ -12,15 +12,12 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{LearnedSeries, QuerySums};
-use crate::engine::incidents::{Incident, SharedReference};
-use crate::time::{Millis, WallTime};
+use crate::engine::incidents::{Incident, SAME_DEPLOYMENT, SharedReference};
+use crate::time::WallTime;
 
 pub use log_evidence::{
     CombinedEvidence, FleetEvidence, SharedEvidence, SharedTest, TestEvidence, TestName, test_name,
 };
-
-/// Time between the reports of one version of a variant below which they are one deployment.
-pub const SAME_DEPLOYMENT: Millis = Millis(10 * 60_000);
 
 /// Maximum number of variants whose resets are kept.
 const MAX_VARIANTS: usize = 1_000;

@@ -30,7 +30,7 @@ use crate::time::{EventTime, Millis};
 pub(super) use record::Drop;
 pub use record::{
     Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
-    Severity,
+    SAME_DEPLOYMENT, Severity,
 };
 pub(super) use record::{DeploymentMark, Ending};
 use record::{EXPIRED_AFTER, MAX_MEASURES};
@@ -307,10 +307,15 @@ impl Incidents {
         of_variant.iter().rev().find(|it| it.at <= at)
     }
 
-    /// Marks a deployment on the open incidents of a variant.
-    pub(super) fn deployed(&mut self, variant: &str, deployed: Deployed) {
-        if !self.deployments.contains_key(variant) && self.deployments.len() >= MAX_DEPLOYED {
-            return;
+    /// Marks a deployment on the open incidents of a variant. Returns true if it is new: the same version at
+    /// almost the same time is one deployment.
+    pub(super) fn deployed(&mut self, variant: &str, deployed: Deployed) -> bool {
+        let known = self.deployments.get(variant);
+        if known.is_none() && self.deployments.len() >= MAX_DEPLOYED {
+            return true;
+        }
+        if known.is_some_and(|known| known.iter().any(|it| it.is_same(&deployed))) {
+            return false;
         }
         for tracked in self
             .open
@@ -322,14 +327,12 @@ impl Incidents {
                 .mark(DeploymentMark::during(deployed.clone()));
         }
         let known = self.deployments.entry(variant.into()).or_default();
-        if known.contains(&deployed) {
-            return;
-        }
         while known.len() >= MAX_DEPLOYMENTS {
             known.pop_front();
         }
         known.push_back(deployed);
         known.make_contiguous().sort_by_key(|it| it.at);
+        true
     }
 
     /// Incident with an id.

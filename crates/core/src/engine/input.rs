@@ -131,7 +131,8 @@ pub enum Input<'a> {
         /// Time at which it was reported. A reset that is not later than the last one has no effect.
         reported: WallTime,
     },
-    /// Deployment of a variant: its scores are not comparable with those before.
+    /// Deployment of a variant. It is marked on the open incidents, and the targets are tested again from its
+    /// searches on.
     Deployed {
         /// Name of the variant.
         variant: &'a str,
@@ -139,9 +140,10 @@ pub enum Input<'a> {
         version: Option<&'a str>,
         /// Time of the deployment.
         at: EventTime,
-        /// Time at which it was reported. A deployment that is not later than the last one of the
-        /// variant has no effect.
-        reported: WallTime,
+        /// Time at which it was reported that the scores are not comparable with those before, so that the
+        /// baselines are reset. A report that is not later than the last one of the variant has no effect.
+        /// `None` if the baselines are kept, so that a drop which begins with the deployment is found.
+        reset: Option<WallTime>,
     },
     /// Acknowledgement of an incident by an operator.
     Acknowledged {

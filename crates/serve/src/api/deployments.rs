@@ -23,8 +23,7 @@ pub(crate) struct Report {
     /// Deployed version, at most 256 bytes.
     #[schemars(length(min = 1, max = MAX_TEXT))]
     version: String,
-    /// Time of the deployment in milliseconds since 1970 or as RFC 3339; now if it is left out. The
-    /// baselines are reset when the request arrives.
+    /// Time of the deployment in milliseconds since 1970 or as RFC 3339; now if it is left out.
     #[serde(default)]
     #[schemars(schema_with = "time_schema")]
     ts: Option<Time>,
@@ -32,6 +31,11 @@ pub(crate) struct Report {
     #[serde(default)]
     #[schemars(length(max = MAX_TEXT))]
     note: Option<String>,
+    /// True to keep the baselines of the variant, so that a drop which begins with the deployment is found.
+    /// False, or left out, if its scores are not comparable with those before: the baselines are reset when
+    /// the request arrives.
+    #[serde(default)]
+    keeps_baselines: bool,
 }
 
 /// Time in milliseconds since 1970, or as RFC 3339 text.
@@ -67,7 +71,7 @@ pub(crate) struct List {
     deployments: Vec<Entry>,
 }
 
-/// Accepted deployment, and the number of workers that reset its baselines.
+/// Accepted deployment, and the number of workers that it reaches.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct AcceptedDeployment {
     pub(crate) workers: usize,
@@ -97,7 +101,7 @@ pub(crate) fn read(body: &Body, now: WallTime) -> Result<Deployment, ApiError> {
         serde_json::from_slice(&body.bytes).map_err(|problem| {
             ApiError::bad_request(format!(
                 "the body is not a deployment: {problem}; send JSON as {{\"variant\": \"V5\", \
-                 \"version\": \"1.4.0\"}}, with optional ts and note"
+                 \"version\": \"1.4.0\"}}, with optional ts, note and keeps_baselines"
             ))
         })?
     };
@@ -119,8 +123,11 @@ fn form(body: &[u8]) -> Result<Report, ApiError> {
             }
             "version" => report.version = value,
             "note" => report.note = Some(value).filter(|note| !note.is_empty()),
+            "keeps_baselines" => report.keeps_baselines = value == "true",
             _ => {
-                let error = format!("\"{name}\" is not a field: use variant, version, note");
+                let error = format!(
+                    "\"{name}\" is not a field: use variant, version, note, keeps_baselines"
+                );
                 return Err(ApiError::bad_request(error));
             }
         }
@@ -128,7 +135,8 @@ fn form(body: &[u8]) -> Result<Report, ApiError> {
     if has_variant {
         return Ok(report);
     }
-    let error = "the form has no variant; send variant and version, with an optional note";
+    let error = "the form has no variant; send variant and version, with an optional note and \
+                 keeps_baselines=true";
     Err(ApiError::bad_request(error))
 }
 
@@ -138,6 +146,7 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         version,
         ts,
         note,
+        keeps_baselines,
     } = report;
     let note_text = note.as_deref().unwrap_or_default();
     for (name, text) in [
@@ -175,8 +184,7 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         version,
         ts,
         note,
-        lists: None,
-        by: None,
-        period: None,
+        keeps_baselines,
+        ..Deployment::default()
     })
 }

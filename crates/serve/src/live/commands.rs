@@ -51,7 +51,7 @@ impl ReportedCommand {
                 variant: it.variant.as_str().into(),
                 version: it.version.as_str().into(),
                 at: it.at(),
-                reported: self.reported,
+                reset: (!it.keeps_baselines).then_some(self.reported),
             },
             Order::Acknowledge(incident) => Command::Acknowledged {
                 incident: *incident,
@@ -80,7 +80,7 @@ pub enum Command {
         /// Time at which it was reported.
         reported: WallTime,
     },
-    /// Resets the baselines of a variant, because it was deployed.
+    /// Deployment of a variant.
     Deployed {
         /// Name of the variant.
         variant: Arc<str>,
@@ -88,8 +88,8 @@ pub enum Command {
         version: Arc<str>,
         /// Time of the deployment.
         at: EventTime,
-        /// Time at which it was reported.
-        reported: WallTime,
+        /// Time at which it was reported, if its baselines are reset.
+        reset: Option<WallTime>,
     },
     /// Keeps the acknowledgement of an incident.
     Acknowledged {
@@ -110,7 +110,8 @@ pub enum Command {
 impl Command {
     fn reported(&self) -> WallTime {
         match self {
-            Self::LearnBaselines { reported } | Self::Deployed { reported, .. } => *reported,
+            Self::LearnBaselines { reported } => *reported,
+            Self::Deployed { reset, .. } => reset.unwrap_or_default(),
             Self::Acknowledged { given, .. } => given.at,
             Self::Noted { note, .. } => note.at,
         }
@@ -119,7 +120,8 @@ impl Command {
     /// Returns true if the command changes what is measured.
     fn changes_measurement(&self) -> bool {
         match self {
-            Self::LearnBaselines { .. } | Self::Deployed { .. } => true,
+            Self::LearnBaselines { .. } => true,
+            Self::Deployed { reset, .. } => reset.is_some(),
             Self::Acknowledged { .. } | Self::Noted { .. } => false,
         }
     }

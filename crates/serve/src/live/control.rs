@@ -118,10 +118,8 @@ impl Control {
             variant: variant.to_owned(),
             version: deployed.version.map(String::from).unwrap_or_default(),
             ts: deployed.at.0,
-            note: None,
-            lists: None,
-            by: None,
-            period: None,
+            keeps_baselines: true,
+            ..Deployment::default()
         };
         if self.deployments.add_new(&deployment) {
             let command = ReportedCommand {

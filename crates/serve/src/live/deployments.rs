@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use super::list_changes::Summary;
-use rankgauge_core::engine::fleet::SAME_DEPLOYMENT;
+use rankgauge_core::engine::incidents::SAME_DEPLOYMENT;
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::scores::{Cell, Tally};
 use rankgauge_core::measure::{Measure, UserMeasure};
@@ -28,7 +28,7 @@ const SAME_DEPLOYMENT_MS: u64 = SAME_DEPLOYMENT.0.unsigned_abs();
 const FILE: &str = "deployments.json";
 
 /// Deployment of a variant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Deployment {
     /// Name of the variant, as it appears in searches.
     pub variant: String,
@@ -39,6 +39,10 @@ pub struct Deployment {
     /// Remark of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// True if the baselines of the variant are kept, so that a drop which begins with the deployment is found.
+    /// That is so for deployments that searches show.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub keeps_baselines: bool,
     /// Change of the lists of head queries since the version before, as soon as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lists: Option<Summary>,
@@ -97,6 +101,14 @@ pub struct PeriodScore {
     pub lower: Option<f64>,
     /// Upper bound.
     pub upper: Option<f64>,
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_false(it: &bool) -> bool {
+    !it
 }
 
 impl Deployment {

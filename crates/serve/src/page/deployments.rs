@@ -110,11 +110,12 @@ pub(super) fn form(variants: &[&str]) -> Markup {
             } } }
             label { "Version " input name="version" required maxlength="64" autocomplete="off"; }
             label { "Note " input name="note" maxlength="64" autocomplete="off"; }
+            label { input type="checkbox" name="keeps_baselines" value="true"; " Keep the baselines, to find a drop of this version" }
         }
     };
     ask(
         "Report a deployment",
-        "The system gets new baselines from the following searches. An open incident stays until its loss is gone. Charts mark the time, and the last rankings before it are kept for comparison. With several replicas, report it to each of them.",
+        "The system gets new baselines from the following searches, unless they are kept. An open incident stays until its loss is gone. Charts mark the time, and the last rankings before it are kept for comparison. With several replicas, report it to each of them.",
         "/-/deployment",
         &fields,
     )
@@ -135,10 +136,7 @@ mod tests {
             variant: "nosuch".to_owned(),
             version: "1".to_owned(),
             ts: 0,
-            note: None,
-            lists: None,
-            by: None,
-            period: None,
+            ..Deployment::default()
         };
         let of = [deployment];
         let listed = |has_searches| list(of.iter(), |_| has_searches).0;

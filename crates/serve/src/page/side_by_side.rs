@@ -233,13 +233,11 @@ mod tests {
             variant: "V5".to_owned(),
             version: "1.0".to_owned(),
             ts: 0,
-            note: None,
-            lists: None,
-            by: None,
             period: Some(Box::new(Period {
                 scores: vec![score],
                 ..Period::default()
             })),
+            ..Deployment::default()
         }
     }
 

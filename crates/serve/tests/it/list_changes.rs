@@ -204,10 +204,7 @@ fn a_deployment_is_marked_once_with_the_change_of_its_lists() {
         variant: "V5".to_owned(),
         version: "2.4".to_owned(),
         ts: 100_000,
-        note: None,
-        by: None,
-        period: None,
-        lists: None,
+        ..Deployment::default()
     });
     changes.sample(&deployments);
     assert_eq!(deployments.latest()[0].lists, None);

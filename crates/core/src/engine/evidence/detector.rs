@@ -246,6 +246,12 @@ impl Detector {
         self.reported[Test::Drop as usize] = false;
     }
 
+    /// Starts the test of the target and the bounds again, with a deployment.
+    pub(super) fn restart_target(&mut self) {
+        self.target = BlockTests::default();
+        self.reported[Test::Target as usize] = false;
+    }
+
     /// Anytime-valid confidence bounds of the mean of the closed blocks. `threshold` is ln(R/alpha)
     /// for bounds that hold over R workers with probability 1 - alpha. `None` before the first block
     /// is closed.

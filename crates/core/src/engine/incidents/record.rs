@@ -28,6 +28,9 @@ const MIN_SEARCHES: u64 = 3;
 const BLOCK_SEARCHES: u64 = 30;
 const BLOCK_MINUTES: i64 = 2;
 
+/// Time between the reports of one version of a variant below which they are one deployment.
+pub const SAME_DEPLOYMENT: Millis = Millis(10 * 60_000);
+
 /// Reported deployment of a variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployed {
@@ -35,6 +38,15 @@ pub struct Deployed {
     pub at: EventTime,
     /// Version, if it was stated.
     pub version: Option<Box<str>>,
+}
+
+impl Deployed {
+    /// Returns true if both are one deployment: the same version at almost the same time.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let passed = self.at.0.abs_diff(other.at.0);
+        self.version == other.version
+            && (passed == 0 || self.version.is_some() && passed < SAME_DEPLOYMENT.0.unsigned_abs())
+    }
 }
 
 /// Drop that has raised an alarm.

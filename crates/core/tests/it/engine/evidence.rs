@@ -63,7 +63,7 @@ fn deployed(variant: &str) -> Input<'_> {
         variant,
         version: None,
         at: EventTime(START),
-        reported: WallTime(START),
+        reset: Some(WallTime(START)),
     }
 }
 
@@ -358,6 +358,28 @@ fn a_missed_target_is_reported() {
     let missed = alarms.iter().find(|it| it.test == Test::Target);
     let missed = missed.expect("2 of 3 fail");
     assert!((missed.expected - 0.95).abs() < 1e-12, "{missed:?}");
+}
+
+#[test]
+fn a_target_is_tested_again_from_a_deployment_that_keeps_the_baselines() {
+    let mut reader = Reader::new(watching(Some(0.95), None));
+    reader.searches((0..300).map(|number| number % 3 == 0));
+    let missed = |reader: &mut Reader| {
+        let alarms = reader.engine.take_effects().alarms;
+        alarms.iter().any(|it| it.test == Test::Target)
+    };
+    assert!(missed(&mut reader));
+    let baseline = reader.baseline();
+    reader.engine.apply(Input::Deployed {
+        variant: "V1",
+        version: Some("2"),
+        at: EventTime(START + 1),
+        reset: None,
+    });
+    assert_eq!(reader.baseline(), baseline);
+    assert_eq!(reader.evidence("target_log_evidence"), Some(0.0));
+    reader.searches((0..300).map(|number| number % 3 == 0));
+    assert!(missed(&mut reader), "it is reported again");
 }
 
 #[test]

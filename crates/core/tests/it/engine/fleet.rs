@@ -47,7 +47,7 @@ fn deploy(engine: &mut Engine, version: &str, reported: i64) {
         variant: "V1",
         version: Some(version),
         at: EventTime(START),
-        reported: WallTime(reported),
+        reset: Some(WallTime(reported)),
     });
 }
 
@@ -145,7 +145,10 @@ fn a_season_is_continued_until_a_reset() {
     };
     let comparisons = |share: &Share| {
         let season = serde_json::to_value(&share.learned[0].learned).expect("JSON");
-        let day = season["season"]["day"].as_array().expect("hours").clone();
+        let day = season["season"]["day"]
+            .as_array()
+            .expect("hours")
+            .clone();
         let counts = day.iter().map(|cell| cell["count"].as_u64());
         counts.sum::<Option<u64>>().expect("numbers")
     };

@@ -213,7 +213,7 @@ impl Run {
                 variant,
                 version: Some(version),
                 at: EventTime(self.now),
-                reported,
+                reset: Some(reported),
             }),
             Step::Reset => self.engine.apply(Input::ResetBaselines { reported }),
             Step::Gold { version } => {

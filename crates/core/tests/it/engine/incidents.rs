@@ -40,12 +40,16 @@ impl Reader {
     }
 
     pub(super) fn deploy(&mut self, version: &str) {
+        self.deploy_with(version, Some(WallTime(self.now())));
+    }
+
+    fn deploy_with(&mut self, version: &str, reset: Option<WallTime>) {
         let at = EventTime(self.now());
         self.engine.apply(Input::Deployed {
             variant: "V1",
             version: Some(version),
             at,
-            reported: WallTime(at.0),
+            reset,
         });
     }
 }
@@ -198,6 +202,45 @@ fn a_deployment_that_repairs_nothing_leaves_it_open_and_one_that_does_is_named()
         incident.continues_after(&incident.deployments[1]),
         Some(false)
     );
+}
+
+#[test]
+fn a_drop_that_begins_with_a_deployment_is_found_if_the_baselines_are_kept() {
+    for (reset, found) in [(None, 1), (Some(WallTime(START)), 0)] {
+        let mut reader = Reader::new(quiet());
+        reader.searches(healthy(400));
+        reader.deploy_with("5.1", reset);
+        reader.searches(bad(80));
+        assert_eq!(reader.incidents().len(), found, "{reset:?}");
+        if found == 1 {
+            let incident = reader.only();
+            let marks = incident.deployments.iter();
+            let versions: Vec<_> = marks.map(|it| it.deployed.version.as_deref()).collect();
+            assert_eq!(versions, [Some("5.1")]);
+            // The next version repairs it, and the baselines are those from before the drop.
+            reader.deploy_with("5.2", reset);
+            reader.searches(healthy(2_000));
+            let ended = reader.only().ended.expect("it has ended");
+            assert_eq!(ended.after.as_deref(), Some("5.2"));
+        }
+    }
+}
+
+#[test]
+fn a_deployment_that_several_replicas_see_is_marked_once() {
+    let mut reader = dropped();
+    reader.deploy_with("5.1", None);
+    reader.searches(bad(4));
+    reader.deploy_with("5.1", None);
+    assert_eq!(reader.only().deployments.len(), 1);
+    // An operator who reports it as intended resets the baselines.
+    let reported = WallTime(reader.now());
+    reader.deploy_with("5.1", Some(reported));
+    assert_eq!(reader.baseline(), None);
+    assert_eq!(reader.only().deployments.len(), 1);
+    reader.searches(bad(100));
+    reader.deploy_with("5.1", None);
+    assert_eq!(reader.only().deployments.len(), 2, "it is deployed again");
 }
 
 #[test]

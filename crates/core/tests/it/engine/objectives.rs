@@ -253,7 +253,7 @@ fn a_mean_above_its_target_has_evidence_and_survives_a_restart() {
         variant: "V1",
         version: None,
         at: rankgauge_core::time::EventTime(START),
-        reported: rankgauge_core::time::WallTime(START),
+        reset: Some(rankgauge_core::time::WallTime(START)),
     });
     let samples = world.samples(&engine.snapshot());
     let is_evidence = |name: &&String| name.starts_with("objective_log_evidence");
