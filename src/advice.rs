@@ -130,7 +130,7 @@ pub fn lines(config: &Config, gold_queries: Option<usize>, load: &Load) -> Vec<S
     let seasonal =
         |tolerance| text(|drop| sessions.days(drop, tolerance, threshold, BINARY_DEVIATION));
     lines.push(format!(
-        "seasonal: {}a value of 0 or 1 for each search: {}; in the first {} days: {}, and 3 kB a series",
+        "seasonal: {}a value of 0 or 1 for each search: {}; in the first {} days: {}, and 3 to 6 kB a series",
         if is_seasonal { "" } else { "(no measure) " },
         seasonal(tolerance),
         SeriesRules::SEASONAL_WARM_UP_DAYS,

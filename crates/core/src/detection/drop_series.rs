@@ -438,7 +438,7 @@ impl DropSeries {
         let is_old = self
             .first
             .is_some_and(|first| minute.saturating_sub(first) >= DAY);
-        season.add(hour, difference, !has_query || is_old);
+        season.add(hour, difference, has_query, is_old);
         expected
     }
 

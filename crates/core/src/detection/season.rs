@@ -43,19 +43,37 @@ pub(super) struct Expected {
     pub(super) is_known: bool,
 }
 
-/// Means by hour of the week and of the day.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// Means by hour of the week and of the day. Sessions with a gold query differ from the mean of their query,
+/// those without from 0: each kind has means of its own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Season {
+    with_query: Cells,
+    without_query: Cells,
+}
+
+/// Means of one kind of sessions; empty before the first one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Cells {
     week: Vec<Cell>,
     day: Vec<Cell>,
 }
 
-impl Default for Season {
-    fn default() -> Self {
-        Self {
-            week: vec![Cell::default(); HOURS_OF_WEEK],
-            day: vec![Cell::default(); HOURS_OF_DAY],
-        }
+impl Cells {
+    /// Bytes held.
+    fn bytes(&self) -> usize {
+        (self.week.len() + self.day.len()) * size_of::<Cell>()
+    }
+
+    /// Returns true if differences from -1 to 1 can have these sums.
+    fn is_possible(&self) -> bool {
+        let is_cell = |it: &Cell| {
+            let most = f64::from(it.count) + 1.0;
+            it.count <= MAX_COMPARISONS && (-most..=most).contains(&it.sum)
+        };
+        matches!(
+            (self.week.len(), self.day.len()),
+            (0, 0) | (HOURS_OF_WEEK, HOURS_OF_DAY)
+        ) && self.week.iter().chain(&self.day).all(is_cell)
     }
 }
 
@@ -68,24 +86,27 @@ fn place(hour: i64, period: usize) -> usize {
 impl Season {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + (self.week.len() + self.day.len()) * size_of::<Cell>()
+        size_of::<Self>() + self.with_query.bytes() + self.without_query.bytes()
     }
 
     /// Returns true if differences from -1 to 1 can have these sums.
     pub(super) fn is_possible(&self) -> bool {
-        let is_cell = |it: &Cell| {
-            let most = f64::from(it.count) + 1.0;
-            it.count <= MAX_COMPARISONS && (-most..=most).contains(&it.sum)
-        };
-        self.week.len() == HOURS_OF_WEEK
-            && self.day.len() == HOURS_OF_DAY
-            && self.week.iter().chain(&self.day).all(is_cell)
+        self.with_query.is_possible() && self.without_query.is_possible()
+    }
+
+    fn cells(&self, has_query: bool) -> &Cells {
+        if has_query {
+            &self.with_query
+        } else {
+            &self.without_query
+        }
     }
 
     /// Expected difference in an hour. `has_query` is false for a session without a gold query.
     pub(super) fn expected(&self, hour: i64, has_query: bool) -> Expected {
-        let week = self.week.get(place(hour, HOURS_OF_WEEK));
-        let day = self.day.get(place(hour, HOURS_OF_DAY));
+        let cells = self.cells(has_query);
+        let week = cells.week.get(place(hour, HOURS_OF_WEEK));
+        let day = cells.day.get(place(hour, HOURS_OF_DAY));
         let (week, day) = (
             week.copied().unwrap_or_default(),
             day.copied().unwrap_or_default(),
@@ -109,16 +130,31 @@ impl Season {
         }
     }
 
-    /// Adds a difference from the baseline. `of_week` is false while the baselines of the queries
-    /// are younger than a day.
-    pub(super) fn add(&mut self, hour: i64, difference: f64, of_week: bool) {
-        if of_week && let Some(cell) = self.week.get_mut(place(hour, HOURS_OF_WEEK)) {
+    /// Adds a difference from the baseline, or from 0 for a session without a gold query. `has_old_baselines`
+    /// is false while the baselines of the queries are younger than a day.
+    pub(super) fn add(
+        &mut self,
+        hour: i64,
+        difference: f64,
+        has_query: bool,
+        has_old_baselines: bool,
+    ) {
+        let cells = if has_query {
+            &mut self.with_query
+        } else {
+            &mut self.without_query
+        };
+        cells.week.resize(HOURS_OF_WEEK, Cell::default());
+        cells.day.resize(HOURS_OF_DAY, Cell::default());
+        if (!has_query || has_old_baselines)
+            && let Some(cell) = cells.week.get_mut(place(hour, HOURS_OF_WEEK))
+        {
             if cell.count == 0 {
                 cell.first = i32::try_from(hour).unwrap_or(i32::MAX);
             }
             cell.add(difference);
         }
-        if let Some(cell) = self.day.get_mut(place(hour, HOURS_OF_DAY)) {
+        if let Some(cell) = cells.day.get_mut(place(hour, HOURS_OF_DAY)) {
             cell.add(difference);
         }
     }

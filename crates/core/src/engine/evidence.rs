@@ -58,7 +58,7 @@ const BYTES_PER_QUERY: usize = size_of::<(Box<str>, QueryBaseline)>() + 40;
 const BYTES_PER_INHERITED: usize = size_of::<(Box<str>, QuerySums)>() + 40;
 
 /// Approximate bytes of what another worker learned of a series, with its season.
-const BYTES_PER_LEARNED: usize = size_of::<(SeriesName, SharedLearned)>() + 3_200;
+const BYTES_PER_LEARNED: usize = size_of::<(SeriesName, SharedLearned)>() + 6_400;
 
 /// Values with which a new detector begins.
 struct Known<'a> {

@@ -404,6 +404,48 @@ fn rules() -> SeriesRules {
     }
 }
 
+/// Highest evidence of a seasonal test over a number of days: a session every minute, of which every second one has
+/// a gold query. Sessions succeed with the probability `success`, by the day.
+fn evidence_of_sessions(days: i64, success: impl Fn(i64) -> u64) -> f64 {
+    let rules = SeriesRules {
+        is_seasonal: true,
+        ..rules()
+    };
+    let mut queries = [QueryScores::default(); 40];
+    let mut test = DropSeries::default();
+    let mut random = 1_u64;
+    let mut highest = f64::NEG_INFINITY;
+    for minute in 0..days * 1_440 {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let [place, chance] =
+            [random >> 40, random >> 50].map(|it| usize::try_from(it).expect("small"));
+        let is_success = chance % 100 < usize::try_from(success(minute / 1_440)).expect("small");
+        let query = if minute % 2 == 0 {
+            queries.get_mut(place % 40)
+        } else {
+            None
+        };
+        test.add(
+            minute * 60_000,
+            query,
+            f64::from(u8::from(is_success)),
+            &rules,
+        );
+        highest = highest.max(test.log_evidence());
+    }
+    highest
+}
+
+#[test]
+fn sessions_with_and_without_a_gold_query_are_expected_to_differ() {
+    let healthy = evidence_of_sessions(20, |_| 60);
+    assert!(healthy < rules().threshold, "{healthy}");
+    let dropped = evidence_of_sessions(20, |day| if day < 16 { 60 } else { 40 });
+    assert!(dropped >= rules().threshold, "{dropped}");
+}
+
 #[test]
 fn a_late_score_does_not_reopen_a_block_or_a_minute() {
     let mut tests = BlockTests::default();

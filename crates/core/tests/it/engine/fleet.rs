@@ -145,7 +145,7 @@ fn a_season_is_continued_until_a_reset() {
     };
     let comparisons = |share: &Share| {
         let season = serde_json::to_value(&share.learned[0].learned).expect("JSON");
-        let day = season["season"]["day"]
+        let day = season["season"]["with_query"]["day"]
             .as_array()
             .expect("hours")
             .clone();
