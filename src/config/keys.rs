@@ -388,7 +388,7 @@ keys! {
     TARGET_MEASURE: Checked<Measure> = "targets[].measure", MEASURE;
     /// Name of the tier, which is free; of several tiers, the least demanding one raises alerts.
     TARGET_TIER: Checked<String> = "targets[].tier", TEXT;
-    /// Lowest mean of the measure.
+    /// Lowest mean of the measure, or the highest one where lower is better.
     TARGET_VALUE: Number = "targets[].value", Number(Unbounded, Unbounded, "a number");
     /// Highest mean latency in seconds, or a section.
     LATENCY: Number = "targets[].latency", SECONDS;

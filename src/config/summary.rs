@@ -14,6 +14,7 @@ use rankgauge_core::engine::position::{FeedbackTopic, Join};
 use rankgauge_core::engine::settings::SYNTHETIC;
 use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::event::Kind;
+use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::ranking::JudgeBy;
 use rankgauge_core::text::escape_controls;
 use rankgauge_kafka::settings::Start;
@@ -66,10 +67,11 @@ pub(super) fn write(config: &Config) -> String {
         lines.push(("experiments", counted(experiments)));
     }
     if !config.targets.is_empty() {
-        let targets = config
-            .targets
-            .iter()
-            .map(|target| format!("{}>={} ({})", target.measure, target.value, target.tier));
+        let targets = config.targets.iter().map(|target| {
+            let measure = target.measure.to_string();
+            let sign = Direction::of(&measure).relation().sign();
+            format!("{measure}{sign}{} ({})", target.value, target.tier)
+        });
         lines.push(("targets", counted(targets)));
     }
     if !engine.objectives.is_empty() {

@@ -323,6 +323,16 @@ fn check_refuses_targets_that_no_ranking_can_reach() {
 }
 
 #[test]
+fn check_prints_in_which_direction_a_target_is_reached() {
+    let configuration = "measures: [RR, FP@10]\ntargets:\n  - {measure: RR, tier: good, value: 0.7}\n  \
+                         - {measure: FP@10, tier: good, value: 2}\n";
+    let (text, code) = check(folder().path(), configuration, &[]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("RR>=0.7 (good)"), "{text}");
+    assert!(text.contains("FP@10<=2 (good)"), "{text}");
+}
+
+#[test]
 fn check_warns_of_targets_that_are_not_watched() {
     let configuration = |detection: &str| {
         format!(

@@ -40,11 +40,15 @@ impl Direction {
     /// Returns true if `mean` is at least as good as `target`. A descriptive measure is read as one that is
     /// better when higher.
     pub fn reaches(self, mean: f64, target: f64) -> bool {
-        let relation = match self {
+        self.relation().holds(mean, target)
+    }
+
+    /// Relation of a mean that reaches a target to the target.
+    pub fn relation(self) -> Relation {
+        match self {
             Self::Down => Relation::AtMost,
             Self::Up | Self::Neither => Relation::AtLeast,
-        };
-        relation.holds(mean, target)
+        }
     }
 
     /// Number that is higher for a target that is harder to reach.

@@ -92,7 +92,7 @@ pub(crate) struct MeasureInfo {
     pub(crate) is_monitored: bool,
     /// True if the drop test expects the mean of the same hour of earlier weeks.
     pub(crate) is_seasonal: bool,
-    /// Targets of the mean, highest first.
+    /// Targets of the mean, that which is hardest to reach first.
     pub(crate) targets: Vec<TargetInfo>,
 }
 
