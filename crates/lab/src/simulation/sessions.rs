@@ -13,8 +13,8 @@ use rankgauge_core::number::real_length;
 pub(super) struct Sessions {
     /// Sessions per second.
     pub(super) rate: f64,
-    /// True for sessions with a gold query.
-    pub(super) has_gold: bool,
+    /// Share of the sessions with a gold query.
+    pub(super) with_gold: f64,
     /// Standard deviation of noise that the sessions of an hour share.
     pub(super) shared: f64,
 }
@@ -59,7 +59,12 @@ impl Sessions {
                 volume *= 0.6;
             }
             if chance.uniform() < volume {
-                let query = self.has_gold.then(|| chance.place(&popularity));
+                let has_gold = match self.with_gold {
+                    share if share <= 0.0 => false,
+                    share if share >= 1.0 => true,
+                    share => chance.uniform() < share,
+                };
+                let query = has_gold.then(|| chance.place(&popularity));
                 let base = query.and_then(|it| means.get(it)).copied().unwrap_or(0.6);
                 let weekday = ((time / DAY).floor() + first_day).rem_euclid(7.0);
                 let loss = if weekday >= 5.0 { WEEKEND_LOSS } else { 0.0 };

@@ -261,13 +261,13 @@ pub(super) const LOCAL: [Listed<LocalDrop>; 7] = [
 
 const fn sessions(
     name: &'static str,
-    (rate, has_gold, shared): (f64, bool, f64),
+    (rate, with_gold, shared): (f64, f64, f64),
     at: f64,
     delays: &'static [(f64, f64)],
 ) -> SessionModel {
     let traffic = Sessions {
         rate,
-        has_gold,
+        with_gold,
         shared,
     };
     Listed {
@@ -284,64 +284,66 @@ const DAY_3: f64 = 0.1;
 const DAY_17: f64 = 0.6;
 
 /// Models of the table of user measures, with delays in hours.
-pub(super) const SESSIONS: [SessionModel; 10] = [
+pub(super) const SESSIONS: [SessionModel; 11] = [
     sessions(
         "no gold, 0.1/s, drop on day 3",
-        (0.1, false, 0.0),
+        (0.1, 0.0, 0.0),
         DAY_3,
         &[(0.05, NEVER), (0.1, 150.0), (0.2, 3.0)],
     ),
     sessions(
         "no gold, 0.1/s, drop on day 17",
-        (0.1, false, 0.0),
+        (0.1, 0.0, 0.0),
         DAY_17,
         &[(0.05, 23.0), (0.1, 2.1), (0.2, 0.3)],
     ),
     sessions(
         "no gold, 0.02/s, drop on day 3",
-        (0.02, false, 0.0),
+        (0.02, 0.0, 0.0),
         DAY_3,
         &[(0.05, NEVER), (0.1, NEVER), (0.2, 79.0)],
     ),
     sessions(
         "no gold, 0.02/s, drop on day 17",
-        (0.02, false, 0.0),
+        (0.02, 0.0, 0.0),
         DAY_17,
         &[(0.05, 100.0), (0.1, 23.0), (0.2, 3.0)],
     ),
     sessions(
         "gold, 0.1/s, drop on day 3",
-        (0.1, true, 0.0),
+        (0.1, 1.0, 0.0),
         DAY_3,
         &[(0.05, NEVER), (0.1, 167.0), (0.2, 2.1)],
     ),
     sessions(
         "gold, 0.1/s, drop on day 17",
-        (0.1, true, 0.0),
+        (0.1, 1.0, 0.0),
         DAY_17,
         &[(0.05, 24.0), (0.1, 2.0), (0.2, 0.4)],
     ),
     sessions(
         "gold, 0.5/s, drop on day 3",
-        (0.5, true, 0.0),
+        (0.5, 1.0, 0.0),
         DAY_3,
         &[(0.05, NEVER), (0.1, 156.0), (0.2, 0.4)],
     ),
     sessions(
         "gold, 0.5/s, drop on day 17",
-        (0.5, true, 0.0),
+        (0.5, 1.0, 0.0),
         DAY_17,
         &[(0.05, 2.6), (0.1, 0.3), (0.2, 0.1)],
     ),
+    // The reference implementation has one kind of sessions in a stream.
+    sessions("half of them gold, 0.1/s", (0.1, 0.5, 0.0), DAY_3, &[]),
     sessions(
         "no gold, 0.5/s, hourly noise of 0.02, drop on day 3",
-        (0.5, false, 0.02),
+        (0.5, 0.0, 0.02),
         DAY_3,
         &[(0.05, NEVER), (0.1, 117.0), (0.2, 0.2)],
     ),
     sessions(
         "no gold, 0.5/s, hourly noise of 0.02, drop on day 17",
-        (0.5, false, 0.02),
+        (0.5, 0.0, 0.02),
         DAY_17,
         &[(0.05, NEVER), (0.1, NEVER), (0.2, 0.2)],
     ),
