@@ -97,7 +97,12 @@ impl Engine {
     /// Adds the totals that an earlier process saved.
     pub fn restore(&mut self, saved: &State) {
         let ids = IdRemap::new(&saved.names, &self.settings, self.names.shared());
-        self.totals.merge(&saved.totals.remap(&ids));
+        let totals = saved.totals.remap(&ids);
+        if self.totals == Totals::new(&self.settings) {
+            self.totals = totals;
+        } else {
+            self.totals.merge(&totals);
+        }
         self.versions.merge(&saved.versions);
         let at = self.wall.as_event_time();
         self.totals.evidence.drop_other_gold_sets(at);
