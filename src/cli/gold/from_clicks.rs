@@ -125,8 +125,8 @@ impl FromClicks {
     }
 
     fn read(&self, config: &Config) -> Result<CleanLog, Failure> {
-        let judge_by = config.engine.judging.judge_by;
-        let mut log = ClickLog::new(judge_by, usize::from(self.depth), DEFAULT_MEMORY_LIMIT);
+        let judging = config.engine.judging.clone();
+        let mut log = ClickLog::new(judging, usize::from(self.depth), DEFAULT_MEMORY_LIMIT);
         let mut first_invalid = None;
         let mut take = |record: Record<'_>| match record {
             Record::Search(event) => log.search(event),
@@ -161,6 +161,10 @@ fn text(analysis: &Analysis, written: Option<&str>) -> String {
     let left_out = &analysis.searches_left_out;
     let counts = [
         (left_out.synthetic, "left out: synthetic"),
+        (
+            left_out.not_eligible,
+            "left out: filtered, sorted, or without the values of gold.judge_when",
+        ),
         (
             left_out.too_many_clicks,
             "left out: clicks on more than half of the results",

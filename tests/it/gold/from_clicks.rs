@@ -262,3 +262,41 @@ fn labels_of_a_sample_estimate_all_searches() {
     let other = format!("{estimate} --require difference(P@3)>-0.9");
     assert_eq!(rankgauge(folder.path(), &other).status.code(), Some(2));
 }
+
+#[test]
+fn searches_that_are_not_judged_grade_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    write_events(folder.path(), false);
+    let from_clicks = |settings: &str| {
+        let arguments = format!(
+            "gold from-clicks --search search.jsonl --feedback feedback.jsonl --format json {settings}"
+        );
+        json_of(&rankgauge(folder.path(), &arguments))
+    };
+    let plain = from_clicks("");
+    let path = folder.path().join("search.jsonl");
+    let searches = fs::read_to_string(&path).unwrap();
+    let changed = |member: &str, value: Value| {
+        let lines = searches.lines().map(|line| {
+            let mut search: Value = serde_json::from_str(line).unwrap();
+            let id = search["query_id"].as_str().unwrap_or_default();
+            search["query_id"] = format!("{member} {id}").into();
+            search["synthetic"] = false.into();
+            search[member] = value.clone();
+            search.to_string() + "\n"
+        });
+        lines.collect::<String>()
+    };
+    let tested = changed("variant", json!("test"));
+    let filtered = changed("filters", json!(["color:red"]));
+    let sorted = changed("sort", json!("price_asc"));
+    fs::write(&path, searches.clone() + &tested + &filtered + &sorted).unwrap();
+    let count = searches.lines().count();
+    let settings = "gold: {judge_when: {variant: [A, B]}}";
+    fs::write(folder.path().join("judge.yaml"), settings).unwrap();
+    let mixed = from_clicks("--config judge.yaml");
+    // The machine has no variant.
+    assert_eq!(mixed["searches_left_out"]["not_eligible"], 3 * count + 1);
+    assert_eq!(mixed["searches"], plain["searches"]);
+    assert_eq!(mixed["propensities"], plain["propensities"]);
+}

@@ -182,16 +182,11 @@ impl Eligibility {
     /// # Errors
     /// The first reason for which it is not judged.
     pub fn check(&self, search: &Search<'_>) -> Result<(), Ineligible> {
-        let [page, filters, sort] = self.replaced;
+        let [page, ..] = self.replaced;
         if !page && search.page.is_some_and(|page| page > 1) {
             return Err(Ineligible::Page);
         }
-        if !filters && search.is_filtered {
-            return Err(Ineligible::Filters);
-        }
-        if !sort && search.sort.as_deref().is_some_and(|it| it != RELEVANCE) {
-            return Err(Ineligible::Sort);
-        }
+        self.check_order(search)?;
         // Results that all have ranks are in their order.
         let first = search.results.first().and_then(|hit| hit.rank);
         if first.is_some_and(|rank| rank > 1)
@@ -202,6 +197,31 @@ impl Eligibility {
         {
             return Err(Ineligible::Rank);
         }
+        self.check_conditions(search)
+    }
+
+    /// Checks a search of any page, for a reader that moves the results of later pages to their ranks.
+    ///
+    /// # Errors
+    /// The first reason for which it is not judged on any page.
+    pub fn check_any_page(&self, search: &Search<'_>) -> Result<(), Ineligible> {
+        self.check_order(search)?;
+        self.check_conditions(search)
+    }
+
+    /// Checks that the results are those of the query alone, by relevance.
+    fn check_order(&self, search: &Search<'_>) -> Result<(), Ineligible> {
+        let [_, filters, sort] = self.replaced;
+        if !filters && search.is_filtered {
+            return Err(Ineligible::Filters);
+        }
+        if !sort && search.sort.as_deref().is_some_and(|it| it != RELEVANCE) {
+            return Err(Ineligible::Sort);
+        }
+        Ok(())
+    }
+
+    fn check_conditions(&self, search: &Search<'_>) -> Result<(), Ineligible> {
         let meets = |(member, values): &(SearchMember, Vec<String>)| {
             let value = member.value(search);
             values.iter().any(|it| *it == *value || it == ANY)

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use rankgauge_core::event::{Action, Feedback, Search};
 use rankgauge_core::gold::normalise;
-use rankgauge_core::ranking::JudgeBy;
+use rankgauge_core::ranking::Rules;
 
 /// Default memory limit of a log in bytes, approximate: 512 MiB, for about 4 million searches.
 pub const DEFAULT_MEMORY_LIMIT: usize = 512 << 20;
@@ -71,6 +71,9 @@ pub(super) struct LoggedQuery {
 pub struct LeftOut {
     /// Searches of a probe.
     pub synthetic: u64,
+    /// Searches with filters or another order, and those that do not meet the conditions of `gold.judge_when`:
+    /// they are not judged either.
+    pub not_eligible: u64,
     /// Searches with clicks on more than half of their results, and more than 5.
     pub too_many_clicks: u64,
     /// Searches of sessions with more than 60 searches in an hour.
@@ -87,6 +90,7 @@ impl LeftOut {
     /// Sum of all reasons.
     pub fn total(&self) -> u64 {
         self.synthetic
+            + self.not_eligible
             + self.too_many_clicks
             + self.busy_session
             + self.duplicate
@@ -98,7 +102,7 @@ impl LeftOut {
 /// Searches with their clicks.
 #[derive(Debug)]
 pub struct ClickLog {
-    judge_by: JudgeBy,
+    judging: Rules,
     depth: usize,
     memory_limit: usize,
     memory: usize,
@@ -135,9 +139,9 @@ pub struct CleanLog {
 
 impl ClickLog {
     /// Empty log of results down to rank `depth`, at most 64. `memory_limit` is approximate.
-    pub fn new(judge_by: JudgeBy, depth: usize, memory_limit: usize) -> Self {
+    pub fn new(judging: Rules, depth: usize, memory_limit: usize) -> Self {
         Self {
-            judge_by,
+            judging,
             depth: depth.clamp(1, MAX_DEPTH),
             memory_limit,
             memory: 0,
@@ -204,6 +208,10 @@ impl ClickLog {
             self.left_out.synthetic += 1;
             return;
         }
+        if self.judging.eligibility.check_any_page(search).is_err() {
+            self.left_out.not_eligible += 1;
+            return;
+        }
         let text = search.query.as_deref().unwrap_or_default();
         let key = search.query_key.as_deref().filter(|key| !key.is_empty());
         let normal = normalise(text);
@@ -226,7 +234,7 @@ impl ClickLog {
                 .fold(0_u64, |mask, (at, _)| mask | 1 << at)
         };
         let mut seen = FxHashSet::default();
-        let judge_by = self.judge_by;
+        let judge_by = self.judging.judge_by;
         let documents = search.results.iter().take(self.depth);
         let documents: Box<[u32]> = documents
             .map(|hit| {
@@ -279,7 +287,7 @@ impl ClickLog {
         }
         let documents: Vec<&str> = results
             .iter()
-            .map(|hit| self.judge_by.document(hit))
+            .map(|hit| self.judging.judge_by.document(hit))
             .collect();
         let mut first = FxHashMap::default();
         let mut by_id = FxHashMap::default();

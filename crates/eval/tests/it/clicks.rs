@@ -2,7 +2,7 @@
 
 use rankgauge_core::event::Search;
 use rankgauge_core::gold::Options;
-use rankgauge_core::ranking::JudgeBy;
+use rankgauge_core::ranking::Rules;
 use rankgauge_eval::clicks::{
     AnalysisOptions, Cell, ClickLog, ClickModel, DEFAULT_MEMORY_LIMIT, Harvest, analyse, exposure,
     fit, non_decreasing, propensities,
@@ -73,7 +73,7 @@ fn an_increasing_fit_pools_values_that_decrease() {
 
 /// Warnings of the analysis of 20 searches for one query, with a gold set of these judgements.
 fn warnings(judged: Option<&str>) -> Vec<String> {
-    let mut log = ClickLog::new(JudgeBy::Id, 10, DEFAULT_MEMORY_LIMIT);
+    let mut log = ClickLog::new(Rules::default(), 10, DEFAULT_MEMORY_LIMIT);
     for number in 0..20 {
         let text = format!(
             r#"{{"query_id": "s{number}", "ts": {number}, "query": "tax", "results": [{{"id": "a"}}, {{"id": "b"}}]}}"#
