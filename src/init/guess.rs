@@ -10,8 +10,9 @@ use serde_json::Value;
 use super::events::{Events, Shape, is_ids};
 use super::leaves::{Time, Unit, Values, names, values};
 use super::vocabulary::{
-    EVENT_IDS, FEEDBACK_QUERY_IDS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, OFFSETS, POSITIONS,
-    QUERIES, QUERY_IDS, SESSIONS, TIMES, USERS, VARIANTS, meaning, place,
+    EVENT_IDS, FEEDBACK_QUERY_IDS, FILTERS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, OFFSETS,
+    POSITIONS, QUERIES, QUERY_IDS, RELEVANCE, SESSIONS, SORTS, TIMES, USERS, VARIANTS, meaning,
+    place,
 };
 use rankgauge_core::decode::mapped::Term;
 use rankgauge_core::event::Kind;
@@ -215,6 +216,14 @@ fn sources(mut chosen: Vec<String>) -> Option<Term> {
 }
 
 /// Pushes a key with its sources, if there are any.
+/// Source of a list or an object with one of these names that a source lies in.
+fn list_named(source: &str, known: &str) -> Option<String> {
+    let ends = source.match_indices('/').map(|(at, _)| at).skip(1);
+    let mut lists = ends.map(|end| &source[..end]);
+    let named = lists.find(|list| place(list, known).is_some());
+    named.map(str::to_owned)
+}
+
 fn put(section: &mut Vec<(String, Term)>, key: &str, chosen: Vec<String>) {
     if let Some(chosen) = sources(chosen) {
         section.push((key.to_owned(), chosen));
@@ -548,6 +557,33 @@ impl Found<'_> {
             }
             put(&mut fields, "offset", offset);
         }
+        let outside = all.iter().filter(|it| !it.0.starts_with(&within));
+        let mut filters =
+            outside.filter_map(|(it, values)| Some((list_named(it, FILTERS)?, values)));
+        if let Some((source, values)) = filters.next() {
+            if values.is_in_nearly_all(total) {
+                self.notes.push(format!(
+                    "{source} looks like filters, and is not mapped, because nearly all searches have some: a search \
+                     with filters is not judged."
+                ));
+            } else {
+                put(&mut fields, "filters", vec![source]);
+            }
+        }
+        let sort = pick(SORTS, &|_, values| values.is_word());
+        if let Some((source, values)) = sort.first().and_then(|it| Some((it, all.get(it)?))) {
+            if values.distinct.contains(RELEVANCE) {
+                put(&mut fields, "sort", sort);
+            } else {
+                let examples = values.distinct.iter().take(3);
+                let examples: Vec<&str> = examples.map(String::as_str).collect();
+                self.notes.push(format!(
+                    "{source} looks like the order of the results ({}), and is not mapped to sort, because no value is \
+                     relevance: searches in another order are judged as well. Exclude them with gold.judge_when.",
+                    examples.join(", ")
+                ));
+            }
+        }
         let pages_from_zero = pages.iter().any(|source| {
             all.get(source)
                 .is_some_and(|values| values.least == Some(0.0))
@@ -557,6 +593,16 @@ impl Found<'_> {
         let mut section = self.begin(Kind::Search, unit, is_from_zero);
         if pages_from_zero {
             section.push(("page_base".to_owned(), term("0")));
+        }
+        let searched = &self.events.names[Kind::Search.index()];
+        if searched.len() > 1 {
+            let listed: Vec<&str> = searched.iter().map(String::as_str).collect();
+            self.notes.push(format!(
+                "Searches are events of {} names ({}). Remove from `when` those that no user waits for, such as suggestions \
+                 while a query is typed: each counts as a search.",
+                listed.len(),
+                listed.join(", ")
+            ));
         }
         let name = self.events.name[Kind::Search.index()].as_ref().map(term);
         let used = format!("{section:?} {fields:?} {name:?}");

@@ -160,6 +160,8 @@ pub(super) struct Values {
     pub(super) present: usize,
     /// Different texts, up to [`MAX_DISTINCT`].
     pub(super) distinct: BTreeSet<String>,
+    /// Values until the different texts reached their maximum.
+    compared: usize,
     /// Values that are JSON texts.
     pub(super) texts: usize,
     /// Values that are numbers, as such or in a text.
@@ -180,6 +182,7 @@ impl Values {
         self.present += 1;
         if self.distinct.len() < MAX_DISTINCT {
             self.distinct.insert(leaf.text.clone());
+            self.compared += 1;
         }
         self.texts += usize::from(leaf.is_text);
         if let Some(number) = leaf.number {
@@ -205,8 +208,7 @@ impl Values {
 
     /// True if nearly every value occurs once.
     pub(super) fn is_unique(&self) -> bool {
-        let counted = self.present.min(MAX_DISTINCT);
-        is_nearly_all(self.distinct.len(), counted)
+        is_nearly_all(self.distinct.len(), self.compared)
     }
 
     /// True if nearly all values are numbers.

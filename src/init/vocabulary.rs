@@ -43,6 +43,15 @@ pub(super) const VARIANTS: &str =
 pub(super) const POSITIONS: &str =
     "position rank index pos ordinal positionordinal slot positions listposition";
 
+/// Names of lists and objects with the filters of a search.
+pub(super) const FILTERS: &str = "filters filter facetfilters appliedfilters selectedfilters activefilters appliedfacets selectedfacets fq";
+
+/// Value of the usual order of results.
+pub(super) const RELEVANCE: &str = "relevance";
+
+/// Names of orders of results.
+pub(super) const SORTS: &str = "sort sortby orderby sortorder sorting order ordering";
+
 /// Names of numbers of results before the first one of a page.
 pub(super) const OFFSETS: &str = "offset start from skip";
 

@@ -480,6 +480,65 @@ fn clicks_after_thousands_of_searches_are_mapped() {
 }
 
 #[test]
+fn the_session_of_thousands_of_searches_is_not_their_id() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let session = |number: u64| format!("visit-{}", number / 3);
+    let searches: Vec<Value> = (0..15_300)
+        .map(|number| with(plain_search(number), "session_id", session(number)))
+        .collect();
+    let clicks: Vec<Value> = (0..15_300)
+        .step_by(2)
+        .map(|number| with(plain_click(number), "session_id", session(number)))
+        .collect();
+    let files = [("searches.jsonl", &searches[..]), ("clicks.jsonl", &clicks)];
+    let (_, settings) = proposed_for(folder.path(), &files);
+    assert!(settings.contains("query_id: /search_id"), "{settings}");
+    assert!(settings.contains("session_id: /session_id"), "{settings}");
+}
+
+#[test]
+fn filters_and_the_order_of_results_are_mapped() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let search = |number: u64, usual: &str| {
+        let filters = if number % 4 == 0 {
+            json!(["color:red"])
+        } else {
+            json!([])
+        };
+        let order = if number % 5 == 0 { "price_asc" } else { usual };
+        let search = with(plain_search(number), "filters", filters);
+        with(search, "sortBy", order)
+    };
+    let searches: Vec<Value> = (0..SEARCHES).map(|it| search(it, "relevance")).collect();
+    let (_, settings) = proposed_for(folder.path(), &[("searches.jsonl", &searches)]);
+    assert!(settings.contains("filters: /filters"), "{settings}");
+    assert!(settings.contains("sort: /sortBy"), "{settings}");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let searches: Vec<Value> = (0..SEARCHES).map(|it| search(it, "score")).collect();
+    let (said, settings) = proposed_for(folder.path(), &[("searches.jsonl", &searches)]);
+    assert!(!settings.contains("sort: /sortBy"), "{settings}");
+    let note =
+        "/sortBy looks like the order of the results (price_asc, score), and is not mapped to sort";
+    assert!(said.contains(note), "{said}");
+}
+
+#[test]
+fn searches_of_several_names_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut records = Vec::new();
+    for number in 0..SEARCHES {
+        records.push(with(plain_search(number), "event", "search"));
+        let typed = with(plain_search(number), "search_id", format!("t{number}"));
+        records.push(with(typed, "event", "search_suggest"));
+        records.push(with(plain_click(number), "event", "click"));
+    }
+    let (said, _) = proposed_for(folder.path(), &[("both.jsonl", &records)]);
+    let note = "Searches are events of 2 names (search, search_suggest). Remove from `when`";
+    assert!(said.contains(note), "{said}");
+}
+
+#[test]
 fn actions_are_found_in_clicks_that_are_far_fewer_than_searches() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut searches, mut clicks) = (String::new(), String::new());
