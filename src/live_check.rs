@@ -118,6 +118,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
         }
     }
     findings.extend(records::check(config, &by_kind, &sample));
+    findings.extend(records::ids(&sample));
     findings.extend(keys::check(config, partitions, &sample));
     findings.extend(clock::check(config, &by_kind, &sample, wall));
     findings.extend(coverage::check(config, gold, &sample));

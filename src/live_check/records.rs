@@ -16,6 +16,10 @@ use rankgauge_core::time::{EventTime, Millis, WallTime};
 /// Share of invalid records, as one in this many, from which the check fails.
 const ERROR_SHARE: usize = 100;
 
+/// Share of searches with the id of another one, as one in this many, from which the check warns and from which it
+/// fails.
+const REPEATED_SHARES: [usize; 2] = [50, 5];
+
 /// Place of a record in its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -56,6 +60,8 @@ pub(super) struct SampledFeedback {
     pub(super) query_id: Option<String>,
     pub(super) session_id: Option<String>,
     pub(super) is_conversion: bool,
+    /// True for a click or an impression, which counts for its search alone.
+    pub(super) is_of_search: bool,
 }
 
 /// Invalid record of a sample.
@@ -248,6 +254,7 @@ fn feedback(record: &SampledRecord, event: &Feedback<'_>) -> SampledFeedback {
         query_id: event.query_id.as_deref().map(str::to_owned),
         session_id: event.session_id.as_deref().map(str::to_owned),
         is_conversion: matches!(event.action, Action::Conversion { .. }),
+        is_of_search: matches!(event.action, Action::Click | Action::Impression),
     }
 }
 
@@ -272,17 +279,18 @@ pub(super) fn check(
             ));
             continue;
         }
-        let is_otlp = config.formats.of(kind).is_otlp();
-        if is_otlp && kind == Kind::Search {
+        if config.formats.of(kind).is_otlp() && kind == Kind::Search {
             findings.push(spans(topic, &decoded.spans));
         }
         let invalid = &decoded.invalid[kind.index()];
-        // Events, which are the records unless a record holds several.
-        let (count, noun) = if is_otlp {
-            (decoded.events[kind.index()], "events")
-        } else {
-            (count, "records")
-        };
+        // Events, which are the records unless a record holds several, or is of no interest.
+        let events = decoded.events[kind.index()];
+        if events == 0 && !config.formats.of(kind).is_otlp() {
+            findings.push(none_selected(config, kind, count));
+            continue;
+        }
+        let noun = if events == count { "records" } else { "events" };
+        let count = events;
         if invalid.is_empty() {
             let text = format!("{count} sampled {noun} of {topic} are valid");
             findings.push(Finding::ok("records", text));
@@ -314,6 +322,69 @@ pub(super) fn check(
         }
     }
     findings
+}
+
+/// Findings about the ids of searches, and of the searches of feedback.
+pub(super) fn ids(sample: &Sample) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let searches = sample.searches.len();
+    let mut known = HashSet::new();
+    let repeats = sample.searches.iter();
+    let repeats: Vec<&SampledSearch> = repeats.filter(|it| !known.insert(&*it.query_id)).collect();
+    let [few, many] = REPEATED_SHARES.map(|share| repeats.len() * share >= searches);
+    if let Some(first) = repeats.first().filter(|_| few) {
+        let message = format!(
+            "{} of {searches} sampled searches ({}) have the query_id of another one, and do not count: first \
+             \"{}\" at [{}] offset {}",
+            repeats.len(),
+            percent(repeats.len(), searches),
+            first.query_id.escape_default(),
+            first.at.partition,
+            first.at.offset
+        );
+        let remedy = "each search, and each page of its results, needs a query_id of its own: state another id, or \
+                      map one that occurs once";
+        findings.push(if many {
+            Finding::error("ids", message, remedy)
+        } else {
+            Finding::warning("ids", message, remedy)
+        });
+    }
+    let of_search = sample.feedback.iter().filter(|it| it.is_of_search);
+    let all = of_search.clone().count();
+    let without = of_search.filter(|it| it.query_id.is_none()).count();
+    if without * ERROR_SHARE >= all.max(1) {
+        let message = format!(
+            "{without} of {all} sampled clicks and impressions ({}) have no query_id, and count for no search",
+            percent(without, all)
+        );
+        let remedy = "pass the query_id of the search to the page of results, and from there to the feedback";
+        findings.push(if without == all {
+            Finding::error("ids", message, remedy)
+        } else {
+            Finding::warning("ids", message, remedy)
+        });
+    }
+    findings
+}
+
+/// Finding about a topic of which no record is an event.
+fn none_selected(config: &Config, kind: Kind, records: usize) -> Finding {
+    let topic = config.kafka.topic(kind);
+    let (of, key) = match kind {
+        Kind::Search => ("a search", "mapping.search.when"),
+        Kind::Feedback => ("feedback", "mapping.feedback.when"),
+    };
+    let message = format!("none of {records} sampled records of {topic} is {of}");
+    let remedy = format!(
+        "compare the conditions in {key} with a record of the topic: no other record is counted"
+    );
+    // One topic can have few events of a kind.
+    if config.formats.is_shared && kind == Kind::Feedback {
+        Finding::warning("records", message, remedy)
+    } else {
+        Finding::error("records", message, remedy)
+    }
 }
 
 /// Finding about the spans of the search topic.

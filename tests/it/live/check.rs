@@ -259,6 +259,60 @@ fn feedback_of_a_backfill_is_sampled_by_its_event_time() {
 }
 
 #[test]
+fn conditions_that_select_nothing_are_found() {
+    let mut plant = Plant::new();
+    plant.produce(|number, _, _| beside(number));
+    let mapping = json!({"search": {
+        "when": {"/type": ["serch"]},
+        "fields": {"query_id": "/query_id", "ts": "/ts", "query": "/query"},
+        "hits": {"list": "/results", "id": "/id"},
+    }});
+    plant.settings["formats"] = json!({"own": {"mapping": mapping}});
+    plant.settings["kafka"]["search_format"] = json!("own");
+    let topic = plant.search.clone();
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            &format!("records: none of 10 sampled records of {topic} is a search"),
+            "mapping.search.when",
+        ],
+    );
+}
+
+#[test]
+fn ids_that_repeat_or_are_missing_are_found() {
+    let plant = Plant::new();
+    plant.produce(|number, search, click| {
+        search["query_id"] = json!(format!("id-{}", number / 2));
+        click["query_id"] = search["query_id"].clone();
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "ids: 5 of 10 sampled searches (50.0 %) have the query_id of another one",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, search, click| {
+        let session = format!("visit-{number}");
+        search["session_id"] = json!(session);
+        click["session_id"] = json!(session);
+        click.as_object_mut().expect("an object").remove("query_id");
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "error ",
+            "ids: 10 of 10 sampled clicks and impressions (100.0 %) have no query_id",
+        ],
+    );
+}
+
+#[test]
 fn clocks_that_differ_are_found() {
     let plant = Plant::new();
     plant.produce(|number, search, _| {
@@ -468,7 +522,11 @@ fn join_that_the_sample_needs_is_recommended() {
     plant.feedback = plant.search.clone();
     plant.settings["kafka"]["feedback_topic"] = json!(plant.search);
     plant.settings["kafka"]["join"] = json!("partition");
-    plant.produce(|number, _, _| beside(number));
+    plant.produce(|number, search, click| {
+        search["query_id"] = json!(format!("again-{number}"));
+        click["query_id"] = search["query_id"].clone();
+        beside(number)
+    });
     assert_finds(
         &plant.settings,
         &["ok ", "topics: ", "it has the feedback, too"],
