@@ -486,6 +486,14 @@ fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
         (r#"{"variant": "V5", "version": "1", "when": 1}"#, 400),
         (r#"{"variant": "V5", "version": "1", "ts": "soon"}"#, 400),
         (
+            r#"{"variant": "V5", "version": "1", "ts": 1763370000}"#,
+            400,
+        ),
+        (
+            r#"{"variant": "V5", "version": "1", "ts": "2999-01-01T00:00:00Z"}"#,
+            400,
+        ),
+        (
             r#"{"variant": "V5", "version": "1", "ts": 9223372036854775807}"#,
             400,
         ),

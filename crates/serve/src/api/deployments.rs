@@ -12,6 +12,12 @@ use rankgauge_core::time::WallTime;
 /// Maximum length of a version or a note in bytes.
 const MAX_TEXT: usize = 256;
 
+/// Times below, in milliseconds since 1970 until 1973, are meant as seconds.
+const SECONDS_BELOW: i64 = 100_000_000_000;
+
+/// Maximum time of a deployment in the future.
+const MAX_AHEAD_MS: i64 = 24 * 3_600_000;
+
 /// Body of a request.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "DeploymentReport")]
@@ -178,6 +184,17 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
     if Timestamp::from_millisecond(ts).is_err() {
         let error = format!("ts: {ts} is no time in milliseconds since 1970");
         return Err(ApiError::bad_request(error));
+    }
+    let ahead = ts.saturating_sub(now.0);
+    if (0..SECONDS_BELOW).contains(&ts) {
+        let error =
+            format!("ts: {ts} is a time in seconds; send milliseconds since 1970, or RFC 3339");
+        return Err(ApiError::bad_request(error));
+    }
+    if ahead > MAX_AHEAD_MS {
+        return Err(ApiError::bad_request(
+            "ts: the deployment is more than a day ahead; report it when the version serves searches",
+        ));
     }
     Ok(Deployment {
         variant,

@@ -147,6 +147,8 @@ impl Summary {
         let text = if is_change {
             let changed = percent(change.changed.mean, 0);
             format!("lists of {changed} of head queries changed, mean overlap {overlap:.2}")
+        } else if change.queries < ListChange::MIN_QUERIES {
+            format!("too few head queries to tell, mean overlap {overlap:.2}")
         } else {
             format!(
                 "lists of head queries changed no more than the index itself, mean overlap {overlap:.2}"
