@@ -10,6 +10,11 @@ use crate::time::{EventTime, Millis};
 /// by side.
 const RETURNS_AFTER: Millis = Millis(10 * 60_000);
 
+/// Event time without a search of the current version, and number of searches of others meanwhile, after which a known
+/// version is deployed again: a roll-back. Rare searches of a canary are no roll-back.
+const ROLLED_BACK_AFTER: Millis = Millis(2 * 60_000);
+const ROLLED_BACK_SEARCHES: u32 = 20;
+
 /// Maximum number of variants, of versions of one, and of bytes of a version. Others are ignored.
 const MAX_VARIANTS: usize = 256;
 const MAX_VERSIONS: usize = 8;
@@ -26,6 +31,8 @@ struct OfVariant {
     current: Box<str>,
     /// Event time of the last search, by version.
     last: BTreeMap<Box<str>, EventTime>,
+    /// Searches of other versions since the last one of the current version.
+    others: u32,
 }
 
 impl Versions {
@@ -40,21 +47,32 @@ impl Versions {
                 let first = OfVariant {
                     current: version.into(),
                     last: [(version.into(), ts)].into(),
+                    others: 0,
                 };
                 self.0.insert(variant.into(), first);
             }
             return false;
         };
+        let is_current = *known.current == *version;
+        known.others = if is_current {
+            0
+        } else {
+            known.others.saturating_add(1)
+        };
+        let of_current = known.last.get(&known.current).copied();
+        let is_gone = of_current.is_none_or(|last| ts.since(last) >= ROLLED_BACK_AFTER)
+            && known.others >= ROLLED_BACK_SEARCHES;
         if let Some(last) = known.last.get_mut(version) {
             let passed = ts.since(*last);
             *last = ts.max(*last);
-            if *known.current == *version || passed < RETURNS_AFTER {
+            if is_current || passed < RETURNS_AFTER && !is_gone {
                 return false;
             }
         } else {
             known.last.insert(version.into(), ts);
         }
         known.current = version.into();
+        known.others = 0;
         while known.last.len() > MAX_VERSIONS {
             let others = known.last.iter().filter(|(it, _)| **it != known.current);
             let oldest = others.min_by_key(|(_, last)| **last);

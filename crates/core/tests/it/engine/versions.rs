@@ -75,6 +75,29 @@ fn a_new_version_is_a_deployment_once() {
 }
 
 #[test]
+fn a_version_that_serves_all_searches_again_is_a_roll_back() {
+    let mut reader = Reader::new();
+    let [first, second] = [r#"{"build": "1"}"#, r#"{"build": "2"}"#];
+    assert_eq!(reader.search(0, "V1", first), []);
+    assert_eq!(reader.search(1, "V1", second), shown("V1", "2", 1));
+    let after: Vec<_> = (0..40)
+        .flat_map(|number| reader.search(2 + number / 10, "V1", first))
+        .collect();
+    assert_eq!(
+        after,
+        shown("V1", "1", 3),
+        "two minutes without the second version"
+    );
+    // Rare searches of a canary are no roll-back of it.
+    let mut reader = Reader::new();
+    assert_eq!(reader.search(0, "V1", first), []);
+    assert_eq!(reader.search(1, "V1", second), shown("V1", "2", 1));
+    for minute in 2..9 {
+        assert_eq!(reader.search(minute, "V1", first), []);
+    }
+}
+
+#[test]
 fn the_first_label_that_a_search_states_counts_and_other_searches_show_nothing() {
     let mut reader = Reader::new();
     assert_eq!(reader.search(0, "V1", r#"{"release": 7}"#), []);
