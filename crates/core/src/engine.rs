@@ -291,8 +291,12 @@ impl Engine {
                 }
             }
             Input::Gold(gold) => {
-                let at = self.wall.as_event_time();
-                self.totals.evidence.set_gold_set(gold.sha256(), at);
+                let evidence = &mut self.totals.evidence;
+                if self.gold.judges_like(&gold) {
+                    evidence.rename_gold_set(gold.sha256());
+                } else {
+                    evidence.set_gold_set(gold.sha256(), self.wall.as_event_time());
+                }
                 self.has_gold_texts = gold.has_texts();
                 self.has_gold_domains = gold.has_domains();
                 self.gold = Arc::new(gold);

@@ -271,11 +271,16 @@ impl DropSeries {
         })
     }
 
-    /// Creates the test of a series whose values another worker learned.
-    pub(crate) fn with_learned(learned: LearnedSeries) -> Self {
+    /// Creates the test of a series whose values were learned before. It continues the warm-up, but a seasonal test
+    /// without a season begins it again: it expects nothing of its hours yet.
+    pub(crate) fn with_learned(learned: LearnedSeries, is_seasonal: bool) -> Self {
+        let LearnedSeries { variation, season } = learned;
+        let has_known_hours = season.is_some() || !is_seasonal;
         Self {
-            season: learned.season,
-            ..Self::with_variation(learned.variation)
+            tolerance: variation.tolerance,
+            warm_up_since: has_known_hours.then_some(variation.warm_up_since),
+            season,
+            ..Self::default()
         }
     }
 
@@ -285,15 +290,6 @@ impl DropSeries {
             tolerance: self.tolerance.learned(),
             warm_up_since: self.warm_up_since?,
         })
-    }
-
-    /// Creates the test of a series whose variation is known. It continues the warm-up.
-    pub(crate) fn with_variation(variation: LearnedVariation) -> Self {
-        Self {
-            tolerance: variation.tolerance,
-            warm_up_since: Some(variation.warm_up_since),
-            ..Self::default()
-        }
     }
 
     /// A test with the same clock and tolerance, and without evidence.

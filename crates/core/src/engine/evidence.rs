@@ -22,8 +22,8 @@ mod worker;
 use std::collections::BTreeMap;
 
 use crate::detection::{
-    Baseline, Baselines, DropClass, DropSeries, LearnedSeries, LearnedVariation, QueryBaseline,
-    QuerySums, Unjudged, minute_of,
+    Baseline, Baselines, DropClass, DropSeries, LearnedSeries, LearnedVariation, Losses,
+    QueryBaseline, QuerySums, Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{Nano, units_to_f64};
@@ -314,6 +314,15 @@ impl Evidence {
         self.rankings.retain(|judged_by, _| **judged_by == *gold);
     }
 
+    /// Renames the gold set of the evidence to another one that gives the same scores.
+    pub(super) fn rename_gold_set(&mut self, gold: &str) {
+        let before = std::mem::replace(&mut self.gold, gold.into());
+        if let Some(judged) = self.rankings.remove(&before) {
+            self.rankings.insert(gold.into(), judged);
+        }
+        self.incidents.rename_gold_set(&before, gold);
+    }
+
     /// Gold set that most workers use. `None` before any worker has one.
     fn most_workers(&self) -> Option<&str> {
         let most_workers = self.workers.iter().max_by_key(|(_, workers)| **workers);
@@ -596,7 +605,11 @@ impl Judged {
                     let mine = (&self.variations, &self.detectors);
                     let names = (settings, registry);
                     let learned = learned_of(known, mine, (begin_with, watched), names);
-                    let new = || learned.map_or_else(Detector::default, Detector::with_learned);
+                    let new = || {
+                        learned.map_or_else(Detector::default, |learned| {
+                            Detector::with_learned(learned, watched.is_seasonal)
+                        })
+                    };
                     self.detectors.get_or_insert_with(known, new);
                 }
                 let Some(detector) = self.detectors.get_mut(&known) else {
@@ -673,17 +686,22 @@ impl Judged {
     }
 
     /// Replaces the baselines of queries by those before a drop that has ended, and starts the drop
-    /// tests of its series again.
-    fn recover(&mut self, of: VariantColumn, series: &[Series], before: &[(Box<str>, Baseline)]) {
+    /// tests of its series again, each with its scores before the drop.
+    fn recover(
+        &mut self,
+        of: VariantColumn,
+        series: &[(Series, Losses)],
+        before: &[(Box<str>, Baseline)],
+    ) {
         let Some(baselines) = self.baselines.get_mut(&of) else {
             return;
         };
         for (query, baseline) in before {
             baselines.set(&**query, |key: &str| key.into(), *baseline);
         }
-        for series in series {
+        for (series, scores) in series {
             if let Some(detector) = self.detectors.get_mut(&(*series, of.1)) {
-                detector.restart_drop();
+                detector.restart_drop(*scores);
             }
         }
     }

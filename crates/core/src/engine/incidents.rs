@@ -401,6 +401,13 @@ impl Incidents {
         self.end(|it| is_other(it).then(|| Ending::new(EndReason::Reset, at)));
     }
 
+    /// Renames the gold set of the open incidents.
+    pub(super) fn rename_gold_set(&mut self, before: &str, gold: &str) {
+        for tracked in self.open.iter_mut().filter(|it| *it.gold == *before) {
+            tracked.gold = gold.into();
+        }
+    }
+
     /// Ends the incidents of a retired variant.
     pub(super) fn retire(&mut self, variant: Label) {
         self.end(|it| {
@@ -417,7 +424,7 @@ impl Incidents {
         &mut self,
         others: &[&Incident],
         now: Option<EventTime>,
-        mut restart: impl FnMut(Label, usize, &[Series], Vec<(Box<str>, Baseline)>),
+        mut restart: impl FnMut(Label, usize, &[(Series, Losses)], Vec<(Box<str>, Baseline)>),
     ) -> bool {
         self.end(|tracked| {
             let shares = others.iter().filter(|it| it.id == tracked.incident.id);
@@ -436,7 +443,12 @@ impl Incidents {
             })?;
             if ending.by != EndReason::Reset {
                 for of in &tracked.columns {
-                    let series: Vec<Series> = of.series.iter().map(|it| it.0).collect();
+                    let measures = &tracked.incident.measures;
+                    let series = of.series.iter().map(|(series, member)| {
+                        let before = measures.get(*member).map(|it| it.before);
+                        (*series, before.unwrap_or_default())
+                    });
+                    let series: Vec<(Series, Losses)> = series.collect();
                     restart(tracked.variant, of.column, &series, of.queries.baselines());
                 }
             }

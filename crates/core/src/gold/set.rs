@@ -218,6 +218,16 @@ impl GoldSet {
             .sum()
     }
 
+    /// Returns true if `other` has the same queries with the same judgements, texts and labels, in any order: it gives
+    /// the same scores.
+    pub fn judges_like(&self, other: &Self) -> bool {
+        let is_same = |query: &GoldQuery| {
+            let known = other.by_key.get(&hash_text(&query.key));
+            known.is_some_and(|index| other.query(*index) == query)
+        };
+        self.queries.len() == other.queries.len() && self.queries.iter().all(is_same)
+    }
+
     /// Version that a file states, else the first 12 digits of the SHA-256.
     pub fn version(&self) -> &str {
         &self.version

@@ -87,10 +87,11 @@ pub(super) struct ComparedScore<'a, 'q> {
 }
 
 impl Detector {
-    /// Creates the detector of a series whose variation is known.
-    pub(super) fn with_learned(learned: LearnedSeries) -> Self {
+    /// Creates the detector of a series whose variation is known. A seasonal one without the means of its hours
+    /// begins its warm-up again.
+    pub(super) fn with_learned(learned: LearnedSeries, is_seasonal: bool) -> Self {
         Self {
-            drop: DropSeries::with_learned(learned),
+            drop: DropSeries::with_learned(learned, is_seasonal),
             ..Self::default()
         }
     }
@@ -236,10 +237,14 @@ impl Detector {
         Some((beginning, Losses::of(self.change.sums(beginning))))
     }
 
-    /// Starts the drop test again, after a drop has ended.
-    pub(super) fn restart_drop(&mut self) {
-        let variation = self.drop.variation();
-        self.drop = variation.map_or_else(DropSeries::default, DropSeries::with_variation);
+    /// Starts the drop test again, after a drop has ended. What was learned of the hours is kept. `before` are the
+    /// scores before the drop.
+    pub(super) fn restart_drop(&mut self, before: Losses) {
+        let learned = self.drop.learned();
+        self.drop = learned.map_or_else(DropSeries::default, |learned| {
+            DropSeries::with_learned(learned, false)
+        });
+        self.before = before;
         self.unjudged = None;
         self.change = Change::default();
         self.segment = Losses::default();

@@ -217,8 +217,7 @@ impl Run {
             }),
             Step::Reset => self.engine.apply(Input::ResetBaselines { reported }),
             Step::Gold { version } => {
-                let gold =
-                    GOLD.replace("\"version\": \"1\"", &format!("\"version\": \"{version}\""));
+                let gold = GOLD.replace("\"d5\": 1", &format!("\"d5\": 1, \"new-{version}\": 1"));
                 let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
                 let gold = gold.expect("a gold set");
                 self.engine.apply(Input::Gold(Arc::new(gold)));

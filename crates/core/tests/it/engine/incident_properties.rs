@@ -45,7 +45,7 @@ fn apply(reader: &mut Reader, act: &Act) {
         Act::Deployment(version) => reader.deploy(&format!("5.{version}")),
         Act::Reset => reader.engine.apply(Input::ResetBaselines { reported }),
         Act::Gold(version) => {
-            let gold = GOLD.replace("\"version\": \"1\"", &format!("\"version\": \"{version}\""));
+            let gold = GOLD.replace("\"d5\": 1", &format!("\"d5\": 1, \"new-{version}\": 1"));
             let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
             let gold = gold.expect("a gold set");
             reader.engine.apply(Input::Gold(Arc::new(gold)));

@@ -350,6 +350,41 @@ fn workers_agree_on_one_incident() {
 }
 
 #[test]
+fn a_gold_set_with_the_same_judgements_keeps_the_incident_and_the_baselines() {
+    let mut reader = dropped();
+    let (first, baseline) = (reader.only(), reader.baseline());
+    let load = |reader: &mut Reader, text: String| {
+        let gold = gold::parse("gold.json", text.as_bytes(), &gold::Options::default());
+        let gold = Arc::new(gold.expect("a gold set"));
+        reader.engine.apply(Input::Gold(gold));
+    };
+    load(
+        &mut reader,
+        GOLD.replace("\"version\": \"1\"", "\"version\":   \"2\""),
+    );
+    assert_eq!(reader.only(), first);
+    assert_eq!(reader.baseline(), baseline);
+    reader.searches(healthy(2_000));
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+    load(&mut reader, GOLD.replace("\"d5\": 1", "\"d5\": 2"));
+    assert_eq!(reader.baseline(), None);
+}
+
+#[test]
+fn the_scores_before_a_second_drop_are_those_before_the_first_one() {
+    let mut reader = dropped();
+    let before = |it: &Incident| it.measures[0].before().expect("scores").mean;
+    let first = before(&reader.only());
+    reader.searches(bad(600));
+    reader.searches(healthy(2_000));
+    assert!(reader.only().ended.is_some());
+    reader.searches(bad(120));
+    let second = before(&reader.incidents()[0]);
+    assert!((second - first).abs() < 0.03, "{first} {second}");
+}
+
+#[test]
 fn an_incident_of_all_searches_is_critical() {
     let after_drop = |judged: &str| {
         let mut reader = Reader::new(quiet());
