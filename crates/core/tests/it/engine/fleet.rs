@@ -162,6 +162,7 @@ fn a_season_is_continued_until_a_reset() {
     assert!(comparisons(&fresh.engine.share()) > comparisons(&share));
     // A deployment begins a new season, and with it the warm-up.
     let mut deployed = seasonal();
+    deployed.read = DAY;
     deploy(&mut deployed.engine, "2", START + 1);
     inherit(&mut deployed, &[&share]);
     deployed.searches(healthy(10));
