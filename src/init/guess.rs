@@ -216,6 +216,71 @@ fn sources(mut chosen: Vec<String>) -> Option<Term> {
 }
 
 /// Pushes a key with its sources, if there are any.
+/// Fields of the offset, the filters and the order of searches, outside of their results at `within`. Adds notes on what
+/// is mapped to an offset, and on what looks like one of the others and is not mapped.
+fn others(
+    all: &BTreeMap<String, Values>,
+    total: usize,
+    (within, has_no_page): (&str, bool),
+    notes: &mut Vec<String>,
+) -> Section {
+    let mut fields = Vec::new();
+    if has_no_page {
+        let offset = choose(all, OFFSETS, total, &|source, values| {
+            !source.starts_with(within) && values.is_offset()
+        });
+        if let Some(source) = offset.first() {
+            notes.push(format!(
+                "{source} is mapped to offset, the number of results before the first one: searches \
+                 beyond 0 are further pages."
+            ));
+        }
+        put(&mut fields, "offset", offset);
+    }
+    let outside = all.iter().filter(|it| !it.0.starts_with(within));
+    let mut filters = outside.filter_map(|(it, values)| Some((list_named(it, FILTERS)?, values)));
+    if let Some((source, values)) = filters.next() {
+        if values.is_in_nearly_all(total) {
+            notes.push(format!(
+                    "{source} looks like filters, and is not mapped, because nearly all searches have some: a search \
+                     with filters is not judged."
+                ));
+        } else {
+            put(&mut fields, "filters", vec![source]);
+        }
+    }
+    let sort = choose(all, SORTS, total, &|source, values| {
+        !source.starts_with(within) && values.is_word()
+    });
+    if let Some((source, values)) = sort.first().and_then(|it| Some((it, all.get(it)?))) {
+        if values.distinct.contains(RELEVANCE) {
+            put(&mut fields, "sort", sort);
+        } else {
+            let examples = values.distinct.iter().take(3);
+            let examples: Vec<&str> = examples.map(String::as_str).collect();
+            notes.push(format!(
+                    "{source} looks like the order of the results ({}), and is not mapped to sort, because no value is \
+                     relevance: searches in another order are judged as well. Exclude them with gold.judge_when.",
+                    examples.join(", ")
+                ));
+        }
+    }
+    fields
+}
+
+/// Adds a note if events of several names are searches.
+fn note_names(searched: &BTreeSet<String>, notes: &mut Vec<String>) {
+    if searched.len() > 1 {
+        let listed: Vec<&str> = searched.iter().map(String::as_str).collect();
+        notes.push(format!(
+                "Searches are events of {} names ({}). Remove from `when` those that no user waits for, such as suggestions \
+                 while a query is typed: each counts as a search.",
+                listed.len(),
+                listed.join(", ")
+            ));
+    }
+}
+
 /// Source of a list or an object with one of these names that a source lies in.
 fn list_named(source: &str, known: &str) -> Option<String> {
     let ends = source.match_indices('/').map(|(at, _)| at).skip(1);
@@ -547,43 +612,8 @@ impl Found<'_> {
             }
             put(&mut fields, field, chosen);
         }
-        if pages.is_empty() {
-            let offset = pick(OFFSETS, &|_, values| values.is_offset());
-            if let Some(source) = offset.first() {
-                self.notes.push(format!(
-                    "{source} is mapped to offset, the number of results before the first one: searches \
-                     beyond 0 are further pages."
-                ));
-            }
-            put(&mut fields, "offset", offset);
-        }
-        let outside = all.iter().filter(|it| !it.0.starts_with(&within));
-        let mut filters =
-            outside.filter_map(|(it, values)| Some((list_named(it, FILTERS)?, values)));
-        if let Some((source, values)) = filters.next() {
-            if values.is_in_nearly_all(total) {
-                self.notes.push(format!(
-                    "{source} looks like filters, and is not mapped, because nearly all searches have some: a search \
-                     with filters is not judged."
-                ));
-            } else {
-                put(&mut fields, "filters", vec![source]);
-            }
-        }
-        let sort = pick(SORTS, &|_, values| values.is_word());
-        if let Some((source, values)) = sort.first().and_then(|it| Some((it, all.get(it)?))) {
-            if values.distinct.contains(RELEVANCE) {
-                put(&mut fields, "sort", sort);
-            } else {
-                let examples = values.distinct.iter().take(3);
-                let examples: Vec<&str> = examples.map(String::as_str).collect();
-                self.notes.push(format!(
-                    "{source} looks like the order of the results ({}), and is not mapped to sort, because no value is \
-                     relevance: searches in another order are judged as well. Exclude them with gold.judge_when.",
-                    examples.join(", ")
-                ));
-            }
-        }
+        let place = (&*within, pages.is_empty());
+        fields.extend(others(all, total, place, &mut self.notes));
         let pages_from_zero = pages.iter().any(|source| {
             all.get(source)
                 .is_some_and(|values| values.least == Some(0.0))
@@ -594,16 +624,7 @@ impl Found<'_> {
         if pages_from_zero {
             section.push(("page_base".to_owned(), term("0")));
         }
-        let searched = &self.events.names[Kind::Search.index()];
-        if searched.len() > 1 {
-            let listed: Vec<&str> = searched.iter().map(String::as_str).collect();
-            self.notes.push(format!(
-                "Searches are events of {} names ({}). Remove from `when` those that no user waits for, such as suggestions \
-                 while a query is typed: each counts as a search.",
-                listed.len(),
-                listed.join(", ")
-            ));
-        }
+        note_names(&self.events.names[Kind::Search.index()], &mut self.notes);
         let name = self.events.name[Kind::Search.index()].as_ref().map(term);
         let used = format!("{section:?} {fields:?} {name:?}");
         let outside = all

@@ -500,12 +500,16 @@ fn the_session_of_thousands_of_searches_is_not_their_id() {
 fn filters_and_the_order_of_results_are_mapped() {
     let folder = tempfile::tempdir().expect("a folder");
     let search = |number: u64, usual: &str| {
-        let filters = if number % 4 == 0 {
+        let filters = if number.is_multiple_of(4) {
             json!(["color:red"])
         } else {
             json!([])
         };
-        let order = if number % 5 == 0 { "price_asc" } else { usual };
+        let order = if number.is_multiple_of(5) {
+            "price_asc"
+        } else {
+            usual
+        };
         let search = with(plain_search(number), "filters", filters);
         with(search, "sortBy", order)
     };

@@ -420,6 +420,38 @@ fn searches_with_a_new_version_are_one_deployment_of_their_variant() {
     assert!(!log.contains("baselines of a variant reset"), "{log}");
 }
 
+/// Sends reports that are refused.
+fn refuse_wrong_reports(sidecar: &Sidecar) {
+    for (body, status) in [
+        ("", 400),
+        ("{}", 400),
+        (r#"{"variant": "V5"}"#, 400),
+        (r#"{"variant": "V5", "version": ""}"#, 400),
+        (r#"{"variant": "V5", "version": "1", "when": 1}"#, 400),
+        (r#"{"variant": "V5", "version": "1", "ts": "soon"}"#, 400),
+        (
+            r#"{"variant": "V5", "version": "1", "ts": 1763370000}"#,
+            400,
+        ),
+        (
+            r#"{"variant": "V5", "version": "1", "ts": "2999-01-01T00:00:00Z"}"#,
+            400,
+        ),
+        (
+            r#"{"variant": "V5", "version": "1", "ts": 9223372036854775807}"#,
+            400,
+        ),
+        (&"x".repeat(20_000), 413),
+        (
+            &format!(r#"{{"variant": "V5", "version": "{}"}}"#, "1".repeat(300)),
+            400,
+        ),
+    ] {
+        let answer = json_of(&deploy(sidecar, body, ""), status);
+        assert!(answer["detail"].is_string(), "{answer}");
+    }
+}
+
 #[test]
 fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
     let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made");
@@ -478,34 +510,7 @@ fn deployments_reset_their_variant_are_listed_exposed_and_remembered() {
         (sidecar.log().matches("baselines reset").count() == 2).then_some(())
     });
     assert_eq!(resets(), before);
-    for (body, status) in [
-        ("", 400),
-        ("{}", 400),
-        (r#"{"variant": "V5"}"#, 400),
-        (r#"{"variant": "V5", "version": ""}"#, 400),
-        (r#"{"variant": "V5", "version": "1", "when": 1}"#, 400),
-        (r#"{"variant": "V5", "version": "1", "ts": "soon"}"#, 400),
-        (
-            r#"{"variant": "V5", "version": "1", "ts": 1763370000}"#,
-            400,
-        ),
-        (
-            r#"{"variant": "V5", "version": "1", "ts": "2999-01-01T00:00:00Z"}"#,
-            400,
-        ),
-        (
-            r#"{"variant": "V5", "version": "1", "ts": 9223372036854775807}"#,
-            400,
-        ),
-        (&"x".repeat(20_000), 413),
-        (
-            &format!(r#"{{"variant": "V5", "version": "{}"}}"#, "1".repeat(300)),
-            400,
-        ),
-    ] {
-        let answer = json_of(&deploy(&sidecar, body, ""), status);
-        assert!(answer["detail"].is_string(), "{answer}");
-    }
+    refuse_wrong_reports(&sidecar);
     let form = "Content-Type: application/x-www-form-urlencoded\r\n";
     let accepted = deploy(&sidecar, "variant=V5&version=1.4.0&note=", form);
     assert_eq!(json_of(&accepted, 202)["deployment"]["version"], "1.4.0");
