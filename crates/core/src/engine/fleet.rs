@@ -15,6 +15,7 @@ use crate::detection::{LearnedSeries, QuerySums};
 use crate::engine::incidents::{Incident, SAME_DEPLOYMENT, SharedReference};
 use crate::time::WallTime;
 
+pub(super) use log_evidence::rounded;
 pub use log_evidence::{
     CombinedEvidence, FleetEvidence, SharedEvidence, SharedTest, TestEvidence, TestName, test_name,
 };

@@ -8,7 +8,7 @@ use crate::detection::summed;
 use crate::engine::family;
 use crate::engine::fleet::{
     CombinedEvidence, FleetBaselines, Share, SharedBaselines, SharedIncident, SharedLearned,
-    SharedTest, TestName, test_name,
+    SharedTest, TestName, rounded, test_name,
 };
 use crate::engine::incidents::{Incident, names_of};
 use crate::engine::registry::Registry;
@@ -180,7 +180,8 @@ impl Evidence {
             let of_process = of_process.filter(|(at, _)| *at == reset_at);
             let others: Vec<f64> = of_process.map(|(_, log)| *log).collect();
             let is_largest = others.iter().all(|log| own >= *log);
-            let process = summed(&[&others[..], &[own]].concat());
+            // As the others see it: equal evidence is equal for all.
+            let process = rounded(summed(&[&others[..], &[own]].concat()));
             let (of_fleet, largest) = fleet
                 .sum_and_largest(&name, reset_at)
                 .unwrap_or((f64::NEG_INFINITY, f64::NEG_INFINITY));

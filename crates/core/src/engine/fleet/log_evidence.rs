@@ -286,6 +286,11 @@ fn to_units(log: f64) -> i64 {
     (log.clamp(-MAX_LOG, MAX_LOG) * UNITS).round() as i64
 }
 
+/// Log evidence as it is shared.
+pub(in crate::engine) fn rounded(log: f64) -> f64 {
+    from_units(to_units(log))
+}
+
 fn from_units(units: i64) -> f64 {
     crate::engine::fixed::units_to_f64(i128::from(units), 6)
 }

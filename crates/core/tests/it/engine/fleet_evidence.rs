@@ -256,3 +256,39 @@ fn a_drop_that_no_worker_shows_alone_opens_one_incident() {
         assert_eq!(reader.engine.take_effects().alarms, []);
     }
 }
+
+/// Shared evidence is rounded, up or down.
+#[test]
+fn workers_with_equal_evidence_do_not_wait_for_each_other() {
+    for healthy_searches in (400..420).step_by(2) {
+        let mut readers = [(); 3].map(|()| Reader::new(watching(None, None)));
+        for reader in &mut readers {
+            reader.searches(healthy(healthy_searches));
+        }
+        let is_open = (0..200).any(|number| {
+            for reader in &mut readers {
+                reader.searches([number % 4 > 1]);
+            }
+            let record = SharedEvidence::parts(&shared(&readers[0]), &FleetEvidence::default());
+            let of = |ids: std::ops::Range<u64>| {
+                let mut fleet = FleetEvidence::default();
+                for id in ids {
+                    fleet.put(id, WallTime(0), &record);
+                }
+                fleet
+            };
+            readers[0].engine.apply(Input::Evidence {
+                workers: &[],
+                fleet: &of(0..2).combined(REPLICAS),
+            });
+            let has_opened = !readers[0].engine.take_effects().alarms.is_empty();
+            let of_all = exposed(&readers[0], &of(0..3));
+            assert!(
+                has_opened || of_all < Some(10.0),
+                "{healthy_searches}: {of_all:?}"
+            );
+            has_opened
+        });
+        assert!(is_open, "{healthy_searches}");
+    }
+}
