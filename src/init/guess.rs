@@ -215,7 +215,6 @@ fn sources(mut chosen: Vec<String>) -> Option<Term> {
     }
 }
 
-/// Pushes a key with its sources, if there are any.
 /// Fields of the offset, the filters and the order of searches, outside of their results at `within`. Adds notes on what
 /// is mapped to an offset, and on what looks like one of the others and is not mapped.
 fn others(
@@ -242,9 +241,9 @@ fn others(
     if let Some((source, values)) = filters.next() {
         if values.is_in_nearly_all(total) {
             notes.push(format!(
-                    "{source} looks like filters, and is not mapped, because nearly all searches have some: a search \
-                     with filters is not judged."
-                ));
+                "{source} looks like filters, and is not mapped, because nearly all searches have some: a search \
+                 with filters is not judged."
+            ));
         } else {
             put(&mut fields, "filters", vec![source]);
         }
@@ -259,10 +258,10 @@ fn others(
             let examples = values.distinct.iter().take(3);
             let examples: Vec<&str> = examples.map(String::as_str).collect();
             notes.push(format!(
-                    "{source} looks like the order of the results ({}), and is not mapped to sort, because no value is \
-                     relevance: searches in another order are judged as well. Exclude them with gold.judge_when.",
-                    examples.join(", ")
-                ));
+                "{source} looks like the order of the results ({}), and is not mapped to sort, because no value is \
+                 relevance: searches in another order are judged as well. Exclude them with gold.judge_when.",
+                examples.join(", ")
+            ));
         }
     }
     fields
@@ -273,10 +272,10 @@ fn note_names(searched: &BTreeSet<String>, notes: &mut Vec<String>) {
     if searched.len() > 1 {
         let listed: Vec<&str> = searched.iter().map(String::as_str).collect();
         notes.push(format!(
-                "Searches are events of {} names ({}). Remove from `when` those that no user waits for, such as suggestions \
+            "Searches are events of {} names ({}). Remove from `when` those that no user waits for, such as suggestions \
                  while a query is typed: each counts as a search.",
-                listed.len(),
-                listed.join(", ")
+            listed.len(),
+            listed.join(", ")
             ));
     }
 }
@@ -289,6 +288,7 @@ fn list_named(source: &str, known: &str) -> Option<String> {
     named.map(str::to_owned)
 }
 
+/// Pushes a key with its sources, if there are any.
 fn put(section: &mut Vec<(String, Term)>, key: &str, chosen: Vec<String>) {
     if let Some(chosen) = sources(chosen) {
         section.push((key.to_owned(), chosen));
