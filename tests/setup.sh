@@ -276,12 +276,17 @@ helm_tool() {
     go_tool helm go install helm.sh/helm/v3/cmd/helm@v3.22.0
 }
 
+# pip_installed FOLDER: installs pip into target/FOLDER from the packages of Python.
+pip_installed() { "$target/$1/bin/python3" -m ensurepip --default-pip >&2; }
+
 # venv FOLDER: installs the packages of its requirements into target/FOLDER, unless they are there.
 venv() {
     venv_there "$1" && return
     say "installing Python packages into $target/$1 (a minute or two)"
     rm -rf "$target/$1"
-    python3 -m venv "$target/$1"
+    # `venv` would install pip itself, but without a word about why it failed, and without a second attempt.
+    python3 -m venv --without-pip "$target/$1"
+    pip_installed "$1" || pip_installed "$1"
     case $1 in
         answers) options=--no-deps ;;
         # Compiling what no program imports takes half of the time.

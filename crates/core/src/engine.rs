@@ -34,6 +34,7 @@ mod local_registry;
 mod machine;
 mod means;
 pub mod money;
+mod observed_sessions;
 pub mod partition;
 pub mod position;
 mod preparation;
@@ -86,6 +87,7 @@ pub use latency::{BucketHistogram, SparseHistogram};
 use local_registry::LocalRegistry;
 pub use machine::Engine;
 use machine::Scratch;
+use observed_sessions::ObservedSessions;
 use partition::{CommitPoint, Partition, Resume};
 pub use position::Position;
 use position::Topics;
@@ -179,6 +181,7 @@ impl Engine {
             windows_at: None,
             preparation: Preparation::default(),
             evaluators: Evaluators::default(),
+            observed_sessions: ObservedSessions::default(),
             outcomes: Vec::new(),
             effects: PendingEffects::default(),
             label_requests: Vec::new(),
@@ -339,7 +342,7 @@ impl Engine {
             Input::Inherited(fleet) => {
                 let (evidence, names) = (&mut self.totals.evidence, self.names.shared());
                 evidence.inherit(fleet, &self.settings, names);
-                self.counted = self.totals.bytes();
+                self.counted = self.counted_bytes();
             }
             Input::Incidents { others, fleet } => self.advance_incidents(others, fleet),
             Input::Evidence { workers, fleet } => {
@@ -621,6 +624,11 @@ impl Engine {
     /// Takes the requests for labels since they were taken last, at most 10,000.
     pub fn take_label_requests(&mut self) -> Vec<LabelRequest> {
         std::mem::take(&mut self.label_requests)
+    }
+
+    /// Approximate bytes of what is counted.
+    fn counted_bytes(&self) -> usize {
+        self.totals.bytes() + self.observed_sessions.bytes()
     }
 
     /// Adds an observation to the regression evidence.

@@ -119,7 +119,7 @@ impl Engine {
         if fresh {
             self.count_search(search, &segment, &prepared, &gold);
         }
-        let trial = self.trial(search, session, &prepared, fresh);
+        let trial = self.trial(search, &prepared, fresh);
         let admitted = NewSearch {
             session,
             gold: prepared
@@ -256,19 +256,12 @@ impl Engine {
     fn trial(
         &mut self,
         search: &Search<'_>,
-        session: Option<Id>,
         prepared: &Prepared,
         fresh: bool,
     ) -> Option<Box<Trial>> {
         let teams = self.teams(search);
         let bucket = self.bucket(search, prepared, fresh);
-        (bucket.is_some() || teams.is_some()).then(|| {
-            Box::new(Trial {
-                bucket,
-                teams,
-                session,
-            })
-        })
+        (bucket.is_some() || teams.is_some()).then(|| Box::new(Trial { bucket, teams }))
     }
 
     /// Returns the bucket that counts the scores of a search.

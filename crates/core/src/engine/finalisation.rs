@@ -108,7 +108,12 @@ impl Engine {
 
     fn count_feedback(&mut self, search: &Finished, partition: i32, at: EventTime) {
         let settings = std::sync::Arc::clone(&self.settings);
-        let Finished { parts, summary } = search;
+        let Finished {
+            parts,
+            summary,
+            session,
+        } = search;
+        let session = session.map(|id| (partition, id));
         let segment = &*parts.segment;
         let evaluators = std::mem::take(&mut self.evaluators);
         let evaluations = evaluated(summary, &evaluators);
@@ -123,20 +128,7 @@ impl Engine {
         }
         let of = Observed::NoResults(parts.served.results() == 0);
         self.test_objectives(parts.ts, segment.variant, of);
-        // Searches of one session are not independent. Only the last one counts as an observation.
-        if response.session.is_none_or(|session| session.is_last) {
-            let scores = std::mem::take(&mut self.scratch.scores);
-            self.observe(Observation {
-                ts: parts.ts,
-                variant: segment.variant,
-                series: segment.watched(),
-                scores: &scores,
-                unjudged: &[],
-                query: parts.gold.as_ref().map(GoldReference::query),
-                is_of_users: true,
-            });
-            self.scratch.scores = scores;
-        }
+        self.observe_response(parts, session, &response);
         if parts.gold.is_some()
             && let Some(satisfaction) = response.satisfaction()
         {
@@ -144,10 +136,40 @@ impl Engine {
             correlation.record(at, parts.served.levels(), satisfaction);
         }
         self.count_clicks(parts, summary, &response);
-        self.count_teams(parts, partition, &response);
+        self.count_teams(parts, session, &response);
         let gold = parts.gold.as_ref().map(GoldReference::query);
         self.count_judgements((parts.ts, segment), gold, summary, &evaluators);
         self.evaluators = evaluators;
+    }
+
+    /// Adds the scores that are computed to the regression evidence, as far as they are the first ones of
+    /// the session.
+    fn observe_response(
+        &mut self,
+        search: &Parts,
+        session: Option<OpenSession>,
+        response: &UserResponse<'_>,
+    ) {
+        let mut watched = self.settings.detection.measures.iter();
+        if !watched.any(|it| it.is_user_measure) {
+            return;
+        }
+        let mut scores = std::mem::take(&mut self.scratch.scores);
+        if let (Some(session), Some(context)) = (session, response.session) {
+            let place = (search.ts, context.is_last);
+            self.observed_sessions
+                .keep_first(session, place, &mut scores);
+        }
+        self.observe(Observation {
+            ts: search.ts,
+            variant: search.segment.variant,
+            series: search.segment.watched(),
+            scores: &scores,
+            unjudged: &[],
+            query: search.gold.as_ref().map(GoldReference::query),
+            is_of_users: true,
+        });
+        self.scratch.scores = scores;
     }
 
     /// Records feedback on a whole session.
@@ -235,7 +257,12 @@ impl Engine {
     }
 
     /// Adds the credit of an interleaved search to its session. A search without a session is one.
-    fn count_teams(&mut self, search: &Parts, partition: i32, response: &UserResponse<'_>) {
+    fn count_teams(
+        &mut self,
+        search: &Parts,
+        session: Option<OpenSession>,
+        response: &UserResponse<'_>,
+    ) {
         let Some(trial) = &search.trial else { return };
         let Some(teams) = &trial.teams else { return };
         let documents = search.served.documents();
@@ -253,8 +280,7 @@ impl Engine {
             .filter_map(|it| document_at(it.position));
         let credits = credits(results, clicked);
         let experiment = teams.experiment;
-        let session = trial.session.filter(|_| response.session.is_some());
-        let Some(session) = session.map(|id| (partition, id)) else {
+        let Some(session) = session else {
             return self.count_credits(experiment, &credits);
         };
         let before = search.ts.minus(self.session_age());
@@ -276,10 +302,12 @@ impl Engine {
         Millis(self.feedback_window.0.saturating_mul(4))
     }
 
-    /// Counts the sessions that began here and continue in another worker, which has their partition now.
+    /// Counts the sessions that began here and continue in another worker, which has their partition now,
+    /// and forgets what was observed in sessions without a further search.
     pub(super) fn end_lost_sessions(&mut self, watermark: Option<EventTime>) {
         let Some(watermark) = watermark else { return };
         let before = watermark.minus(self.session_age());
+        self.observed_sessions.expire(before);
         let partitions = &self.partitions;
         let is_lost = |partition: i32| partitions.iter().all(|it| it.number != partition);
         let expired = self.totals.open_sessions.expire(before, is_lost);
@@ -290,6 +318,7 @@ impl Engine {
 
     /// Counts the interleaved rankings of a session that has ended.
     fn end_session(&mut self, session: OpenSession) {
+        self.observed_sessions.end(session);
         for (experiment, credits) in self.totals.open_sessions.end(session) {
             self.count_credits(experiment, &credits);
         }

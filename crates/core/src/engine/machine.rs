@@ -9,6 +9,7 @@ use super::evaluators::Evaluators;
 use super::fixed::Nano;
 use super::join::{Effect, PendingConversions};
 use super::local_registry::LocalRegistry;
+use super::observed_sessions::ObservedSessions;
 use super::partition::Partition;
 use super::preparation::Preparation;
 use super::quality::LabelRequest;
@@ -75,6 +76,8 @@ pub struct Engine {
     pub(super) windows_at: Option<(Progress, WallTime)>,
     pub(super) preparation: Preparation,
     pub(super) evaluators: Evaluators,
+    /// Sessions of which user measures were observed.
+    pub(super) observed_sessions: ObservedSessions,
     /// Outcomes of the last group of inputs.
     pub(super) outcomes: Vec<Outcome>,
     pub(super) effects: PendingEffects,

@@ -34,7 +34,7 @@ impl Engine {
                 watermark: Some(progress.newest),
                 ..progress
             });
-            self.counted = self.totals.bytes();
+            self.counted = self.counted_bytes();
         }
     }
 
@@ -82,7 +82,7 @@ impl Engine {
         if self.settings.detection.workers <= 1 && !self.totals.evidence.is_shared() {
             self.advance_incidents(&[], &[]);
         }
-        self.counted = self.totals.bytes();
+        self.counted = self.counted_bytes();
     }
 
     /// Drops searches that wait for conversions in partitions that this engine does not have, when their time

@@ -222,8 +222,8 @@ impl Join {
         work.spend(8);
         let entry = self.searches.get(number)?;
         let summary = self.summary(number, entry, work);
-        let ended = summary.ends_session().then(|| entry.session.some());
-        let ended = ended.flatten().and_then(|it| self.sessions.id(it));
+        let session = entry.session.some().and_then(|it| self.sessions.id(it));
+        let ended = session.filter(|_| summary.ends_session());
         let (place, list) = (entry.place, entry.feedback);
         if let Some(parts) = self.searches.take_parts(number) {
             if let Some(conversions) = &mut self.conversions
@@ -235,7 +235,11 @@ impl Join {
                 let events = converting.map(|it| it.facts.event);
                 conversions.add(&place, &parts.segment, &summary, events);
             }
-            effects.push(Effect::Finished(Finished { parts, summary }));
+            effects.push(Effect::Finished(Finished {
+                parts,
+                summary,
+                session,
+            }));
         }
         ended
     }

@@ -63,6 +63,8 @@ pub struct Finished {
     pub parts: Parts,
     /// Its feedback.
     pub summary: FeedbackSummary,
+    /// Its session.
+    pub session: Option<Id>,
 }
 
 /// Feedback on a session as a whole.

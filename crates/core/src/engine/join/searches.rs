@@ -55,8 +55,6 @@ pub struct Trial {
     pub bucket: Option<CountedBucket>,
     /// Teams, if rankings are interleaved.
     pub teams: Option<Teams>,
-    /// Session.
-    pub session: Option<Id>,
 }
 
 /// Served results and their levels: hashes of the document ids in served order, then the levels

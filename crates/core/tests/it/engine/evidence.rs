@@ -688,6 +688,49 @@ fn a_session_is_one_observation_of_user_behaviour() {
 }
 
 #[test]
+fn a_session_is_observed_at_its_first_search_with_a_value() {
+    let mut settings = watching(None, None);
+    settings.detection.measures.clear();
+    for name in ["Reformulated", "ZeroResult", "ThumbsUp"] {
+        let is_named = |it: &rankgauge_core::measure::Measure| it.to_string().starts_with(name);
+        settings.detection.measures.push(MonitoredMeasure {
+            index: settings.measures.iter().position(is_named).expect(name),
+            target: None,
+            is_lower_better: name != "ThumbsUp",
+            is_user_measure: true,
+            is_seasonal: true,
+        });
+    }
+    let mut reader = Reader::new(settings);
+    // Each user finds nothing, tries again within 5 seconds, and praises the second results.
+    for number in 0..20_i64 {
+        let ts = START + number * STEP;
+        for (place, text, results) in [(0, "무엇", ""), (1, "용도지역", r#"{"id": "d1"}"#)] {
+            let payload = format!(
+                r#"{{"query_id": "q{number}-{place}", "ts": {}, "query": "{text}",
+                    "session_id": "s{number}", "results": [{results}]}}"#,
+                ts + place * 2_000
+            );
+            let offset = number * 2 + place;
+            read(&mut reader.engine, Kind::Search, 0, offset, &payload);
+        }
+        let payload = format!(
+            r#"{{"event_id": "f{number}", "query_id": "q{number}-1", "ts": {}, "type": "thumbs", "value": true}}"#,
+            ts + 3_000
+        );
+        read(&mut reader.engine, Kind::Feedback, 0, number, &payload);
+    }
+    let end = START + 20 * STEP + FEEDBACK_WINDOW;
+    drain(&mut [&mut reader.engine], 1, end);
+    let samples = reader.samples();
+    for name in ["Reformulated", "ZeroResult", "ThumbsUp"] {
+        let of = |family| value(&samples, family, &[name]);
+        assert_close(Some(of("baseline_searches")), 20.0);
+        assert_close(Some(of("baseline_score")), 1.0);
+    }
+}
+
+#[test]
 fn sessions_with_a_gold_query_are_compared_with_that_query() {
     let settings = settings();
     let is_ctr = |it: &rankgauge_core::measure::Measure| it.to_string() == "CTR";

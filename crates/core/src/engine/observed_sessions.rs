@@ -1,0 +1,147 @@
+//! Measures that were observed in sessions with several searches.
+//!
+//! Searches of one session are not independent. A session is therefore one observation of each user
+//! measure: the score of its first search that has one. The last search would say nothing of searches
+//! after which the user tried again.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::fixed::Nano;
+use super::units::OpenSession;
+use crate::time::EventTime;
+
+/// Maximum number of sessions. Further sessions with several searches are not observed.
+const MAX_SESSIONS: usize = 65_536;
+
+/// Approximate bytes of a session.
+const SESSION_BYTES: usize = size_of::<(OpenSession, Observed)>() + 1;
+
+/// Sessions whose last search is not finalised, with the measures that were observed.
+#[derive(Debug, Default)]
+pub(super) struct ObservedSessions(FxHashMap<OpenSession, Observed>);
+
+/// Measures of which a session has an observation.
+#[derive(Debug)]
+struct Observed {
+    /// Time of the newest search.
+    newest: EventTime,
+    /// Columns of the measures, as bits.
+    columns: SmallVec<[u64; 2]>,
+}
+
+impl Observed {
+    /// Adds a column. Returns false if it was added before.
+    fn add(&mut self, column: usize) -> bool {
+        let (word, bit) = (column / 64, 1_u64 << (column % 64));
+        if self.columns.len() <= word {
+            self.columns.resize(word + 1, 0);
+        }
+        let is_new = self.columns[word] & bit == 0;
+        self.columns[word] |= bit;
+        is_new
+    }
+}
+
+impl ObservedSessions {
+    /// Removes the scores, by column, of which the session has an observation. The rest is remembered
+    /// unless the search is the last one of the session.
+    pub(super) fn keep_first(
+        &mut self,
+        session: OpenSession,
+        (ts, is_last): (EventTime, bool),
+        scores: &mut Vec<(usize, Nano)>,
+    ) {
+        let is_full = self.0.len() >= MAX_SESSIONS;
+        let Some(known) = self.0.get_mut(&session) else {
+            if is_last {
+                return;
+            }
+            if is_full {
+                return scores.clear();
+            }
+            let mut observed = Observed {
+                newest: ts,
+                columns: SmallVec::new(),
+            };
+            for (column, _) in scores.iter() {
+                observed.add(*column);
+            }
+            self.0.insert(session, observed);
+            return;
+        };
+        known.newest = known.newest.max(ts);
+        scores.retain(|(column, _)| known.add(*column));
+    }
+
+    /// Removes a session that has ended.
+    pub(super) fn end(&mut self, session: OpenSession) {
+        self.0.remove(&session);
+    }
+
+    /// Removes the sessions without a search since `before`.
+    pub(super) fn expire(&mut self, before: EventTime) {
+        self.0.retain(|_, observed| observed.newest >= before);
+    }
+
+    /// Approximate bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.capacity() * SESSION_BYTES
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::id::Id;
+
+    fn score(column: usize) -> (usize, Nano) {
+        (column, Nano::from_f64(0.5))
+    }
+
+    #[test]
+    fn a_session_is_observed_once_for_each_measure() {
+        let mut sessions = ObservedSessions::default();
+        let session = (0, Id::of("s"));
+        let mut kept = |ts: i64, is_last: bool, columns: &[usize]| {
+            let mut scores: Vec<(usize, Nano)> = columns.iter().map(|it| score(*it)).collect();
+            sessions.keep_first(session, (EventTime(ts), is_last), &mut scores);
+            let columns: Vec<usize> = scores.iter().map(|(column, _)| *column).collect();
+            columns
+        };
+        assert_eq!(kept(1, false, &[0, 70]), [0, 70]);
+        // The second search has the first rating (200) of the session.
+        assert_eq!(kept(2, false, &[0, 70, 200]), [200]);
+        assert_eq!(kept(3, true, &[0, 3, 70, 200]), [3]);
+        sessions.end(session);
+        assert!(sessions.0.is_empty());
+    }
+
+    #[test]
+    fn a_session_with_one_search_is_not_kept() {
+        let mut sessions = ObservedSessions::default();
+        let mut scores = vec![score(0)];
+        sessions.keep_first((0, Id::of("s")), (EventTime(1), true), &mut scores);
+        assert_eq!(scores.len(), 1);
+        assert!(sessions.0.is_empty());
+    }
+
+    #[test]
+    fn the_number_of_sessions_is_limited_and_old_ones_leave() {
+        let mut sessions = ObservedSessions::default();
+        let mut add = |number: usize, ts: i64| {
+            let mut scores = vec![score(0)];
+            let id = Id::of(&number.to_string());
+            sessions.keep_first((0, id), (EventTime(ts), false), &mut scores);
+            scores.len()
+        };
+        let observed: usize = (0..MAX_SESSIONS).map(|number| add(number, 1)).sum();
+        assert_eq!(observed, MAX_SESSIONS);
+        assert_eq!(add(MAX_SESSIONS, 2), 0);
+        sessions.expire(EventTime(2));
+        assert!(sessions.0.is_empty());
+        let mut scores = vec![score(0)];
+        sessions.keep_first((0, Id::of("new")), (EventTime(3), false), &mut scores);
+        assert_eq!(scores.len(), 1);
+    }
+}
