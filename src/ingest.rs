@@ -672,7 +672,7 @@ fn log_incidents(incidents: &[Incident]) {
 /// Sets the gold set of a worker: of its engine and of its query statistics.
 fn set_gold(context: &WorkerContext, engine: &mut Engine, gold: &Arc<GoldSet>) {
     if let Some(stats) = context.query_stats() {
-        stats.reset(Arc::clone(gold));
+        stats.set_gold_set(Arc::clone(gold));
     }
     engine.apply(Input::Gold(Arc::clone(gold)));
 }

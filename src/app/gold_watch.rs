@@ -197,6 +197,21 @@ impl GoldWatch {
         if let Some(warning) = gold.level_warning() {
             warn!(warning, "gold set without relevant documents");
         }
+        let before = self.exposition.control.gold();
+        if !before.queries().is_empty() {
+            let kept = before.judgement_hashes().common(&gold.judgement_hashes());
+            if kept == 0 {
+                info!(
+                    "the gold set judges no query as before; baselines, evidence and incidents of rankings \
+                     begin again"
+                );
+            } else {
+                info!(
+                    queries = kept,
+                    "queries that are judged as before keep their baselines"
+                );
+            }
+        }
         self.exposition.process.gold_loaded(&gold, wall_now());
         self.exposition.control.set_gold(gold);
     }

@@ -57,6 +57,7 @@ pub use mixture::NormalMixture;
 pub use preference::{Credit, Preference};
 pub use query_sums::QuerySums;
 pub(crate) use recovery::Recovery;
+pub(crate) use season::Season;
 pub use split::split_log_evidence;
 pub use target::TargetTest;
 pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};

@@ -295,11 +295,7 @@ impl Engine {
             }
             Input::Gold(gold) => {
                 let evidence = &mut self.totals.evidence;
-                if self.gold.judges_like(&gold) {
-                    evidence.rename_gold_set(gold.sha256());
-                } else {
-                    evidence.set_gold_set(gold.sha256(), self.wall.as_event_time());
-                }
+                evidence.set_gold_set(&gold, self.wall.as_event_time(), &self.settings);
                 self.has_gold_texts = gold.has_texts();
                 self.has_gold_domains = gold.has_domains();
                 self.gold = Arc::new(gold);

@@ -369,12 +369,27 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
             .collect();
         ages.sort_unstable();
         for (_, query) in ages.into_iter().take(MAX_QUERIES / 4) {
-            self.inherited.remove(&query);
-            if let Some(removed) = self.queries.remove(&query) {
-                self.scores = self.scores.saturating_sub(u64::from(removed.scores));
-                self.sum -= i128::from(removed.sum);
-                self.number = self.number.saturating_sub(1);
-            }
+            self.remove(&query);
+        }
+    }
+
+    fn remove(&mut self, query: &K) {
+        self.inherited.remove(query);
+        if let Some(removed) = self.queries.remove(query) {
+            self.scores = self.scores.saturating_sub(u64::from(removed.scores));
+            self.sum -= i128::from(removed.sum);
+            self.number = self.number.saturating_sub(1);
+        }
+    }
+
+    /// Removes the queries for which `is_kept` returns false.
+    pub fn retain(&mut self, is_kept: impl Fn(&K) -> bool) {
+        let removed: Vec<K> = (self.queries.keys())
+            .filter(|query| !is_kept(query))
+            .cloned()
+            .collect();
+        for query in removed {
+            self.remove(&query);
         }
     }
 

@@ -262,6 +262,11 @@ impl LearnedSeries {
 }
 
 impl DropSeries {
+    /// Season. `None` for a test without one, and before the first comparison.
+    pub(crate) fn season(&self) -> Option<&Season> {
+        self.season.as_deref()
+    }
+
     /// Learned values, for the test of the same series in another worker. `None` before the first
     /// comparison.
     pub(crate) fn learned(&self) -> Option<LearnedSeries> {

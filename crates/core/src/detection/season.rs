@@ -46,7 +46,7 @@ pub(super) struct Expected {
 /// Means by hour of the week and of the day. Sessions with a gold query differ from the mean of their query,
 /// those without from 0: each kind has means of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Season {
+pub(crate) struct Season {
     with_query: Cells,
     without_query: Cells,
 }
@@ -85,7 +85,7 @@ fn place(hour: i64, period: usize) -> usize {
 
 impl Season {
     /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.with_query.bytes() + self.without_query.bytes()
     }
 
@@ -128,6 +128,18 @@ impl Season {
             tolerance: if is_known { 0.0 } else { UNKNOWN_TOLERANCE },
             is_known,
         }
+    }
+
+    /// Expected score in a minute, where higher scores are better. `mean` is that of the query. A session without
+    /// a gold query is compared with its hour alone, and with `mean` if nothing is known of the hour.
+    pub(crate) fn expected_score(&self, minute: i64, mean: f64, has_query: bool) -> f64 {
+        let expected = self.expected(minute.div_euclid(60), has_query);
+        let score = match (has_query, expected.trust > 0.0) {
+            (true, _) => mean - expected.difference,
+            (false, true) => -expected.difference,
+            (false, false) => mean,
+        };
+        score.clamp(0.0, 1.0)
     }
 
     /// Adds a difference from the baseline, or from 0 for a session without a gold query. `has_old_baselines`

@@ -37,7 +37,7 @@ use crate::engine::remap::IdRemap;
 use crate::engine::score_column::column_of;
 use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MonitoredMeasure, Settings};
-use crate::gold::GoldQuery;
+use crate::gold::{GoldQuery, GoldSet, JudgementHashes};
 use crate::time::{EventTime, WallTime};
 
 use columns::Columns;
@@ -289,14 +289,15 @@ impl Evidence {
                 (*variant, column, gold),
                 (tolerance, before),
                 |begin| {
+                    let season = detector.and_then(|it| it.drop_series().season());
                     let of_measure = shared.and_then(|it| it.references_of(&member.measure));
-                    if let Some(queries) = of_measure {
-                        return shared_references(queries, watched);
-                    }
                     let baselines = judged.baselines.get(&(*variant, column));
-                    baselines.map_or_else(QueryReferences::default, |it| {
-                        references(it, watched, begin)
-                    })
+                    let references = match (of_measure, baselines) {
+                        (Some(queries), _) => shared_references(queries, watched),
+                        (None, Some(baselines)) => references(baselines, watched, begin),
+                        (None, None) => QueryReferences::default(),
+                    };
+                    references.with_season(season)
                 },
             );
         }
@@ -306,21 +307,31 @@ impl Evidence {
         std::iter::once(&mut self.users).chain(self.rankings.values_mut())
     }
 
-    /// Sets the gold set that judges the following searches. This removes the baselines and the
-    /// evidence of other gold sets.
-    pub(super) fn set_gold_set(&mut self, gold: &str, at: EventTime) {
-        self.gold = gold.into();
-        self.incidents.set_gold_set(gold, at);
-        self.rankings.retain(|judged_by, _| **judged_by == *gold);
+    /// Sets the gold set that judges the following searches, and takes over the evidence of other sets.
+    pub(super) fn set_gold_set(&mut self, gold: &GoldSet, at: EventTime, settings: &Settings) {
+        self.gold = gold.sha256().into();
+        let judged = self.rankings.entry(self.gold.clone()).or_default();
+        judged.judgements = gold.judgement_hashes();
+        self.take_over_gold_sets(at, settings);
     }
 
-    /// Renames the gold set of the evidence to another one that gives the same scores.
-    pub(super) fn rename_gold_set(&mut self, gold: &str) {
-        let before = std::mem::replace(&mut self.gold, gold.into());
-        if let Some(judged) = self.rankings.remove(&before) {
-            self.rankings.insert(gold.into(), judged);
+    /// Takes over the baselines, the evidence and the incidents of other gold sets, as far as the one of this
+    /// worker judges the queries alike. If it judges none of them alike, they are removed.
+    pub(super) fn take_over_gold_sets(&mut self, at: EventTime, settings: &Settings) {
+        let Some(mut current) = self.rankings.remove(&self.gold) else {
+            return;
+        };
+        for (gold, judged) in std::mem::take(&mut self.rankings) {
+            if judged.judgements.common(&current.judgements) > 0 {
+                let before = judged.judgements.clone();
+                let is_alike = |key: &str| before.agree(&current.judgements, key);
+                let names = (&*gold, &*self.gold);
+                self.incidents.take_over(names, is_alike, settings);
+                current.take_over(judged);
+            }
         }
-        self.incidents.rename_gold_set(&before, gold);
+        self.incidents.end_of_other_gold_sets(&self.gold, at);
+        self.rankings.insert(self.gold.clone(), current);
     }
 
     /// Gold set that most workers use. `None` before any worker has one.
@@ -444,16 +455,6 @@ impl Evidence {
             resets: self.resets.clone(),
             ids: self.ids.clone(),
             inherited: BTreeMap::new(),
-        }
-    }
-
-    /// Adds restored evidence. If this worker has a gold set, evidence of other gold sets is
-    /// removed.
-    pub(super) fn drop_other_gold_sets(&mut self, at: EventTime) {
-        if !self.gold.is_empty() {
-            let gold = &self.gold;
-            self.rankings.retain(|judged_by, _| judged_by == gold);
-            self.incidents.set_gold_set(gold, at);
         }
     }
 }
@@ -681,7 +682,7 @@ impl Judged {
             part: detector.drop_series().part(),
         };
         incidents.open(&drop, gold, names, |begin| {
-            references(baselines, watched, begin)
+            references(baselines, watched, begin).with_season(detector.drop_series().season())
         });
     }
 
@@ -715,6 +716,24 @@ impl Judged {
         }
     }
 
+    /// Takes over what another gold set judged, with the baselines of the queries that both judge alike. If any
+    /// is judged differently, the tests of targets begin again.
+    fn take_over(&mut self, mut judged: Self) {
+        let before = std::mem::take(&mut judged.judgements);
+        if before != self.judgements {
+            for (_, baselines) in judged.baselines.iter_mut() {
+                baselines.retain(|key| before.agree(&self.judgements, key));
+            }
+            judged.restart_targets(|_| true);
+        }
+        if self.baselines.is_empty() && self.detectors.is_empty() {
+            judged.judgements = std::mem::take(&mut self.judgements);
+            *self = judged;
+        } else {
+            self.merge(&judged);
+        }
+    }
+
     /// Resets the baselines of variants and the detectors of series. Keeps the variation of hours.
     fn reset(
         &mut self,
@@ -739,6 +758,7 @@ impl Judged {
             + inherited * BYTES_PER_INHERITED
             + self.detectors.values().map(Detector::bytes).sum::<usize>()
             + self.variations.len() * size_of::<(SeriesColumn, LearnedVariation)>()
+            + self.judgements.bytes()
     }
 
     fn summed(&self) -> Self {
@@ -747,6 +767,7 @@ impl Judged {
             baselines: baselines.map(|(of, it)| (of, it.total())).collect(),
             detectors: self.detectors.clone(),
             variations: BTreeMap::new(),
+            judgements: JudgementHashes::default(),
         }
     }
 
@@ -760,10 +781,16 @@ impl Judged {
         for (of, theirs) in &other.variations {
             self.variations.entry(*of).or_insert_with(|| theirs.clone());
         }
+        if self.judgements == JudgementHashes::default() {
+            self.judgements.clone_from(&other.judgements);
+        }
     }
 
     fn remap(&self, ids: &IdRemap<'_>) -> Self {
-        let mut now = Self::default();
+        let mut now = Self {
+            judgements: self.judgements.clone(),
+            ..Self::default()
+        };
         let column = |column: usize| ids.columns.get(column).copied().flatten();
         for ((variant, of), baselines) in self.baselines.iter() {
             if let Some(column) = column(of) {

@@ -396,15 +396,28 @@ impl Incidents {
     }
 
     /// Ends the incidents about rankings that another gold set judged.
-    pub(super) fn set_gold_set(&mut self, gold: &str, at: EventTime) {
+    pub(super) fn end_of_other_gold_sets(&mut self, gold: &str, at: EventTime) {
         let is_other = |it: &Tracked| !it.gold.is_empty() && *it.gold != *gold;
         self.end(|it| is_other(it).then(|| Ending::new(EndReason::Reset, at)));
     }
 
-    /// Renames the gold set of the open incidents.
-    pub(super) fn rename_gold_set(&mut self, before: &str, gold: &str) {
+    /// Continues the open incidents of the gold set `before` with the set `gold`. Of ranking measures, only the
+    /// queries that both judge alike are compared further.
+    pub(super) fn take_over(
+        &mut self,
+        (before, gold): (&str, &str),
+        is_alike: impl Fn(&str) -> bool,
+        settings: &Settings,
+    ) {
         for tracked in self.open.iter_mut().filter(|it| *it.gold == *before) {
             tracked.gold = gold.into();
+            for of in &mut tracked.columns {
+                let mut watched = settings.detection.measures.iter();
+                let watched = watched.find(|it| column_of(it.index) == of.column);
+                if watched.is_none_or(|it| !it.is_user_measure) {
+                    of.queries.retain(&is_alike);
+                }
+            }
         }
     }
 

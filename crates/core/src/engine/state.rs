@@ -105,7 +105,7 @@ impl Engine {
         }
         self.versions.merge(&saved.versions);
         let at = self.wall.as_event_time();
-        self.totals.evidence.drop_other_gold_sets(at);
+        self.totals.evidence.take_over_gold_sets(at, &self.settings);
         if self.settings.conversion_window.is_some() {
             for (place, pending) in &saved.conversions {
                 let label = |label| ids.label(Dimension::Variant, label);

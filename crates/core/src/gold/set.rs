@@ -8,6 +8,7 @@ use twox_hash::XxHash3_128;
 
 use super::digest::digest;
 use super::formats::format::Format;
+use super::judgement_hashes::JudgementHashes;
 use super::judgements::Grade;
 use super::normal_form::normalise;
 use super::problem::{Place, Problems};
@@ -218,14 +219,9 @@ impl GoldSet {
             .sum()
     }
 
-    /// Returns true if `other` has the same queries with the same judgements, texts and labels, in any order: it gives
-    /// the same scores.
-    pub fn judges_like(&self, other: &Self) -> bool {
-        let is_same = |query: &GoldQuery| {
-            let known = other.by_key.get(&hash_text(&query.key));
-            known.is_some_and(|index| other.query(*index) == query)
-        };
-        self.queries.len() == other.queries.len() && self.queries.iter().all(is_same)
+    /// Hashes of what judges each query.
+    pub fn judgement_hashes(&self) -> JudgementHashes {
+        JudgementHashes::new(self)
     }
 
     /// Version that a file states, else the first 12 digits of the SHA-256.

@@ -1,8 +1,8 @@
 //! Query statistics: scores and the last served result lists of each gold query and variant. They
 //! show which queries have low scores, and why.
 //!
-//! Each worker owns one table. Its engine is the only writer, and a new gold set resets it, because
-//! scores against different gold sets are not comparable. The API merges the tables of all workers
+//! Each worker owns one table. Its engine is the only writer. With a new gold set, only the rows of the
+//! queries that it judges as before are kept, because other scores are not comparable. The API merges the tables of all workers
 //! when it reads ([`MergedQueryStats`]). The statistics are held only in memory, in bounded space:
 //! each worker has an equal part of [`MAX_BYTES`]. At the limit, the pairs searched longest ago make
 //! room.
@@ -79,6 +79,26 @@ impl QueryStatsTable {
             max_bytes,
             dropped_searches: AtomicU64::new(0),
         }
+    }
+
+    /// Moves the rows of the queries that both gold sets judge alike from `before`.
+    fn take_over(&self, before: &Self) {
+        let [then, now] = [before, self].map(|it| it.gold.judgement_hashes());
+        let mut searches = lock(&self.searches);
+        for shard in &before.shards {
+            for ((query, variant), row) in std::mem::take(&mut *lock(shard)) {
+                let key = &*before.gold.query(query).key;
+                let found = self.gold.find(Some(key), None);
+                let Some(query) = found.filter(|_| then.agree(&now, key)) else {
+                    continue;
+                };
+                let key = (query, variant);
+                searches.extend(row.kept_searches().map(|id| (hash(id), key)));
+                self.resized(0, size_of::<Key>() + row.bytes());
+                self.shard_of(query).insert(key, row);
+            }
+        }
+        self.resized(0, searches.capacity() * size_of::<(u64, Key)>());
     }
 
     fn shard_of(&self, query: QueryIndex) -> MutexGuard<'_, Shard> {
@@ -201,10 +221,11 @@ impl QueryStats {
         self.0.load_full()
     }
 
-    /// Resets the statistics and starts to record for another gold set.
-    pub fn reset(&self, gold: Arc<GoldSet>) {
-        let table = self.0.load();
-        let table = QueryStatsTable::new(gold, table.max_bytes, table.trend);
+    /// Starts to record for another gold set. Keeps the rows of the queries that it judges as before.
+    pub fn set_gold_set(&self, gold: Arc<GoldSet>) {
+        let before = self.0.load();
+        let table = QueryStatsTable::new(gold, before.max_bytes, before.trend);
+        table.take_over(&before);
         self.0.store(Arc::new(table));
     }
 

@@ -73,6 +73,10 @@ impl<K: Copy + Into<usize>, T> Columns<K, T> {
         self.iter().map(|(_, value)| value)
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.values().next().is_none()
+    }
+
     pub(super) fn retain(&mut self, is_kept: impl Fn(K) -> bool) {
         for value in self.0.iter_mut().flatten() {
             value.take_if(|it| !is_kept(it.0));

@@ -10,6 +10,7 @@ use crate::detection::{Baselines, LearnedVariation};
 use crate::engine::fleet::{Resets, SeriesName, SharedLearned};
 use crate::engine::incidents::Incidents;
 use crate::engine::series::{Label, Series};
+use crate::gold::JudgementHashes;
 
 /// Keys of the mean scores of sessions without a gold query: the hour of the day (UTC). They are for
 /// display; the season of the drop test has the expected scores. No query has such a key, because ids contain no control characters.
@@ -59,4 +60,6 @@ pub(super) struct Judged {
     pub(super) detectors: Columns<Series, Detector>,
     /// Variation of the hours of series whose detectors were reset.
     pub(super) variations: BTreeMap<SeriesColumn, LearnedVariation>,
+    /// What judges the queries. Empty for measures that no gold set judges, and in a snapshot.
+    pub(super) judgements: JudgementHashes,
 }

@@ -493,14 +493,14 @@ families! {
         "incidents_ended_total",
         &[VARIANT, exposed("ended_by")],
         "Ended incidents by reason: recovered (the mean is back within the tolerance of the reference), \
-         reset (of the baselines, or a new gold set), expired (no compared search for 24 hours).",
+         reset (of the baselines, or a gold set that judges no query as before), expired (no compared search for 24 hours).",
     );
     BASELINE_SCORE = gauge(
         "baseline_score",
         &[MEASURE, VARIANT],
         "Mean of the scores in the baselines of all queries. A query has at most 100 scores in \
-         its baseline. Searches are compared with the baseline of their query. Of measures of users, the last \
-         search of each session counts.",
+         its baseline. Searches are compared with the baseline of their query. Of user measures, the first \
+         search of each session with a score counts.",
     );
     BASELINE_SEARCHES = gauge(
         "baseline_searches",

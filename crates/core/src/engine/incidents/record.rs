@@ -155,7 +155,7 @@ impl Ending {
 pub enum EndReason {
     /// The mean is back within the tolerance of the reference.
     Recovered,
-    /// The baselines were reset, or a new gold set judges.
+    /// The baselines were reset, or a new gold set judges no query as before.
     Reset,
     /// No search was compared for 24 hours.
     Expired,

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::record::{IncidentQuery, MAX_QUERIES, merged};
-use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
+use crate::detection::{Baseline, Losses, Season, minute_of, serialize_sorted};
 use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 use crate::time::EventTime;
@@ -45,6 +45,8 @@ pub(in crate::engine) struct QueryReferences {
     #[serde(serialize_with = "serialize_sorted")]
     queries: FxHashMap<Box<str>, QueryReference>,
     is_lower_better: bool,
+    /// Season as it was when the incident was opened, for measures that have one: later it learns the drop.
+    season: Option<Box<Season>>,
 }
 
 /// Mean of a query before the beginning of an incident, and the losses of its last searches.
@@ -91,6 +93,15 @@ impl QueryReferences {
         Self {
             queries: queries.collect(),
             is_lower_better,
+            season: None,
+        }
+    }
+
+    /// The same with the season of the series.
+    pub(in crate::engine) fn with_season(self, season: Option<&Season>) -> Self {
+        Self {
+            season: season.cloned().map(Box::new),
+            ..self
         }
     }
 
@@ -127,13 +138,15 @@ impl QueryReferences {
     ) -> Option<(f64, f64)> {
         let known = self.queries.get_mut(score.key)?;
         let minute = minute_of(score.ts.0);
+        let mean = watched.upwards(known.mean);
+        let season = self.season.as_deref();
+        let expected = season.map_or(mean, |it| it.expected_score(minute, mean, !known.is_hour));
         let minute = i32::try_from(minute).ok()?;
         let passed = known.last.map(|last| i64::from(minute) - i64::from(last));
         if passed.is_some_and(|passed| passed < score.repeat_window) {
             return None;
         }
         known.last = Some(minute);
-        let expected = watched.upwards(known.mean);
         Some((expected, expected - watched.upwards(score.value)))
     }
 
@@ -219,6 +232,9 @@ impl QueryReferences {
 
     /// Adds the references of another worker.
     pub(super) fn merge(&mut self, other: &Self) {
+        if self.season.is_none() {
+            self.season.clone_from(&other.season);
+        }
         let sorted: BTreeMap<_, _> = other.queries.iter().collect();
         for (query, theirs) in sorted {
             let Some(mine) = self.queries.get_mut(query) else {
@@ -239,9 +255,14 @@ impl QueryReferences {
         }
     }
 
+    /// Removes the references of the queries for which `is_kept` returns false.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.queries.retain(|query, _| is_kept(query));
+    }
+
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.queries.len() * BYTES_PER_QUERY
+        self.queries.len() * BYTES_PER_QUERY + self.season.as_ref().map_or(0, |it| it.bytes())
     }
 }
 

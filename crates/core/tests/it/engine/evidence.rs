@@ -127,7 +127,7 @@ impl Reader {
         self.first("baseline_score", "")
     }
 
-    fn first(&self, family: &str, labelled: &str) -> Option<f64> {
+    pub(super) fn first(&self, family: &str, labelled: &str) -> Option<f64> {
         let samples = self.samples();
         let is_meant = |name: &&String| name.starts_with(family) && name.contains(labelled);
         let name = samples.keys().find(is_meant)?;

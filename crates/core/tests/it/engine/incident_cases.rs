@@ -50,7 +50,7 @@ enum Step {
     Deployment { variant: String, version: String },
     /// A reset of all baselines.
     Reset,
-    /// A gold set of this version, with equal judgements.
+    /// A gold set of this version, which judges one more document of each query as not relevant.
     Gold { version: String },
 }
 
@@ -217,7 +217,8 @@ impl Run {
             }),
             Step::Reset => self.engine.apply(Input::ResetBaselines { reported }),
             Step::Gold { version } => {
-                let gold = GOLD.replace("\"d5\": 1", &format!("\"d5\": 1, \"new-{version}\": 1"));
+                let judged = format!("\"ground_truth\": {{\"new-{version}\": 0, ");
+                let gold = GOLD.replace("\"ground_truth\": {", &judged);
                 let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
                 let gold = gold.expect("a gold set");
                 self.engine.apply(Input::Gold(Arc::new(gold)));

@@ -25,6 +25,8 @@ enum Act {
     Deployment(u8),
     Reset,
     Gold(u8),
+    /// A gold set that judges one query differently.
+    Judgement(u8),
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -34,7 +36,14 @@ fn act() -> impl Strategy<Value = Act> {
         2 => (0..4_u8).prop_map(Act::Deployment),
         1 => Just(Act::Reset),
         1 => (1..3_u8).prop_map(Act::Gold),
+        1 => (1..3_u8).prop_map(Act::Judgement),
     ]
+}
+
+fn load(reader: &mut Reader, gold: &str) {
+    let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
+    let gold = gold.expect("a gold set");
+    reader.engine.apply(Input::Gold(Arc::new(gold)));
 }
 
 fn apply(reader: &mut Reader, act: &Act) {
@@ -45,10 +54,12 @@ fn apply(reader: &mut Reader, act: &Act) {
         Act::Deployment(version) => reader.deploy(&format!("5.{version}")),
         Act::Reset => reader.engine.apply(Input::ResetBaselines { reported }),
         Act::Gold(version) => {
-            let gold = GOLD.replace("\"d5\": 1", &format!("\"d5\": 1, \"new-{version}\": 1"));
-            let gold = gold::parse("gold.json", gold.as_bytes(), &gold::Options::default());
-            let gold = gold.expect("a gold set");
-            reader.engine.apply(Input::Gold(Arc::new(gold)));
+            let judged = format!("\"ground_truth\": {{\"new-{version}\": 0, ");
+            load(reader, &GOLD.replace("\"ground_truth\": {", &judged));
+        }
+        Act::Judgement(version) => {
+            let judged = format!("\"d4\": 1, \"new-{version}\": 1");
+            load(reader, &GOLD.replace("\"d4\": 1", &judged));
         }
     }
 }

@@ -6,12 +6,13 @@ use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Note, Severity};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::gold;
+use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::time::{EventTime, WallTime};
 
 use super::evidence::{Reader, STEP, healthy, watching};
-use super::recovery::{restored, write};
-use super::{GOLD, START, World, assign, tick};
+use super::recovery::{read_back, restored, write};
+use super::{GOLD, START, World, assign, read, settings, tick};
 
 /// Every second search is bad: all those with the query g1.
 pub(super) fn bad(number: usize) -> impl Iterator<Item = bool> {
@@ -353,22 +354,76 @@ fn workers_agree_on_one_incident() {
 fn a_gold_set_with_the_same_judgements_keeps_the_incident_and_the_baselines() {
     let mut reader = dropped();
     let (first, baseline) = (reader.only(), reader.baseline());
-    let load = |reader: &mut Reader, text: String| {
-        let gold = gold::parse("gold.json", text.as_bytes(), &gold::Options::default());
-        let gold = Arc::new(gold.expect("a gold set"));
-        reader.engine.apply(Input::Gold(gold));
-    };
-    load(
-        &mut reader,
-        GOLD.replace("\"version\": \"1\"", "\"version\":   \"2\""),
-    );
+    let same = GOLD.replace("\"version\": \"1\"", "\"version\":   \"2\"");
+    reader.engine.apply(Input::Gold(gold_set(&same)));
     assert_eq!(reader.only(), first);
     assert_eq!(reader.baseline(), baseline);
     reader.searches(healthy(2_000));
     let ended = reader.only().ended.expect("it has ended");
     assert_eq!(ended.by, EndReason::Recovered);
-    load(&mut reader, GOLD.replace("\"d5\": 1", "\"d5\": 2"));
+}
+
+fn gold_set(text: &str) -> Arc<GoldSet> {
+    let gold = gold::parse("gold.json", text.as_bytes(), &gold::Options::default());
+    Arc::new(gold.expect("a gold set"))
+}
+
+/// Gold set in which g1 has one more judgement.
+fn one_more_judgement() -> Arc<GoldSet> {
+    gold_set(&GOLD.replace("\"d4\": 1", "\"d4\": 1, \"d9\": 1"))
+}
+
+#[test]
+fn one_more_judgement_restarts_the_baseline_of_its_query_alone() {
+    let mut reader = dropped();
+    let first = reader.only();
+    assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+    reader.engine.apply(Input::Gold(one_more_judgement()));
+    assert_eq!(reader.only(), first);
+    assert_eq!(reader.first("baseline_queries", ""), Some(1.0));
+    // The searches of the other query end the incident.
+    reader.searches(healthy(2_000));
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+    assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+}
+
+#[test]
+fn a_restart_with_one_more_judgement_keeps_the_other_baselines_and_the_incident() {
+    let reader = dropped();
+    let first = reader.only();
+    for is_loaded_before in [true, false] {
+        let mut world = World::new(quiet());
+        world.gold = one_more_judgement();
+        let (_, state) = read_back(&write(&reader.engine));
+        let mut engine = if is_loaded_before {
+            world.engine()
+        } else {
+            let registry = Arc::clone(&world.registry);
+            Engine::new(Arc::clone(&world.settings), registry, WallTime(START))
+        };
+        engine.restore(&state);
+        engine.apply(Input::Gold(Arc::clone(&world.gold)));
+        let samples = world.samples(&engine.snapshot());
+        let queries = samples
+            .iter()
+            .find(|(name, _)| name.starts_with("baseline_queries"));
+        assert_eq!(queries.map(|(_, value)| value.as_str()), Some("1"));
+        let snapshot = engine.snapshot();
+        let open: Vec<&Incident> = snapshot.totals.evidence.incidents().collect();
+        assert_eq!(open.len(), 1);
+        assert_eq!((open[0].id, &open[0].ended), (first.id, &None));
+    }
+}
+
+#[test]
+fn a_gold_set_that_judges_no_query_as_before_ends_the_incident() {
+    let mut reader = dropped();
+    let all = GOLD.replace("\"ground_truth\": {", "\"ground_truth\": {\"d9\": 0, ");
+    reader.engine.apply(Input::Gold(gold_set(&all)));
     assert_eq!(reader.baseline(), None);
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Reset);
 }
 
 #[test]
@@ -477,4 +532,73 @@ fn notes_of_two_workers_are_united() {
     assert_eq!(merged(&one, &other), with(0..32).notes);
     assert_eq!(merged(&other, &one), merged(&one, &other));
     assert_eq!(merged(&one, &one), one.notes);
+}
+
+/// Sessions of people without a gold query, one in two minutes: on weekends fewer of them click.
+struct Clicks {
+    reader: Reader,
+    sessions: i64,
+}
+
+impl Clicks {
+    const STEP: i64 = 120_000;
+    const DAY: i64 = 24 * 60 * 60_000;
+    /// A Thursday at midnight, like that of 1970.
+    const START: i64 = START.div_euclid(7 * Self::DAY) * 7 * Self::DAY;
+
+    fn new() -> Self {
+        let measures = settings().measures;
+        let clicks = measures.iter().position(|it| it.to_string() == "CTR");
+        Self {
+            reader: Reader::new(watching(None, clicks)),
+            sessions: 0,
+        }
+    }
+
+    /// Reads the sessions up to the end of day `end`, of which a share of `lost` less than usual click.
+    fn until(&mut self, end: i64, lost: f64) {
+        while self.sessions * Self::STEP < end * Self::DAY {
+            let number = self.sessions;
+            let ts = Self::START + number * Self::STEP;
+            let is_weekend = [2, 3].contains(&(number * Self::STEP / Self::DAY % 7));
+            let share = if is_weekend { 0.4 } else { 0.7 } - lost;
+            let engine = &mut self.reader.engine;
+            let payload = format!(
+                r#"{{"query_id": "q{number}", "ts": {ts}, "query": "무엇", "variant": "V1",
+                    "session_id": "s{number}", "results": [{{"id": "d1"}}]}}"#
+            );
+            read(engine, Kind::Search, 0, number, &payload);
+            // The golden ratio spreads the clicks evenly.
+            if (f64::from(u32::try_from(number).expect("few")) * 0.618_034).fract() < share {
+                let payload = format!(
+                    r#"{{"event_id": "c{number}", "query_id": "q{number}", "ts": {ts}, "type": "click",
+                        "object_id": "d1"}}"#
+                );
+                read(engine, Kind::Feedback, 0, number, &payload);
+            }
+            tick(engine, ts);
+            self.sessions += 1;
+        }
+    }
+}
+
+#[test]
+fn an_incident_of_user_behaviour_compares_a_weekend_with_weekends() {
+    let mut clicks = Clicks::new();
+    // Three weeks; the last day is a Wednesday.
+    clicks.until(21, 0.0);
+    assert_eq!(clicks.reader.incidents(), []);
+    // A drop from Friday on. It lasts over the weekend, and is repaired in the night to Sunday.
+    clicks.until(22, 0.0);
+    clicks.until(24, 0.3);
+    let incident = clicks.reader.only();
+    let loss = incident.loss_now(&incident.measures[0]);
+    let loss = loss.expect("a loss").mean;
+    assert!((loss - 0.3).abs() < 0.05, "{loss}");
+    assert_eq!(incident.ended, None);
+    clicks.until(25, 0.0);
+    let ended = clicks.reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+    let late = (ended.at.0 - Clicks::START - 24 * Clicks::DAY) / 60_000;
+    assert!((0..12 * 60).contains(&late), "{late} minutes");
 }

@@ -21,7 +21,7 @@ use rankgauge_serve::live::query_stats::{
     QueryStats, Row,
 };
 
-use super::{START, World, assign, read, settings, tick};
+use super::{GOLD, START, World, assign, read, settings, tick};
 
 /// Search for gold query `query` that served `documents`.
 fn search(number: i64, query: &str, variant: &str, documents: &[&str]) -> String {
@@ -399,24 +399,36 @@ fn one_pair_larger_than_the_memory_limit_keeps_its_scores() {
 }
 
 #[test]
-fn a_new_gold_set_resets_statistics_and_excludes_scores_of_the_old_set() {
+fn a_new_gold_set_keeps_the_statistics_of_the_queries_that_it_judges_as_before() {
     let world = World::new(settings());
     let stats = stats(&world, MAX_BYTES);
     let mut engine = Observed::new(&world, &stats);
-    let payload = |number| search(number, "g0", "v1", &["d0"]);
-    engine.read(0, 0, &payload(0));
+    engine.read(0, 0, &search(0, "g0", "v1", &["d0"]));
+    engine.read(0, 1, &search(1, "g1", "v1", &["d3"]));
+    // One query more, so that the others have other numbers, and one judgement more.
+    let text = GOLD
+        .replace("\"d1\": 1, \"d2\": 0", "\"d1\": 1, \"d2\": 1")
+        .replace(
+            "\"queries\": [",
+            r#""queries": [{"query_id": "new", "query_text": "새", "ground_truth": {"d0": 1}},"#,
+        );
+    let gold = gold::parse("gold.json", text.as_bytes(), &gold::Options::default());
     let mut next = world.clone();
-    next.gold = Arc::new((*world.gold).clone());
-    stats.reset(Arc::clone(&next.gold));
+    next.gold = Arc::new(gold.expect("a gold set"));
+    stats.set_gold_set(Arc::clone(&next.gold));
     // This engine has not received it yet.
-    engine.read(0, 1, &payload(1));
-    let of_next = || merged(&next, [&stats]).of(query(&next.gold, "g0"));
-    assert!(of_next().is_empty());
-    let gold = Input::Gold(Arc::clone(&next.gold));
-    engine.engine.apply(gold);
-    engine.read(0, 2, &payload(2));
-    let (_, row) = row(&next, &stats, "g0");
-    assert_eq!(row.searches(), 1);
+    engine.read(0, 2, &search(2, "g0", "v1", &["d0"]));
+    engine.read(0, 3, &search(3, "g1", "v1", &["d3"]));
+    let of = |key: &str| merged(&next, [&stats]).of(query(&next.gold, key));
+    assert!(of("g0").is_empty());
+    assert!(of("new").is_empty());
+    engine.engine.apply(Input::Gold(Arc::clone(&next.gold)));
+    engine.read(0, 4, &search(4, "g0", "v1", &["d0"]));
+    engine.read(0, 5, &search(5, "g1", "v1", &["d3"]));
+    assert_eq!(row(&next, &stats, "g0").1.searches(), 1);
+    let (_, kept) = row(&next, &stats, "g1");
+    let ids: Vec<_> = kept.lists().map(|list| &*list.query_id).collect();
+    assert_eq!((kept.searches(), ids), (2, vec!["q5", "q1"]));
     // Scores that were still judged by the old set are not shown with the new one.
     assert!(merged(&world, [&stats]).scores(SEARCHES).is_empty());
 }

@@ -1,0 +1,129 @@
+//! Hashes of what judges the queries of a gold set. They tell which queries another set judges alike.
+
+use serde::{Deserialize, Serialize};
+use twox_hash::XxHash3_64;
+
+use super::query::GoldQuery;
+use super::set::GoldSet;
+
+/// Hashes of what judges each query: all that a score depends on. Texts, aliases and labels are not part of
+/// it, except for the label of the domain.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct JudgementHashes {
+    /// Hash of the key and hash of the content, in the order of the first.
+    queries: Vec<(u64, u64)>,
+}
+
+impl JudgementHashes {
+    pub(super) fn new(gold: &GoldSet) -> Self {
+        let queries = gold.queries().iter();
+        let mut queries: Vec<_> = queries.map(|it| (hash_key(&it.key), hash_of(it))).collect();
+        queries.sort_unstable();
+        Self { queries }
+    }
+
+    fn find(&self, key: u64) -> Option<u64> {
+        let found = self.queries.binary_search_by_key(&key, |(key, _)| *key);
+        found.ok().map(|place| self.queries[place].1)
+    }
+
+    /// Returns true if both sets have the query with this key and judge it alike.
+    pub fn agree(&self, other: &Self, key: &str) -> bool {
+        let key = hash_key(key);
+        let found = self.find(key);
+        found.is_some() && found == other.find(key)
+    }
+
+    /// Number of queries that both sets judge alike.
+    pub fn common(&self, other: &Self) -> usize {
+        let queries = self.queries.iter();
+        let common = queries.filter(|(key, content)| other.find(*key) == Some(*content));
+        common.count()
+    }
+
+    /// Approximate bytes held.
+    pub fn bytes(&self) -> usize {
+        self.queries.len() * size_of::<(u64, u64)>()
+    }
+}
+
+fn hash_key(key: &str) -> u64 {
+    XxHash3_64::oneshot(key.as_bytes())
+}
+
+/// Hash of what judges a query. The order of the judged documents does not matter.
+fn hash_of(query: &GoldQuery) -> u64 {
+    let grades = (query.judgements.documents().into_iter()).map(|(document, grade)| {
+        let grade = grade.get().to_bits();
+        XxHash3_64::oneshot_with_seed(grade, document.as_bytes())
+    });
+    let grades = grades.fold(0, u64::wrapping_add);
+    let GoldQuery {
+        key: _,
+        text: _,
+        aliases: _,
+        labels: _,
+        total_relevant,
+        judgements,
+        details,
+        subtopics,
+        needs,
+        expected,
+        required,
+        answer,
+        graph,
+        texts,
+        by_text,
+    } = query;
+    let numbers = (total_relevant, judgements.level(), judgements.scale_max());
+    let content = (details, subtopics, needs, expected, required);
+    let text = format!(
+        "{numbers:?} {content:?} {answer:?} {graph:?} {texts:?} {by_text} {:?}",
+        query.domain()
+    );
+    XxHash3_64::oneshot_with_seed(grades, text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gold::{Options, parse};
+
+    fn hashes(queries: &str) -> JudgementHashes {
+        let text = format!(r#"{{"queries": [{queries}]}}"#);
+        let gold = parse("gold.json", text.as_bytes(), &Options::default());
+        JudgementHashes::new(&gold.expect("a gold set"))
+    }
+
+    #[test]
+    fn only_what_scores_depend_on_is_compared() {
+        let first = hashes(
+            r#"{"query_id": "a", "query_text": "one", "ground_truth": {"d1": 2, "d2": 1}},
+               {"query_id": "b", "query_text": "two", "ground_truth": {"d1": 2}},
+               {"query_id": "c", "query_text": "three", "ground_truth": {"d1": 2}}"#,
+        );
+        let second = hashes(
+            r#"{"query_id": "d", "query_text": "four", "ground_truth": {"d1": 2}},
+               {"query_id": "a", "query_text": "other", "query_type": "long",
+                "ground_truth": {"d2": 1, "d1": 2}},
+               {"query_id": "b", "query_text": "two", "ground_truth": {"d1": 1, "d3": 2}}"#,
+        );
+        for (key, is_same) in [("a", true), ("b", false), ("c", false), ("d", false)] {
+            assert_eq!(first.agree(&second, key), is_same, "{key}");
+        }
+        assert_eq!(first.common(&second), 1);
+        assert_eq!(first.common(&first), 3);
+        assert!(!first.agree(&first, "d"));
+    }
+
+    #[test]
+    fn grades_do_not_change_places_between_documents() {
+        let of = |grades: &str| {
+            hashes(&format!(
+                r#"{{"query_id": "a", "query_text": "one", "ground_truth": {{{grades}}}}}"#
+            ))
+        };
+        let (one, other) = (of(r#""d1": 2, "d2": 1"#), of(r#""d1": 1, "d2": 2"#));
+        assert!(!one.agree(&other, "a"));
+    }
+}
