@@ -1,4 +1,4 @@
-//! Hashes of what judges the queries of a gold set. They tell which queries another set judges alike.
+//! Hashes of the judgements of a gold set, by query. They tell which queries another set judges alike.
 
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;

@@ -60,6 +60,6 @@ pub(super) struct Judged {
     pub(super) detectors: Columns<Series, Detector>,
     /// Variation of the hours of series whose detectors were reset.
     pub(super) variations: BTreeMap<SeriesColumn, LearnedVariation>,
-    /// What judges the queries. Empty for measures that no gold set judges, and in a snapshot.
+    /// Hashes of the judgements of the queries. Empty for measures that no gold set judges, and in a snapshot.
     pub(super) judgements: JudgementHashes,
 }

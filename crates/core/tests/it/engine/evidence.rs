@@ -113,7 +113,7 @@ impl Reader {
         pattern.into_iter().for_each(|is_good| self.search(is_good));
     }
 
-    fn samples(&self) -> Samples {
+    pub(super) fn samples(&self) -> Samples {
         self.world.samples(&self.engine.snapshot())
     }
 
@@ -719,6 +719,7 @@ fn a_session_is_observed_at_its_first_search_with_a_value() {
             ts + 3_000
         );
         read(&mut reader.engine, Kind::Feedback, 0, number, &payload);
+        tick(&mut reader.engine, ts);
     }
     let end = START + 20 * STEP + FEEDBACK_WINDOW;
     drain(&mut [&mut reader.engine], 1, end);
