@@ -153,8 +153,8 @@ impl Endpoint {
             ApiError::bad_request(format!("the {name} is not UTF-8"))
         })?;
         let accepted = match self.answer {
-            Answer::Screen(_) => page::ACCEPTED.as_slice(),
-            _ => &[],
+            Answer::Screen(_) => Some(page::ACCEPTED.as_slice()),
+            _ => None,
         };
         Parameters::of(decoded.into_owned(), uri.query(), self.parameters, accepted)
     }

@@ -106,6 +106,14 @@ fn invalid_parameters_are_rejected_with_the_valid_ones() {
         ("/api/v1/queries?measure=Judged@10", "describes"),
         ("/api/v1/queries?measure=P&cutoff=7", "P@7 is not computed"),
         ("/api/v1/queries?cutoff=5", "give measure"),
+        ("/api/v1/queries?search=", "search has no value"),
+        ("/api/v1/queries?slice=&value=hard", "slice has no value"),
+        ("/api/v1/queries?slice=difficulty", "give value"),
+        ("/api/v1/queries.csv?value=hard", "give slice"),
+        ("/api/v1/queries?order=", "\"\" is none of worst, highest"),
+        ("/api/v1/measures?slice=", "slice has no value"),
+        ("/api/v1/systems?window", "window has no value"),
+        ("/api/v1/queries?system=V5", "\"system\" is not a parameter"),
     ] {
         let answer = refused(&sidecar, "GET", path, 400);
         let error = answer["detail"].as_str().unwrap_or_default();
@@ -114,6 +122,15 @@ fn invalid_parameters_are_rejected_with_the_valid_ones() {
     let found = get(&sidecar, "/api/v1/queries?measure=nDCG&cutoff=10");
     assert_eq!(found["measure"], "nDCG@10");
     assert_eq!(found["queries"], json!([]));
+    // Searches without a variant have the empty name. A form of the page sends its empty fields.
+    for path in [
+        "/api/v1/queries?variant=",
+        "/queries?search=&order=worst&variant=&slice=difficulty&value=&min_count=1",
+        "/?window=&history=&against=",
+    ] {
+        let answer = ask(&sidecar, "GET", path, "");
+        assert_eq!(answer.status, 200, "{path}");
+    }
 }
 
 /// Log and page of a sidecar whose admin listener has this address.

@@ -11,11 +11,11 @@ use crate::live::list_changes::{Comparison as Compared, ListChanges, Summary, Ve
 use rankgauge_core::statistics::{ListChange, QueryMean};
 
 pub(crate) const PARAMETERS: [Parameter; 2] = [
-    Parameter::text(
+    Parameter::name(
         "variant",
         "Variant whose current version is compared; all variants if it is left out.",
     ),
-    Parameter::text(
+    Parameter::name(
         "with",
         "Variant with whose current version it is compared. Without it, or with the same variant: the version \
          of the variant before.",

@@ -456,14 +456,21 @@ fn find<'a>(
 /// Filter of pairs by their query, variant and number of searches.
 fn filter(params: &Parameters) -> Result<impl Fn(&GoldQuery, &str, u64) -> bool, ApiError> {
     let search = params.single("search").map(fold).unwrap_or_default();
-    let slice = params.single("slice").filter(|slice| !slice.is_empty());
-    let value = params.single("value").filter(|value| !value.is_empty());
-    if value.is_some() && slice.is_none() {
-        return Err(ApiError::bad_request("value needs a slice: give slice"));
-    }
+    let of_slice = match (params.single("slice"), params.single("value")) {
+        (Some(slice), Some(value)) => Some((slice, value)),
+        (None, None) => None,
+        (None, Some(_)) => {
+            let error = "value needs a slice: give slice, or leave value out";
+            return Err(ApiError::bad_request(error));
+        }
+        (Some(_), None) => {
+            let error = "slice needs a value of it: give value, or leave slice out";
+            return Err(ApiError::bad_request(error));
+        }
+    };
     let least = params.whole("min_count").unwrap_or(1);
     Ok(move |query: &GoldQuery, variant: &str, count: u64| {
-        let is_in_slice = slice.zip(value).is_none_or(|(slice, value)| {
+        let is_in_slice = of_slice.is_none_or(|(slice, value)| {
             query.labels.get(slice).is_some_and(|label| label == value)
         });
         let is_frequent = usize::try_from(count).is_ok_and(|count| count >= least);
