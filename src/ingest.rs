@@ -559,8 +559,8 @@ impl Worker {
             link.publish(engine.share());
         }
         drop(member);
-        for (variant, deployed) in deployments {
-            control.deploy_seen(&variant, deployed);
+        for deployment in deployments {
+            control.deploy_seen(deployment);
         }
         if let Some(stats) = self.context.query_stats() {
             for variant in retired {

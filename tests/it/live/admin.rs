@@ -433,6 +433,13 @@ fn searches_with_a_new_version_are_one_deployment_of_their_variant() {
     let [variant, version] = ["variant", "version"].map(|name| listed[0][name].as_str());
     assert_eq!([variant, version], [Some("V1"), Some("2")]);
     assert_eq!(listed[0]["keeps_baselines"], true);
+    // The first version is no deployment, and can be compared nevertheless.
+    assert_eq!(listed[0]["before"]["version"], "1", "{listed:?}");
+    let pair = ask(&sidecar, "GET", "/systems/V1?from=1&to=2", "");
+    assert_eq!(pair.status, 200);
+    let unknown = refused(&sidecar, "GET", "/systems/V1?from=3", 404);
+    let detail = unknown["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("use one of 2, 1"), "{detail}");
     let log = sidecar.log();
     assert!(!log.contains("baselines of a variant reset"), "{log}");
 }
