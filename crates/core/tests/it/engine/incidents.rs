@@ -189,6 +189,8 @@ fn a_deployment_that_repairs_nothing_leaves_it_open_and_one_that_does_is_named()
     let incident = reader.only();
     assert_eq!(incident.ended, None);
     assert_eq!(incident.measures[0].before(), before);
+    // A deployment during the incident is none before it.
+    assert_eq!(incident.deployment_before(), None);
     let mark = &incident.deployments[0];
     assert_eq!(mark.deployed.version.as_deref(), Some("5.1"));
     assert_eq!(incident.continues_after(mark), Some(true));
@@ -217,6 +219,8 @@ fn a_drop_that_begins_with_a_deployment_is_found_if_the_baselines_are_kept() {
             let marks = incident.deployments.iter();
             let versions: Vec<_> = marks.map(|it| it.deployed.version.as_deref()).collect();
             assert_eq!(versions, [Some("5.1")]);
+            let before = incident.deployment_before().expect("a deployment");
+            assert_eq!(before.version.as_deref(), Some("5.1"));
             // The next version repairs it, and the baselines are those from before the drop.
             reader.deploy_with("5.2", reset);
             reader.searches(healthy(2_000));
