@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::DropClass;
+use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Note, Severity};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
@@ -287,6 +288,37 @@ fn a_restart_continues_it() {
     reader.searches(healthy(2_000));
     let ended = reader.only().ended.expect("it has ended");
     assert_eq!(ended.by, EndReason::Recovered);
+}
+
+#[test]
+fn a_drop_of_an_open_incident_raises_no_alarm_after_a_restart() {
+    let mut settings = quiet();
+    settings.detection.workers = 2;
+    let world = World::new(settings);
+    let (mut first, mut second) = (Reader::of(&world), Reader::of(&world));
+    let drops = |reader: &mut Reader| {
+        let alarms = reader.engine.take_effects().alarms.into_iter();
+        alarms.filter(|it| it.test == Test::Drop).count()
+    };
+    for reader in [&mut first, &mut second] {
+        reader.searches(healthy(400));
+        assert_eq!(drops(reader), 0);
+    }
+    first.searches(bad(80));
+    assert!(drops(&mut first) > 0);
+    second.searches(bad(10));
+    let theirs = first.incidents();
+    second.engine.apply(Input::Incidents {
+        others: &theirs,
+        fleet: &[],
+    });
+    second.engine = restored(&second.world, &write(&second.engine)).0;
+    assign(&mut second.engine, 0);
+    assert_eq!(second.only().ended, None);
+    // Its own evidence reaches the threshold after the same searches as that of the first one.
+    second.searches(bad(70));
+    assert_eq!(drops(&mut second), 0);
+    assert_eq!(second.only().id, theirs[0].id);
 }
 
 #[test]
