@@ -122,10 +122,11 @@ pub(crate) fn reading<'f>(
     }
 }
 
-/// Value of the parameter `format`. Names need no escapes.
+/// Value of the parameter `format`; empty without one. Names need no escapes.
 fn format_name(uri: &Uri) -> Option<&str> {
-    let mut pairs = uri.query()?.split('&');
-    pairs.find_map(|pair| pair.strip_prefix("format="))
+    let pairs = uri.query()?.split('&');
+    let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find_map(|(name, value)| (name == "format").then_some(value))
 }
 
 /// Media type of a body, without its parameters.
@@ -157,4 +158,23 @@ pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     ]
     .iter()
     .any(|known| found.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::format_name;
+
+    #[test]
+    fn a_format_without_a_value_is_not_the_default_one() {
+        for (address, expected) in [
+            ("/v1/searches", None),
+            ("/v1/searches?x=1", None),
+            ("/v1/searches?format=", Some("")),
+            ("/v1/searches?x=1&format", Some("")),
+            ("/v1/searches?format=ours", Some("ours")),
+        ] {
+            let uri = address.parse().expect("an address");
+            assert_eq!(format_name(&uri), expected, "{address}");
+        }
+    }
 }
