@@ -274,10 +274,11 @@ impl Client {
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Value, Failure> {
         let response = response.map_err(|problem| {
-            Failure::Running(anyhow!(
-                "{} does not answer: {problem}; is the sidecar running, and is this its admin.listen?",
-                self.url
-            ))
+            let remedy = https::remedy(&problem, &self.url, ["--url", "--ca-file"]);
+            let remedy = remedy.unwrap_or_else(|| {
+                "is the sidecar running, and is this its admin.listen?".to_owned()
+            });
+            Failure::Running(anyhow!("{} does not answer: {problem}; {remedy}", self.url))
         })?;
         let status = response.status();
         let mut text = Vec::new();
