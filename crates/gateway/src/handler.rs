@@ -111,7 +111,7 @@ impl Events {
         let reading = reading(route, request.uri(), request.headers(), &self.formats)?;
         if matches!(reading, Reading::Values(Kind::Feedback, _)) && !self.has_feedback {
             return Err(Refusal::Invalid(
-                "this gateway takes no feedback: kafka.feedback_topic is none",
+                "this gateway takes no feedback, because kafka.feedback_topic is none; set it to the topic of feedback",
             ));
         }
         // Without topics, a request would only wait.

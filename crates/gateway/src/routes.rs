@@ -95,14 +95,17 @@ pub(crate) fn reading<'f>(
         None | Some("native") => Ok(Reading::Values(kind, &known.native)),
         Some("ubi") => Ok(Reading::Values(kind, &known.ubi)),
         Some(name) => {
-            let unknown = Refusal::Invalid("format names no format of the configuration");
+            let unknown = Refusal::Invalid(
+                "format names no format of the configuration; use native, ubi or the name of a mapping",
+            );
             let formats = known.mapped.get(name).ok_or(unknown)?;
             let maps = formats.mapped[kind.index()]
                 .as_ref()
                 .is_some_and(|it| it.maps(kind));
             if !maps {
                 return Err(Refusal::Invalid(
-                    "the format does not map events of this kind",
+                    "the format does not map events of this kind; add them to its mapping, or send them to the \
+                     other path",
                 ));
             }
             Ok(Reading::Values(kind, formats))

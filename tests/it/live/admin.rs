@@ -84,7 +84,9 @@ fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     }
     let head = ask(&sidecar, "HEAD", "/api/v1/status", "");
     assert_eq!((head.status, head.body.len()), (200, 0));
-    refused(&sidecar, "GET", "/api/v1/queries/nobody", 404);
+    let unknown = refused(&sidecar, "GET", "/api/v1/queries/nobody", 404);
+    let detail = unknown["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("/api/v1/queries?search=PART"), "{detail}");
     refused(&sidecar, "GET", "/api/v1/queries/%ff", 400);
 }
 

@@ -266,7 +266,7 @@ impl CursorKey for SortKey {
 /// Query statistics of the current gold set.
 pub(super) fn query_stats(exposition: &Exposition) -> Result<MergedQueryStats, ApiError> {
     let stats = exposition.published.query_stats(exposition.control.gold());
-    let error = "query statistics are not kept";
+    let error = "query statistics are not kept; set admin.listen and restart";
     stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))
 }
 
@@ -709,7 +709,8 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
             let mut upwards =
                 ranked.filter(|measure| measure.descriptor().direction == Direction::Up);
             let first = upwards.next().map(ToString::to_string);
-            first.ok_or_else(|| ApiError::bad_request("no measure of rankings is configured"))?
+            let error = "no measure of rankings is configured; add one to measures and restart";
+            first.ok_or_else(|| ApiError::bad_request(error))?
         }
     };
     let is_user_measure = settings
@@ -718,12 +719,14 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
         .any(|measure| measure.is_user_measure() && measure.to_string() == chosen);
     if is_user_measure {
         return Err(ApiError::bad_request(format!(
-            "{chosen} is computed when the feedback window has passed, and is not kept by query"
+            "{chosen} is computed when the feedback window has passed, and is not kept by query; give a \
+             measure of rankings, or read it from /api/v1/measures"
         )));
     }
     if Direction::of(&chosen) == Direction::Neither {
         return Err(ApiError::bad_request(format!(
-            "{chosen} describes searches: none of its values is worse than another"
+            "{chosen} describes searches: none of its values is worse than another; give a measure with a \
+             direction of up or down in /api/v1/systems"
         )));
     }
     Ok(chosen)
