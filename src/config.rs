@@ -43,9 +43,11 @@ mod web;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rankgauge_core::decode::otlp::{FeedbackAction, Session};
 use rankgauge_core::decode::{Format, Formats};
-use rankgauge_core::event::Kind;
+use rankgauge_core::event::{JudgmentTarget, Kind};
 use rankgauge_core::gold::{Options, Unjudged};
+use rankgauge_gateway::KeyBy;
 use rankgauge_serve::web::{ReadConfig, Web};
 
 pub use checked::{Config, Gold, Labelling, State};
@@ -145,6 +147,21 @@ impl Config {
         let listen = self.gateway.listen;
         let is_public = listen.is_some_and(|address| !address.ip().is_loopback());
         is_public && !web.has_authentication() && self.gateway.tokens.is_none()
+    }
+
+    /// Names of the evaluations in `otlp.feedback` that a gateway rejects because of `gateway.key`: judgments
+    /// of answers belong to the trace, which is their session, and name no search.
+    pub fn rejected_judgments(&self) -> Vec<&str> {
+        let otlp = &self.formats.otlp;
+        if self.gateway.key != KeyBy::QueryId || otlp.session != Session::Trace {
+            return Vec::new();
+        }
+        let is_of_answer = |action: &FeedbackAction| {
+            let target = JudgmentTarget::Answer;
+            matches!(action, FeedbackAction::Judgment { target: of, .. } if *of == target)
+        };
+        let names = otlp.feedback.iter().filter(|(_, it)| is_of_answer(it));
+        names.map(|(name, _)| name.as_str()).collect()
     }
 
     /// Reader of the web configuration of the gateway. A request has one header for credentials: a token

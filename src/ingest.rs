@@ -37,7 +37,7 @@ use tracing::{debug, info, warn};
 
 use rankgauge_core::decode::{Encoded, Envelope, EventRef};
 use rankgauge_core::engine::fleet::FleetBaselines;
-use rankgauge_core::engine::incidents::Incident;
+use rankgauge_core::engine::incidents::{Deployed, Incident};
 use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::{Engine, Input, PendingEffects, Position};
 use rankgauge_core::event::{Kind, LossReason, Reason};
@@ -559,8 +559,8 @@ impl Worker {
             link.publish(engine.share());
         }
         drop(member);
-        for (variant, deployed) in deployments {
-            control.deploy_seen(&variant, deployed);
+        for deployment in deployments {
+            control.deploy_seen(deployment);
         }
         if let Some(stats) = self.context.query_stats() {
             for variant in retired {
@@ -641,6 +641,11 @@ fn log_incidents(incidents: &[Incident]) {
         match &it.ended {
             None => {
                 let loss = primary.loss_at_alarm();
+                let deployed = it.deployment_before();
+                let version = |it: &Deployed| {
+                    let version = it.version.as_deref();
+                    version.unwrap_or("without a version").to_owned()
+                };
                 warn!(
                     incident = id,
                     variant,
@@ -648,6 +653,8 @@ fn log_incidents(incidents: &[Incident]) {
                     slice,
                     value,
                     started = %EventTime(it.started.at),
+                    deployment_before = deployed.map(version),
+                    deployed_at = deployed.map(|it| it.at.to_string()),
                     loss_at_alarm = loss.map(|it| it.mean),
                     loss_lower = loss.map(|it| it.lower),
                     loss_upper = loss.map(|it| it.upper),

@@ -33,6 +33,13 @@ pub(super) fn start(
              gateway.web_config_file, or listen on 127.0.0.1"
         );
     }
+    let rejected = config.rejected_judgments();
+    if !rejected.is_empty() {
+        warn!(
+            evaluations = rejected.join(", "),
+            "gateway rejects judgments of answers, which name no search; set gateway.key: session_id"
+        );
+    }
     // The conditions of the engine that will read the events. A gateway reads no gold set.
     let acceptance = Acceptance {
         limits: config.engine.record_limits,

@@ -129,6 +129,15 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
              gateway.tokens_file or gateway.web_config_file, or listen on 127.0.0.1",
         );
     }
+    let rejected = config.rejected_judgments();
+    if config.gateway.listen.is_some() && !rejected.is_empty() {
+        warn(&format!(
+            "gateway.key: with query_id, the gateway rejects the judgments of answers of otlp.feedback ({}), \
+             because with otlp.session: trace they name a session and no search; set gateway.key: \
+             session_id, or send them to the topic of feedback without the gateway",
+            rejected.join(", ")
+        ));
+    }
     if arguments.format == Format::Text {
         summarise(&config, gold.as_ref(), arguments).map_err(Failure::Usage)?;
     }

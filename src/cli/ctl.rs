@@ -274,10 +274,11 @@ impl Client {
         response: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
     ) -> Result<Value, Failure> {
         let response = response.map_err(|problem| {
-            Failure::Running(anyhow!(
-                "{} does not answer: {problem}; is the sidecar running, and is this its admin.listen?",
-                self.url
-            ))
+            let remedy = https::remedy(&problem, &self.url, ["--url", "--ca-file"]);
+            let remedy = remedy.unwrap_or_else(|| {
+                "is the sidecar running, and is this its admin.listen?".to_owned()
+            });
+            Failure::Running(anyhow!("{} does not answer: {problem}; {remedy}", self.url))
         })?;
         let status = response.status();
         let mut text = Vec::new();
@@ -376,8 +377,9 @@ fn status(status: &Value) -> String {
     let partitions = items(status, "partitions");
     let lags = partitions.iter().filter_map(|it| it["lag"].as_object());
     let lag: Option<u64> = lags.flat_map(|it| it.values()).map(Value::as_u64).sum();
-    // Without an assignment, the partitions are not known, and neither is their lag.
-    let lag = lag.filter(|_| workers.iter().all(|it| it["assigned"] == true));
+    // Without an assignment, or after its revocation, no partition has a lag.
+    let is_assigned = workers.iter().all(|it| it["assigned"] == true);
+    let lag = lag.filter(|_| is_assigned && !partitions.is_empty());
     let lag = lag.map_or("unknown".to_owned(), |lag| lag.to_string());
     // A write to a String does not fail.
     _ = write!(
@@ -525,5 +527,26 @@ fn log_level(answer: &Value) -> String {
             text_at(answer, "/after"),
             text_at(answer, "/before")
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lag_without_partitions_is_unknown() {
+        let printed = |partitions: Value| {
+            status(&json!({
+                "workers": [{"connected": true, "assigned": true}],
+                "partitions": partitions,
+            }))
+        };
+        let revoked = printed(json!([]));
+        assert!(revoked.contains("partitions  0, lag unknown"), "{revoked}");
+        let assigned = printed(json!([{"lag": {"searches": 2, "feedback": 3}}]));
+        assert!(assigned.contains("partitions  1, lag 5"), "{assigned}");
+        let unread = printed(json!([{"lag": {"searches": 2, "feedback": null}}]));
+        assert!(unread.contains("lag unknown"), "{unread}");
     }
 }

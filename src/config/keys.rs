@@ -479,7 +479,8 @@ keys! {
     DEPLOYMENTS: Group = "deployments", Group(Shape::Section);
     /// Sources of the version of a variant, in order of precedence: labels.NAME, for a label of searches,
     /// or sources as in otlp.variant. A new version is a deployment of the same variant, which keeps its
-    /// baselines. A version that was not seen for ten minutes and returns is deployed again.
+    /// baselines. A version that was seen before is deployed again after ten minutes without it. It is a
+    /// roll-back, and deployed again, after two minutes without the current version and 20 searches of others.
     DEPLOYMENTS_FROM: List<Checked<String>> = "deployments.from", TEXTS, default "",
         example "[labels.build]";
 

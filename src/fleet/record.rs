@@ -413,6 +413,10 @@ impl Value {
                             && is_text(&it.note)
                             && is_text(&it.by)
                             && it.lists.is_none()
+                            && it
+                                .before
+                                .as_ref()
+                                .is_none_or(|it| is_name(&it.version) && it.period.is_none())
                     }
                 };
                 is_past(*reported) && is_text(by) && is_possible

@@ -71,9 +71,11 @@ impl Client {
         if let Some(authorization) = &self.authorization {
             request = request.header("Authorization", authorization);
         }
-        let response = request
-            .call()
-            .map_err(|problem| unavailable(format!("does not answer: {problem}")))?;
+        let response = request.call().map_err(|problem| {
+            let remedy = https::remedy(&problem, url, ["registry.url", "registry.ca_file"]);
+            let remedy = remedy.map_or_else(String::new, |remedy| format!("; {remedy}"));
+            unavailable(format!("does not answer: {problem}{remedy}"))
+        })?;
         let status = response.status();
         let mut content = Vec::new();
         let body = response.into_body().into_reader();

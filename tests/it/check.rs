@@ -74,6 +74,28 @@ fn check_refuses_properties_that_the_group_protocol_of_the_brokers_excludes() {
 }
 
 #[test]
+fn check_warns_of_judgments_of_answers_that_the_key_of_the_gateway_rejects() {
+    let folder = folder();
+    let with = |more: &str| {
+        let configuration = format!(
+            "otlp:\n  session: trace\n  feedback: {{faithfulness: judgment, clarity: judgment search}}\n{more}\n"
+        );
+        let (text, code) = check(folder.path(), &configuration, &[]);
+        assert_eq!(code, 0, "{text}");
+        text
+    };
+    let text = with("gateway: {listen: \"127.0.0.1:4318\"}");
+    let warning = "gateway.key: with query_id, the gateway rejects the judgments of answers of otlp.feedback \
+                   (faithfulness)";
+    assert!(text.contains(warning), "{text}");
+    assert!(text.contains("set gateway.key: session_id"), "{text}");
+    for accepted in ["", "gateway: {listen: \"127.0.0.1:4318\", key: session_id}"] {
+        let text = with(accepted);
+        assert!(!text.contains("gateway.key"), "{text}");
+    }
+}
+
+#[test]
 fn check_finds_an_unknown_librdkafka_property() {
     let folder = folder();
     assert_finds(

@@ -75,7 +75,7 @@ use crate::time::{Millis, WallTime};
 
 use by_query::ByQuery;
 use effects::{GroupEffects, Outcome};
-pub use effects::{JudgedSearch, PendingEffects};
+pub use effects::{JudgedSearch, PendingEffects, SeenDeployment};
 use evidence::Observation;
 use family::Family;
 use fleet::{Share, SharedIncident};

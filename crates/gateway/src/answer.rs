@@ -19,6 +19,10 @@ const PROTOBUF: &str = "application/x-protobuf";
 /// Seconds after which a client should send a refused request again.
 const RETRY_SECONDS: u64 = 1;
 
+/// Remedy of a request that can succeed later. It does not count events twice, because they have ids.
+const REPEAT: &str = "repeat the whole request after the seconds of Retry-After and with growing waits; \
+                      repeated events count once";
+
 /// Names of the fields of events. Other parts of a path are names of the client's.
 const FIELDS: &[&str] = &[
     "action",
@@ -316,7 +320,9 @@ pub(crate) enum Refusal {
     BrokenBody,
     /// No memory is left.
     Full,
-    /// The broker did not confirm the events.
+    /// The topics have not answered since the start.
+    Unconnected,
+    /// The broker did not confirm the events. Some of them can be stored.
     Unconfirmed,
 }
 
@@ -340,7 +346,7 @@ impl Refusal {
             }
             Self::Unsupported(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::SlowBody(_) => StatusCode::REQUEST_TIMEOUT,
-            Self::Full | Self::Unconfirmed => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Full | Self::Unconnected | Self::Unconfirmed => StatusCode::SERVICE_UNAVAILABLE,
         }
     }
 
@@ -353,7 +359,8 @@ impl Refusal {
                 "pages of this origin cannot send events; add it to gateway.cors_origins".to_owned()
             }
             Self::Unauthorised => "the token is missing or wrong; send the header Authorization: Bearer TOKEN".to_owned(),
-            Self::Limited(_) => "the application has used its rate limit; retry later".to_owned(),
+            Self::Limited(_) => "the application has used its rate limit; repeat the request after the seconds of \
+                                 Retry-After".to_owned(),
             Self::Invalid(text) | Self::Unsupported(text) => (*text).to_owned(),
             Self::TooLarge { limit, key } => {
                 format!("the body has more than {limit} bytes ({key}); send less at once")
@@ -370,15 +377,20 @@ impl Refusal {
                 format!("the body did not arrive within {} s", limit.as_secs())
             }
             Self::BrokenBody => "the body ended early".to_owned(),
-            Self::Full => "the memory of the gateway is in use; retry later".to_owned(),
-            Self::Unconfirmed => "Kafka did not confirm the events in time; retry later".to_owned(),
+            Self::Full => format!("the memory of the gateway (gateway.memory) is in use, and no event is confirmed; {REPEAT}"),
+            Self::Unconnected => {
+                format!("the gateway has not reached Kafka yet, and no event was stored; {REPEAT}")
+            }
+            Self::Unconfirmed => format!(
+                "Kafka did not confirm the events within gateway.timeout, and none counts as stored; {REPEAT}"
+            ),
         }
     }
 
     /// Outcome of the request for the metrics.
     pub(crate) fn outcome(&self) -> RequestOutcome {
         match self {
-            Self::Full | Self::Unconfirmed => RequestOutcome::Unavailable,
+            Self::Full | Self::Unconnected | Self::Unconfirmed => RequestOutcome::Unavailable,
             Self::Unauthorised => RequestOutcome::Unauthorised,
             Self::Limited(_) => RequestOutcome::Limited,
             _ => RequestOutcome::Invalid,
@@ -404,7 +416,7 @@ impl Refusal {
             Self::Method(allowed) => {
                 headers.insert(ALLOW, HeaderValue::from_static(allowed));
             }
-            Self::Full | Self::Unconfirmed => {
+            Self::Full | Self::Unconnected | Self::Unconfirmed => {
                 headers.insert(RETRY_AFTER, HeaderValue::from(RETRY_SECONDS));
             }
             Self::Limited(wait) => {
@@ -429,7 +441,21 @@ pub(crate) fn error(status: StatusCode, text: &str) -> HttpResponse {
 
 #[cfg(test)]
 mod tests {
-    use super::field_of;
+    use super::{Refusal, field_of};
+
+    #[test]
+    fn a_refusal_that_can_succeed_later_states_what_is_stored_and_when_to_repeat() {
+        for (refusal, stored) in [
+            (Refusal::Unconnected, "no event was stored"),
+            (Refusal::Unconfirmed, "none counts as stored"),
+            (Refusal::Full, "no event is confirmed"),
+        ] {
+            let text = refusal.text();
+            assert!(text.contains(stored), "{text}");
+            assert!(text.contains("repeat the whole request"), "{text}");
+            assert!(text.contains("Retry-After"), "{text}");
+        }
+    }
 
     #[test]
     fn a_field_has_no_name_of_the_client() {

@@ -76,8 +76,18 @@ impl Sink for Publishing<'_> {
 
 impl Events {
     pub(crate) fn readiness_problem(&self) -> Option<String> {
-        let is_ready = self.publisher.is_ready();
-        (!is_ready).then(|| "the topics have not answered yet".to_owned())
+        match (self.publisher.is_ready(), self.publisher.problem()) {
+            (true, None) => None,
+            (true, Some(problem)) => Some(format!(
+                "events are not delivered: {problem}; clients receive 503 and repeat their requests"
+            )),
+            (false, problem) => {
+                let problem = problem.unwrap_or_else(|| "no answer yet".to_owned());
+                Some(format!(
+                    "the topics have not answered yet: {problem}; check kafka.brokers and the names of the topics"
+                ))
+            }
+        }
     }
 
     async fn respond(
@@ -101,12 +111,12 @@ impl Events {
         let reading = reading(route, request.uri(), request.headers(), &self.formats)?;
         if matches!(reading, Reading::Values(Kind::Feedback, _)) && !self.has_feedback {
             return Err(Refusal::Invalid(
-                "this gateway takes no feedback: kafka.feedback_topic is none",
+                "this gateway takes no feedback, because kafka.feedback_topic is none; set it to the topic of feedback",
             ));
         }
         // Without topics, a request would only wait.
         if !self.publisher.is_ready() {
-            return Err(Refusal::Unconfirmed);
+            return Err(Refusal::Unconnected);
         }
         let is_lines = is_lines(request.headers());
         let body = Body::read(request, &self.settings, &self.memory).await?;

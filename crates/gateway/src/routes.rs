@@ -95,14 +95,17 @@ pub(crate) fn reading<'f>(
         None | Some("native") => Ok(Reading::Values(kind, &known.native)),
         Some("ubi") => Ok(Reading::Values(kind, &known.ubi)),
         Some(name) => {
-            let unknown = Refusal::Invalid("format names no format of the configuration");
+            let unknown = Refusal::Invalid(
+                "format names no format of the configuration; use native, ubi or the name of a mapping",
+            );
             let formats = known.mapped.get(name).ok_or(unknown)?;
             let maps = formats.mapped[kind.index()]
                 .as_ref()
                 .is_some_and(|it| it.maps(kind));
             if !maps {
                 return Err(Refusal::Invalid(
-                    "the format does not map events of this kind",
+                    "the format does not map events of this kind; add them to its mapping, or send them to the \
+                     other path",
                 ));
             }
             Ok(Reading::Values(kind, formats))
@@ -122,10 +125,11 @@ pub(crate) fn reading<'f>(
     }
 }
 
-/// Value of the parameter `format`. Names need no escapes.
+/// Value of the parameter `format`; empty without one. Names need no escapes.
 fn format_name(uri: &Uri) -> Option<&str> {
-    let mut pairs = uri.query()?.split('&');
-    pairs.find_map(|pair| pair.strip_prefix("format="))
+    let pairs = uri.query()?.split('&');
+    let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.find_map(|(name, value)| (name == "format").then_some(value))
 }
 
 /// Media type of a body, without its parameters.
@@ -157,4 +161,23 @@ pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
     ]
     .iter()
     .any(|known| found.eq_ignore_ascii_case(known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::format_name;
+
+    #[test]
+    fn a_format_without_a_value_is_not_the_default_one() {
+        for (address, expected) in [
+            ("/v1/searches", None),
+            ("/v1/searches?x=1", None),
+            ("/v1/searches?format=", Some("")),
+            ("/v1/searches?x=1&format", Some("")),
+            ("/v1/searches?format=ours", Some("ours")),
+        ] {
+            let uri = address.parse().expect("an address");
+            assert_eq!(format_name(&uri), expected, "{address}");
+        }
+    }
 }

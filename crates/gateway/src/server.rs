@@ -97,7 +97,7 @@ impl Gateway {
         let should_stop = Arc::clone(&is_stopping);
         thread::Builder::new()
             .name("gateway-topics".to_owned())
-            .spawn(move || publisher.connect(|| should_stop.load(Ordering::Relaxed)))?;
+            .spawn(move || publisher.watch(|| should_stop.load(Ordering::Relaxed)))?;
         let (stop, stopping) = watch::channel(false);
         let limits = Limits {
             // Memory limits the requests.

@@ -36,6 +36,9 @@ pub(crate) trait Reports: Send + Sync {
 
     /// Receives the outcome of a record.
     fn report(&self, sent: Self::Sent, outcome: Result<(), Failure>);
+
+    /// Receives the loss of the connections to all brokers.
+    fn disconnected(&self) {}
 }
 
 /// Failed delivery of a record.
@@ -105,8 +108,10 @@ impl<R: Reports> ClientContext for Deliveries<R> {
     }
 
     fn error(&self, problem: KafkaError, reason: &str) {
-        if problem.rdkafka_error_code() == Some(RDKafkaErrorCode::Fatal) {
-            self.is_unusable.store(true, Ordering::Relaxed);
+        match problem.rdkafka_error_code() {
+            Some(RDKafkaErrorCode::Fatal) => self.is_unusable.store(true, Ordering::Relaxed),
+            Some(RDKafkaErrorCode::AllBrokersDown) => self.reports.disconnected(),
+            _ => {}
         }
         self.client.error(problem, reason);
     }

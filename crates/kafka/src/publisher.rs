@@ -4,8 +4,8 @@
 //! records of a request are a [`Batch`], which completes when each of them has its report.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::producer::{BaseRecord, Producer as _, ThreadedProducer};
@@ -17,6 +17,10 @@ use crate::{Error, Settings};
 
 /// Time between two attempts to reach the topics.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Time after a failed delivery in which only a delivery ends the problem: a broker that answers can still
+/// refuse records.
+const FAILURE_HOLD: Duration = Duration::from_secs(5);
 
 /// Limits of a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +37,7 @@ pub struct Publisher {
     limits: Limits,
     client: Mutex<Arc<Client>>,
     is_ready: AtomicBool,
+    health: Arc<Mutex<Health>>,
 }
 
 type Client = ThreadedProducer<Deliveries<BatchReports>>;
@@ -90,15 +95,65 @@ struct Sent {
     number: usize,
 }
 
-#[derive(Default)]
+/// State of the deliveries.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Health {
+    /// Reason for which records are not delivered.
+    problem: Option<String>,
+    /// Time of the last failed delivery.
+    failed_at: Option<Instant>,
+    /// True until a delivery, or an answer of the topics, shows that records can be delivered.
+    is_suspected: bool,
+}
+
+impl Health {
+    /// Notes a failed delivery.
+    fn failed(&mut self, problem: &str, now: Instant) {
+        self.problem = Some(problem.to_owned());
+        self.failed_at = Some(now);
+        self.is_suspected = true;
+    }
+
+    /// Notes a delivery.
+    fn delivered(&mut self) {
+        if self.is_suspected {
+            *self = Self::default();
+        }
+    }
+
+    /// Notes that a topic does not answer.
+    fn unanswered(&mut self, problem: String) {
+        self.problem = Some(problem);
+        self.is_suspected = true;
+    }
+
+    /// Notes that the topics answer.
+    fn answered(&mut self, now: Instant) {
+        let failed_at = self.failed_at;
+        if failed_at.is_none_or(|at| now.saturating_duration_since(at) >= FAILURE_HOLD) {
+            *self = Self::default();
+        }
+    }
+}
+
+fn lock(health: &Mutex<Health>) -> MutexGuard<'_, Health> {
+    health.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 struct BatchReports {
     log: Mutex<Throttle>,
+    health: Arc<Mutex<Health>>,
 }
 
 impl Reports for BatchReports {
     type Sent = Box<Sent>;
 
     fn report(&self, sent: Box<Sent>, outcome: Result<(), Failure>) {
+        match &outcome {
+            Ok(()) => lock(&self.health).delivered(),
+            Err(failure) if failure.is_too_large => {}
+            Err(failure) => lock(&self.health).failed(&failure.text, Instant::now()),
+        }
         if let Err(failure) = &outcome {
             let mut log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(suppressed) = log.admit() {
@@ -106,6 +161,10 @@ impl Reports for BatchReports {
             }
         }
         sent.batch.add(sent.number, outcome);
+    }
+
+    fn disconnected(&self) {
+        lock(&self.health).is_suspected = true;
     }
 }
 
@@ -115,33 +174,44 @@ impl Publisher {
     /// # Errors
     /// If librdkafka refuses the configuration.
     pub fn new(settings: &Settings, limits: Limits) -> Result<Self, Error> {
+        let health = Arc::default();
         Ok(Self {
-            client: Mutex::new(Arc::new(client(settings, limits)?)),
+            client: Mutex::new(Arc::new(client(settings, limits, &health)?)),
+            health,
             settings: settings.clone(),
             limits,
             is_ready: AtomicBool::new(false),
         })
     }
 
-    /// Waits until each partition of the topics answers, or `should_stop` returns true. A record that
-    /// is sent before is refused.
-    pub fn connect(&self, should_stop: impl Fn() -> bool) {
+    /// Waits until each partition of the topics answers, and again after each failure, until `should_stop`
+    /// returns true. A record that is sent before the first answer is refused.
+    pub fn watch(&self, should_stop: impl Fn() -> bool) {
         let mut log = Throttle::default();
         while !should_stop() {
-            match self.await_topics() {
-                Ok(partitions) => {
-                    self.is_ready.store(true, Ordering::Release);
-                    info!(partitions, "topics available");
-                    return;
-                }
-                Err(problem) => {
-                    if let Some(suppressed) = log.admit() {
-                        error!(error = %problem, suppressed, "topics not available; retrying");
+            if !self.is_ready() || lock(&self.health).is_suspected {
+                match self.await_topics() {
+                    Ok(partitions) => {
+                        lock(&self.health).answered(Instant::now());
+                        if !self.is_ready.swap(true, Ordering::AcqRel) {
+                            info!(partitions, "topics available");
+                        }
                     }
-                    std::thread::sleep(RETRY_INTERVAL);
+                    Err(problem) => {
+                        lock(&self.health).unanswered(problem.to_string());
+                        if let Some(suppressed) = log.admit() {
+                            error!(error = %problem, suppressed, "topics not available; retrying");
+                        }
+                    }
                 }
             }
+            std::thread::sleep(RETRY_INTERVAL);
         }
+    }
+
+    /// Reason for which records cannot be delivered now; `None` while they can, as far as it is known.
+    pub fn problem(&self) -> Option<String> {
+        lock(&self.health).problem.clone()
     }
 
     fn await_topics(&self) -> Result<usize, Error> {
@@ -156,7 +226,7 @@ impl Publisher {
         Ok(search.max(feedback))
     }
 
-    /// Returns true if the topics have answered.
+    /// Returns true if the topics have answered once.
     pub fn is_ready(&self) -> bool {
         self.is_ready.load(Ordering::Acquire)
     }
@@ -165,7 +235,7 @@ impl Publisher {
     fn client(&self) -> Result<Arc<Client>, Error> {
         let mut current = self.client.lock().unwrap_or_else(PoisonError::into_inner);
         if current.context().is_unusable() {
-            *current = Arc::new(client(&self.settings, self.limits)?);
+            *current = Arc::new(client(&self.settings, self.limits, &self.health)?);
             info!("producer created again after a fatal error");
         }
         Ok(Arc::clone(&current))
@@ -205,7 +275,11 @@ impl Publisher {
     }
 }
 
-fn client(settings: &Settings, limits: Limits) -> Result<Client, Error> {
+fn client(
+    settings: &Settings,
+    limits: Limits,
+    health: &Arc<Mutex<Health>>,
+) -> Result<Client, Error> {
     let mut client = settings.client();
     set_partitioner(&mut client);
     let kilobytes = (limits.bytes >> 10).clamp(1, i32::MAX as usize);
@@ -222,6 +296,52 @@ fn client(settings: &Settings, limits: Limits) -> Result<Client, Error> {
         .set("queue.buffering.max.kbytes", kilobytes.to_string());
     client.remove("request.required.acks");
     client.remove("delivery.timeout.ms");
-    let created = client.create_with_context(Deliveries::new(settings, BatchReports::default()));
+    let reports = BatchReports {
+        log: Mutex::default(),
+        health: Arc::clone(health),
+    };
+    let created = client.create_with_context(Deliveries::new(settings, reports));
     created.map_err(|error| Error::of_configuration(&error, settings))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Health after a failed delivery, and the time of the failure.
+    fn failed() -> (Health, Instant) {
+        let (mut health, now) = (Health::default(), Instant::now());
+        health.failed("Local: Message timed out", now);
+        (health, now)
+    }
+
+    #[test]
+    fn a_delivery_ends_the_problem_of_a_failed_one() {
+        let (mut health, _) = failed();
+        assert_eq!(health.problem.as_deref(), Some("Local: Message timed out"));
+        health.delivered();
+        assert_eq!(health, Health::default());
+    }
+
+    #[test]
+    fn an_answer_soon_after_a_failed_delivery_does_not_end_the_problem() {
+        let (mut health, at) = failed();
+        health.answered(at + Duration::from_secs(1));
+        assert!(health.problem.is_some());
+        health.answered(at + FAILURE_HOLD);
+        assert_eq!(health, Health::default());
+    }
+
+    #[test]
+    fn lost_connections_are_a_problem_once_the_topics_do_not_answer() {
+        let mut health = Health {
+            is_suspected: true,
+            ..Health::default()
+        };
+        assert_eq!(health.problem, None);
+        health.unanswered("no broker answers".to_owned());
+        assert_eq!(health.problem.as_deref(), Some("no broker answers"));
+        health.answered(Instant::now());
+        assert_eq!(health, Health::default());
+    }
 }

@@ -98,7 +98,10 @@ fn endpoint(request: &Request<Incoming>) -> Result<&'static Endpoint, ApiError> 
     let longest = at_path.iter().map(|it| it.fixed_length()).max();
     at_path.retain(|it| Some(it.fixed_length()) == longest);
     if at_path.is_empty() {
-        let error = ApiError::new(StatusCode::NOT_FOUND, format!("no endpoint at {path}"));
+        let error = ApiError::new(
+            StatusCode::NOT_FOUND,
+            format!("no endpoint at {path}; use one of the list of /api/v1"),
+        );
         return Err(error.with_endpoints(names()));
     }
     let found = at_path

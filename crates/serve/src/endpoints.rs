@@ -150,11 +150,13 @@ impl Endpoint {
         let decoded = percent_encoding::percent_decode_str(captured).decode_utf8();
         let decoded = decoded.map_err(|_| {
             let name = self.path_parameter().unwrap_or_default();
-            ApiError::bad_request(format!("the {name} is not UTF-8"))
+            ApiError::bad_request(format!(
+                "the {name} is not UTF-8; encode it as UTF-8 before its percent-encoding"
+            ))
         })?;
         let accepted = match self.answer {
-            Answer::Screen(_) => page::ACCEPTED.as_slice(),
-            _ => &[],
+            Answer::Screen(_) => Some(page::ACCEPTED.as_slice()),
+            _ => None,
         };
         Parameters::of(decoded.into_owned(), uri.query(), self.parameters, accepted)
     }

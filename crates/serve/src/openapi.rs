@@ -126,8 +126,10 @@ fn operation(
 
 fn parameter(parameter: &Parameter) -> Value {
     let schema = match parameter.values {
-        Values::Text => json!({ "type": "string" }),
-        Values::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        Values::Text => json!({ "type": "string", "minLength": 1 }),
+        Values::Texts => json!({ "type": "array", "items": { "type": "string", "minLength": 1 } }),
+        Values::Name => json!({ "type": "string" }),
+        Values::Names => json!({ "type": "array", "items": { "type": "string" } }),
         Values::Whole { least, most, .. } => {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
@@ -140,7 +142,7 @@ fn parameter(parameter: &Parameter) -> Value {
         "schema": schema,
     });
     match parameter.values {
-        Values::Texts => {
+        Values::Texts | Values::Names => {
             described["style"] = "form".into();
             described["explode"] = true.into();
         }
@@ -153,7 +155,7 @@ fn parameter(parameter: &Parameter) -> Value {
             ..
         } => described["schema"]["default"] = default.into(),
         Values::Word { default: None, .. } => described["required"] = true.into(),
-        Values::Text | Values::Whole { default: None, .. } => {}
+        Values::Text | Values::Name | Values::Whole { default: None, .. } => {}
     }
     described
 }
@@ -177,6 +179,8 @@ pub fn reference() -> String {
             let (values, default) = match parameter.values {
                 Values::Text => ("text".to_owned(), String::new()),
                 Values::Texts => ("texts; may be repeated".to_owned(), String::new()),
+                Values::Name => ("text; may be empty".to_owned(), String::new()),
+                Values::Names => ("texts; may be empty and repeated".to_owned(), String::new()),
                 Values::Whole {
                     least,
                     most,

@@ -259,7 +259,7 @@ impl<H: Handler> Listener<H> {
         let web = self.web.current();
         if web.requires_certificate && !has_certificate {
             self.metrics.request_rejected(RejectReason::Authentication);
-            let text = "this listener requires a client certificate";
+            let text = "this listener requires a client certificate; send one of an authority that its client_ca_file names";
             return self.handler.error(StatusCode::FORBIDDEN, text);
         }
         if let Some(authentication) = &web.authentication {
@@ -277,7 +277,7 @@ impl<H: Handler> Listener<H> {
     /// Response to a request without valid credentials.
     fn unauthorised(&self, authentication: &Authentication) -> HttpResponse {
         self.metrics.request_rejected(RejectReason::Authentication);
-        let text = "the credentials are missing or wrong";
+        let text = "the credentials are missing or wrong; send those of the web configuration in the header Authorization";
         let mut response = self.handler.error(StatusCode::UNAUTHORIZED, text);
         let headers = response.headers_mut();
         for challenge in authentication.challenges() {

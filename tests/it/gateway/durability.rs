@@ -154,6 +154,8 @@ fn a_broker_that_is_away_is_answered_with_503_and_nothing_is_missing_after_it() 
         } else {
             assert_eq!(answer.status, 503, "{answer:?}");
             assert!(answer.head.contains("retry-after: "), "{}", answer.head);
+            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            assert!(text.contains("repeat the whole request"), "{text}");
         }
         answer.status
     };
@@ -165,10 +167,17 @@ fn a_broker_that_is_away_is_answered_with_503_and_nothing_is_missing_after_it() 
     let stopped = Instant::now();
     while stopped.elapsed() < away() {
         assert_eq!(send(&mut confirmed), 503);
+        let (status, text) = gateway.process.get("/readyz");
+        assert_eq!(status, 503, "{text}");
+        assert!(text.contains("clients receive 503"), "{text}");
+        assert_eq!(gateway.process.get("/healthz").0, 200);
     }
     broker.restart();
     wait_until(3 * SOON, "the broker takes events again", || {
         (send(&mut confirmed) == 200).then_some(())
+    });
+    wait_until(SOON, "the gateway is ready again", || {
+        (gateway.process.get("/readyz").0 == 200).then_some(())
     });
     let records = records(&broker, &gateway.search);
     for number in &confirmed {

@@ -84,7 +84,9 @@ fn unknown_paths_and_methods_are_answered_with_the_valid_ones() {
     }
     let head = ask(&sidecar, "HEAD", "/api/v1/status", "");
     assert_eq!((head.status, head.body.len()), (200, 0));
-    refused(&sidecar, "GET", "/api/v1/queries/nobody", 404);
+    let unknown = refused(&sidecar, "GET", "/api/v1/queries/nobody", 404);
+    let detail = unknown["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("/api/v1/queries?search=PART"), "{detail}");
     refused(&sidecar, "GET", "/api/v1/queries/%ff", 400);
 }
 
@@ -106,6 +108,14 @@ fn invalid_parameters_are_rejected_with_the_valid_ones() {
         ("/api/v1/queries?measure=Judged@10", "describes"),
         ("/api/v1/queries?measure=P&cutoff=7", "P@7 is not computed"),
         ("/api/v1/queries?cutoff=5", "give measure"),
+        ("/api/v1/queries?search=", "search has no value"),
+        ("/api/v1/queries?slice=&value=hard", "slice has no value"),
+        ("/api/v1/queries?slice=difficulty", "give value"),
+        ("/api/v1/queries.csv?value=hard", "give slice"),
+        ("/api/v1/queries?order=", "\"\" is none of worst, highest"),
+        ("/api/v1/measures?slice=", "slice has no value"),
+        ("/api/v1/systems?window", "window has no value"),
+        ("/api/v1/queries?system=V5", "\"system\" is not a parameter"),
     ] {
         let answer = refused(&sidecar, "GET", path, 400);
         let error = answer["detail"].as_str().unwrap_or_default();
@@ -114,6 +124,15 @@ fn invalid_parameters_are_rejected_with_the_valid_ones() {
     let found = get(&sidecar, "/api/v1/queries?measure=nDCG&cutoff=10");
     assert_eq!(found["measure"], "nDCG@10");
     assert_eq!(found["queries"], json!([]));
+    // Searches without a variant have the empty name. A form of the page sends its empty fields.
+    for path in [
+        "/api/v1/queries?variant=",
+        "/queries?search=&order=worst&variant=&slice=difficulty&value=&min_count=1",
+        "/?window=&history=&against=",
+    ] {
+        let answer = ask(&sidecar, "GET", path, "");
+        assert_eq!(answer.status, 200, "{path}");
+    }
 }
 
 /// Log and page of a sidecar whose admin listener has this address.
@@ -416,6 +435,13 @@ fn searches_with_a_new_version_are_one_deployment_of_their_variant() {
     let [variant, version] = ["variant", "version"].map(|name| listed[0][name].as_str());
     assert_eq!([variant, version], [Some("V1"), Some("2")]);
     assert_eq!(listed[0]["keeps_baselines"], true);
+    // The first version is no deployment, and can be compared nevertheless.
+    assert_eq!(listed[0]["before"]["version"], "1", "{listed:?}");
+    let pair = ask(&sidecar, "GET", "/systems/V1?from=1&to=2", "");
+    assert_eq!(pair.status, 200);
+    let unknown = refused(&sidecar, "GET", "/systems/V1?from=3", 404);
+    let detail = unknown["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("use one of 2, 1"), "{detail}");
     let log = sidecar.log();
     assert!(!log.contains("baselines of a variant reset"), "{log}");
 }

@@ -361,6 +361,38 @@ fn both_listeners_require_tls_and_credentials_except_for_probes() {
 }
 
 #[test]
+fn ctl_names_the_option_that_mends_a_problem_of_tls() {
+    let folder = Folder::new();
+    let sidecar = folder.start(&json!({"tls_server_config": tls()}));
+    let port = sidecar.admin_address().port();
+    let run = |url: &str, authority: Option<&str>| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+        command.args(["ctl", "status", "--url", url]);
+        if let Some(file) = authority {
+            command.arg("--ca-file").arg(folder.path(file));
+        }
+        let output = command.output().expect("the binary runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.success(), said)
+    };
+    folder.write("other.crt", Authority::new().certificate());
+    let https = format!("https://127.0.0.1:{port}");
+    for (url, authority, expected) in [
+        (&*https, Some("other.crt"), "set --ca-file to a PEM file"),
+        (
+            &*format!("http://127.0.0.1:{port}"),
+            None,
+            "if the server has TLS, use https:// in --url",
+        ),
+    ] {
+        let (is_success, said) = run(url, authority);
+        assert!(!is_success && said.contains(expected), "{url}: {said}");
+    }
+    let (is_success, said) = run(&https, Some("ca.crt"));
+    assert!(is_success, "{said}");
+}
+
+#[test]
 fn client_certificates_are_required_except_for_probes() {
     let folder = Folder::new();
     let mut tls = tls();

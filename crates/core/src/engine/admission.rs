@@ -5,7 +5,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::machine::Engine;
-use crate::engine::effects::Outcome;
+use crate::engine::effects::{Outcome, SeenDeployment};
 use crate::engine::events::SearchOutcome;
 use crate::engine::evidence::Observation;
 use crate::engine::family::{self, HOPS};
@@ -399,12 +399,16 @@ impl Engine {
         };
         let (variant, ts) = (search.variant(), search.ts);
         let has_room = self.effects.deployments.len() < MAX_PENDING_DEPLOYMENTS;
-        if has_room && self.versions.observe(variant, &version, ts) {
+        if has_room && let Some(before) = self.versions.observe(variant, &version, ts) {
             let deployed = Deployed {
                 at: ts,
                 version: Some(version.into()),
             };
-            self.effects.deployments.push((variant.into(), deployed));
+            self.effects.deployments.push(SeenDeployment {
+                variant: variant.into(),
+                before,
+                deployed,
+            });
         }
     }
 

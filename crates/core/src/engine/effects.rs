@@ -106,6 +106,17 @@ pub(super) enum Outcome {
 /// Maximum number of alarms that wait to be taken.
 const MAX_PENDING_ALARMS: usize = 256;
 
+/// Deployment that searches show.
+#[derive(Debug)]
+pub struct SeenDeployment {
+    /// Name of the variant.
+    pub variant: Box<str>,
+    /// Version before.
+    pub before: Box<str>,
+    /// The deployment.
+    pub deployed: Deployed,
+}
+
 /// Effects that belong to no single record, until they are taken.
 #[derive(Debug, Default)]
 pub struct PendingEffects {
@@ -114,8 +125,8 @@ pub struct PendingEffects {
     /// Incidents that were opened or ended since the effects were taken last, with the searches of this
     /// engine.
     pub incidents: Vec<Incident>,
-    /// Deployments that searches showed since the effects were taken last, by name of the variant.
-    pub deployments: Vec<(Box<str>, Deployed)>,
+    /// Deployments that searches showed since the effects were taken last.
+    pub deployments: Vec<SeenDeployment>,
     /// Variants that the last tick retired: their numbers will stand for others.
     pub retired: Vec<Label>,
 }

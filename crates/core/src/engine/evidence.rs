@@ -554,7 +554,7 @@ fn hour_key(minute: i64) -> &'static str {
 
 impl Judged {
     /// Adds the scores of a search, and opens the incidents of the drops that they show. Returns the
-    /// alarms that they raise.
+    /// alarms that they raise, without those of drops that an open incident has.
     fn observe(
         &mut self,
         of: Observation<'_>,
@@ -635,17 +635,21 @@ impl Judged {
             if let Some(compared) = &mut compared {
                 compared.keep_before(suspected_since);
             }
-            let drops = alarms.iter_mut().skip(raised);
-            for alarm in drops.filter(|it| it.test == Test::Drop) {
+            let mut raised = alarms.split_off(raised);
+            raised.retain_mut(|alarm| {
+                let names = (settings, registry);
+                if alarm.test == Test::Target {
+                    return true;
+                }
+                // The incident can be one of before a restart, or of another worker.
+                if incidents.has_drop(alarm.series, watched, names) {
+                    return false;
+                }
                 let place = (watched, of.variant);
-                self.open(
-                    alarm,
-                    place,
-                    of.ts,
-                    (gold, &mut *incidents),
-                    (settings, registry),
-                );
-            }
+                self.open(alarm, place, of.ts, (gold, &mut *incidents), names);
+                true
+            });
+            alarms.extend(raised);
         }
         alarms
     }

@@ -153,6 +153,21 @@ impl Incidents {
         known.any(|it| *it.variant == *variant && it.has(name))
     }
 
+    /// Returns true if an open incident contains the drop of a series.
+    pub(super) fn has_drop(
+        &self,
+        series: Series,
+        watched: &MonitoredMeasure,
+        (settings, registry): (&Settings, &Registry),
+    ) -> bool {
+        let measure = settings.measures.get(watched.index);
+        let names = names_of(series, settings, registry);
+        names.zip(measure).is_some_and(|(names, measure)| {
+            let [variant, slice, value] = &names;
+            self.has_open(variant, (&measure.to_string(), slice, value))
+        })
+    }
+
     /// Compares the score of a search with the references of the open incidents of its variant.
     pub(super) fn observe(&mut self, score: TrackedScore<'_>, watched: &MonitoredMeasure) {
         let column = column_of(watched.index);

@@ -36,11 +36,16 @@ struct OfVariant {
 }
 
 impl Versions {
-    /// Notes the version of a search. Returns true if the search shows a deployment: its version is
-    /// neither the first one of the variant nor in use.
-    pub(super) fn observe(&mut self, variant: &str, version: &str, ts: EventTime) -> bool {
+    /// Notes the version of a search. Returns the version before if the search shows a deployment: its
+    /// version is neither the first one of the variant nor in use.
+    pub(super) fn observe(
+        &mut self,
+        variant: &str,
+        version: &str,
+        ts: EventTime,
+    ) -> Option<Box<str>> {
         if version.is_empty() || version.len() > MAX_VERSION_BYTES {
-            return false;
+            return None;
         }
         let Some(known) = self.0.get_mut(variant) else {
             if self.0.len() < MAX_VARIANTS {
@@ -51,7 +56,7 @@ impl Versions {
                 };
                 self.0.insert(variant.into(), first);
             }
-            return false;
+            return None;
         };
         let is_current = *known.current == *version;
         known.others = if is_current {
@@ -66,12 +71,12 @@ impl Versions {
             let passed = ts.since(*last);
             *last = ts.max(*last);
             if is_current || passed < RETURNS_AFTER && !is_gone {
-                return false;
+                return None;
             }
         } else {
             known.last.insert(version.into(), ts);
         }
-        known.current = version.into();
+        let before = std::mem::replace(&mut known.current, version.into());
         known.others = 0;
         while known.last.len() > MAX_VERSIONS {
             let others = known.last.iter().filter(|(it, _)| **it != known.current);
@@ -81,7 +86,7 @@ impl Versions {
             };
             known.last.remove(&oldest);
         }
-        true
+        Some(before)
     }
 
     /// Adds the versions that another engine saw.

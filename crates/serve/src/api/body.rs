@@ -43,11 +43,14 @@ impl Body {
         let collected = tokio::time::timeout(BODY_TIMEOUT, limited.collect());
         let collected = collected.await.map_err(|_| {
             let limit = BODY_TIMEOUT.as_secs();
-            let error = format!("the body did not arrive within {limit} s");
+            let error = format!("the body did not arrive within {limit} s; send it at once");
             ApiError::new(StatusCode::REQUEST_TIMEOUT, error)
         })?;
         let body = collected.map_err(|problem| {
-            let error = format!("the body cannot be read, or exceeds {MAX_BODY} bytes: {problem}");
+            let error = format!(
+                "the body cannot be read, or exceeds {MAX_BODY} bytes: {problem}; send a whole body \
+                 within this limit"
+            );
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, error)
         })?;
         Ok(Self {

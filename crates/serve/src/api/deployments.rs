@@ -161,12 +161,14 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         ("note", note_text),
     ] {
         if text.len() > MAX_TEXT {
-            let error = format!("{name} is longer than {MAX_TEXT} bytes");
+            let error = format!("{name} is longer than {MAX_TEXT} bytes; shorten it");
             return Err(ApiError::bad_request(error));
         }
     }
     if version.is_empty() {
-        return Err(ApiError::bad_request("version is empty"));
+        return Err(ApiError::bad_request(
+            "version is empty; state the deployed one",
+        ));
     }
     let ts = match ts {
         None => now.0,
@@ -175,14 +177,17 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
             let parsed: Result<Timestamp, _> = text.parse();
             let parsed = parsed.map_err(|_| {
                 ApiError::bad_request(format!(
-                    "ts: \"{text}\" is neither milliseconds since 1970 nor an RFC 3339 time"
+                    "ts: \"{text}\" is neither milliseconds since 1970 nor an RFC 3339 time; send one as \
+                     2025-11-17T09:00:00Z, or leave ts out for now"
                 ))
             })?;
             parsed.as_millisecond()
         }
     };
     if Timestamp::from_millisecond(ts).is_err() {
-        let error = format!("ts: {ts} is no time in milliseconds since 1970");
+        let error = format!(
+            "ts: {ts} is no time in milliseconds since 1970; send one, or leave ts out for now"
+        );
         return Err(ApiError::bad_request(error));
     }
     let ahead = ts.saturating_sub(now.0);

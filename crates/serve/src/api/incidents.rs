@@ -668,7 +668,7 @@ fn unknown_field(name: &str, known: &str) -> ApiError {
 fn operator(body: &Body, stated: Option<String>) -> Result<Option<String>, ApiError> {
     let by = body.by.clone().or(stated);
     if by.as_ref().is_some_and(|by| by.len() > MAX_NAME) {
-        let error = format!("by is longer than {MAX_NAME} bytes");
+        let error = format!("by is longer than {MAX_NAME} bytes; shorten it");
         return Err(ApiError::bad_request(error));
     }
     Ok(by)

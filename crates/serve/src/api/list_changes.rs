@@ -11,11 +11,11 @@ use crate::live::list_changes::{Comparison as Compared, ListChanges, Summary, Ve
 use rankgauge_core::statistics::{ListChange, QueryMean};
 
 pub(crate) const PARAMETERS: [Parameter; 2] = [
-    Parameter::text(
+    Parameter::name(
         "variant",
         "Variant whose current version is compared; all variants if it is left out.",
     ),
-    Parameter::text(
+    Parameter::name(
         "with",
         "Variant with whose current version it is compared. Without it, or with the same variant: the version \
          of the variant before.",
@@ -130,7 +130,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Changes
     let compared = match (variant, with) {
         (None, None) => lists.all(),
         (None, Some(_)) => {
-            let error = "with needs variant: the variant whose version is compared";
+            let error = "with needs variant: give the variant whose version is compared";
             return Err(ApiError::bad_request(error));
         }
         (Some(variant), with) => one(lists, variant, with.filter(|it| *it != variant))?
@@ -151,7 +151,9 @@ fn one(
     let versions = lists.versions();
     let of = |variant: &str| -> Result<&Vec<Version>, ApiError> {
         versions.get(variant).ok_or_else(|| {
-            let error = format!("no search of a variant \"{variant}\" has arrived");
+            let error = format!(
+                "no search of a variant \"{variant}\" has arrived; /api/v1/systems lists the variants"
+            );
             ApiError::new(StatusCode::NOT_FOUND, error)
         })
     };

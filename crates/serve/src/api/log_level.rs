@@ -83,6 +83,6 @@ fn name(level: LevelFilter) -> &'static str {
 }
 
 fn fixed() -> ApiError {
-    let error = "the log level of this process is fixed";
+    let error = "the log level of this process is fixed; set log.level and restart";
     ApiError::new(StatusCode::CONFLICT, error)
 }

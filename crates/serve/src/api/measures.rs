@@ -15,7 +15,7 @@ pub(crate) const PARAMETERS: [Parameter; 7] = [
     Parameter::filter("measure", "Measure as written in the configuration."),
     VARIANT,
     Parameter::filter("slice", "Slice; `all` for all searches."),
-    Parameter::filter("value", "Slice value."),
+    Parameter::names("value", "Slice value; empty for all searches."),
     Parameter::filter("window", "Rolling window."),
     Parameter::limit(MAX_LISTED, MAX_LISTED),
     CURSOR,

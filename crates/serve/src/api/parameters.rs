@@ -13,10 +13,14 @@ pub(crate) struct Parameter {
 /// Values of a parameter.
 #[derive(Debug)]
 pub(crate) enum Values {
-    /// A text.
+    /// A text, which is not empty.
     Text,
-    /// Texts: the parameter may be repeated.
+    /// Texts that are not empty: the parameter may be repeated.
     Texts,
+    /// A name that can be empty, as that of the variant of searches without one.
+    Name,
+    /// Names that can be empty: the parameter may be repeated.
+    Names,
     /// A whole number.
     Whole {
         least: usize,
@@ -44,31 +48,45 @@ impl Parameter {
         }
     }
 
-    /// Filter by names.
+    /// Filter by texts.
     pub(crate) const fn filter(name: &'static str, help: &'static str) -> Self {
-        Self {
-            name,
-            values: Values::Texts,
-            help,
-        }
+        Self::of(name, Values::Texts, help)
+    }
+
+    /// Filter by names that can be empty.
+    pub(crate) const fn names(name: &'static str, help: &'static str) -> Self {
+        Self::of(name, Values::Names, help)
     }
 
     /// Text that is given once.
     pub(crate) const fn text(name: &'static str, help: &'static str) -> Self {
-        Self {
-            name,
-            values: Values::Text,
-            help,
-        }
+        Self::of(name, Values::Text, help)
+    }
+
+    /// Name that is given once and can be empty.
+    pub(crate) const fn name(name: &'static str, help: &'static str) -> Self {
+        Self::of(name, Values::Name, help)
+    }
+
+    const fn of(name: &'static str, values: Values, help: &'static str) -> Self {
+        Self { name, values, help }
+    }
+
+    /// Returns true if an empty value is a name.
+    fn is_name(&self) -> bool {
+        matches!(self.values, Values::Name | Values::Names)
     }
 
     /// Problem of the values in a request.
     fn problem(&self, given: &[&str]) -> Option<String> {
         let Self { name, values, .. } = self;
-        if given.len() > 1 && !matches!(values, Values::Texts) {
-            return Some(format!("{name} is given twice"));
+        if given.len() > 1 && !matches!(values, Values::Texts | Values::Names) {
+            return Some(format!("{name} is given twice; give it once"));
         }
         match (values, given.first()) {
+            (Values::Text | Values::Texts, _) if given.contains(&"") => Some(format!(
+                "{name} has no value; give one as {name}=VALUE, or leave {name} out"
+            )),
             (Values::Whole { least, most, .. }, Some(text)) => {
                 let number = text.parse::<usize>().ok();
                 let is_within = number.is_some_and(|number| (*least..=*most).contains(&number));
@@ -88,7 +106,8 @@ impl Parameter {
 }
 
 /// Filter by variant.
-pub(crate) const VARIANT: Parameter = Parameter::filter("variant", "Variant.");
+pub(crate) const VARIANT: Parameter =
+    Parameter::names("variant", "Variant; empty for searches without one.");
 
 /// Cursor of a page.
 pub(crate) const CURSOR: Parameter = Parameter::text(
@@ -107,18 +126,25 @@ pub(crate) struct Parameters {
 
 impl Parameters {
     /// Parses the query string of a request to an endpoint with the parameters `known`. Other names are
-    /// rejected, apart from the `accepted` ones, which are left out.
+    /// rejected. A screen has `accepted` names as well, which are left out, as are the empty fields of its
+    /// forms.
     pub(crate) fn of(
         path: String,
         query: Option<&str>,
         known: &'static [Parameter],
-        accepted: &[&str],
+        accepted: Option<&[&str]>,
     ) -> Result<Self, ApiError> {
-        let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
+        let known_as = |name: &str| known.iter().find(|parameter| parameter.name == name);
+        let is_known = |name: &str| known_as(name).is_some();
+        let is_given = |name: &str, value: &str| match (accepted, known_as(name)) {
+            (None, _) => true,
+            (Some(_), Some(parameter)) => !value.is_empty() || parameter.is_name(),
+            (Some(accepted), None) => !accepted.contains(&name),
+        };
         let pairs = form_urlencoded::parse(query.unwrap_or_default().as_bytes());
         let pairs: Vec<(String, String)> = pairs
             .into_owned()
-            .filter(|(name, _)| is_known(name) || !accepted.contains(&name.as_str()))
+            .filter(|(name, value)| is_given(name, value))
             .collect();
         if let Some((name, _)) = pairs.iter().find(|(name, _)| !is_known(name)) {
             let names: Vec<&str> = known.iter().map(|parameter| parameter.name).collect();
@@ -173,7 +199,9 @@ impl Parameters {
         let given = self.single(name).and_then(|text| text.parse().ok());
         given.or_else(|| match self.known(name)? {
             Values::Whole { default, .. } => *default,
-            Values::Text | Values::Texts | Values::Word { .. } => None,
+            Values::Text | Values::Texts | Values::Name | Values::Names | Values::Word { .. } => {
+                None
+            }
         })
     }
 
@@ -201,5 +229,50 @@ impl Parameters {
     fn known(&self, name: &str) -> Option<&'static Values> {
         let mut known = self.known.iter();
         known.find(|it| it.name == name).map(|it| &it.values)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CURSOR, Parameter, Parameters, VARIANT};
+
+    static KNOWN: [Parameter; 4] = [
+        Parameter::text("search", "Part of a text."),
+        Parameter::filter("window", "Rolling window."),
+        VARIANT,
+        CURSOR,
+    ];
+
+    #[test]
+    fn a_parameter_without_a_value_is_refused_by_its_name() {
+        for (query, name) in [
+            ("search=", "search"),
+            ("search", "search"),
+            ("window=1h&window=", "window"),
+            ("cursor=", "cursor"),
+        ] {
+            let refused = Parameters::of(String::new(), Some(query), &KNOWN, None);
+            let detail = refused.expect_err(query).detail;
+            let expected =
+                format!("{name} has no value; give one as {name}=VALUE, or leave {name} out");
+            assert_eq!(detail, expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn searches_without_a_variant_are_selected_by_its_empty_name() {
+        let given = Parameters::of(String::new(), Some("variant="), &KNOWN, None);
+        let given = given.expect("a name");
+        assert!(given.matches("variant", ""));
+        assert!(!given.matches("variant", "V5"));
+    }
+
+    #[test]
+    fn empty_fields_of_the_forms_of_a_screen_are_left_out() {
+        let query = Some("search=&variant=&done=reloaded&window=1h");
+        let given = Parameters::of(String::new(), query, &KNOWN, Some(&["done"]));
+        let given = given.expect("the fields of a form");
+        let pairs: Vec<_> = given.pairs().collect();
+        assert_eq!(pairs, [("variant", ""), ("window", "1h")]);
     }
 }

@@ -266,7 +266,7 @@ impl CursorKey for SortKey {
 /// Query statistics of the current gold set.
 pub(super) fn query_stats(exposition: &Exposition) -> Result<MergedQueryStats, ApiError> {
     let stats = exposition.published.query_stats(exposition.control.gold());
-    let error = "query statistics are not kept";
+    let error = "query statistics are not kept; set admin.listen and restart";
     stats.ok_or_else(|| ApiError::new(StatusCode::CONFLICT, error))
 }
 
@@ -456,14 +456,21 @@ fn find<'a>(
 /// Filter of pairs by their query, variant and number of searches.
 fn filter(params: &Parameters) -> Result<impl Fn(&GoldQuery, &str, u64) -> bool, ApiError> {
     let search = params.single("search").map(fold).unwrap_or_default();
-    let slice = params.single("slice").filter(|slice| !slice.is_empty());
-    let value = params.single("value").filter(|value| !value.is_empty());
-    if value.is_some() && slice.is_none() {
-        return Err(ApiError::bad_request("value needs a slice: give slice"));
-    }
+    let of_slice = match (params.single("slice"), params.single("value")) {
+        (Some(slice), Some(value)) => Some((slice, value)),
+        (None, None) => None,
+        (None, Some(_)) => {
+            let error = "value needs a slice: give slice, or leave value out";
+            return Err(ApiError::bad_request(error));
+        }
+        (Some(_), None) => {
+            let error = "slice needs a value of it: give value, or leave slice out";
+            return Err(ApiError::bad_request(error));
+        }
+    };
     let least = params.whole("min_count").unwrap_or(1);
     Ok(move |query: &GoldQuery, variant: &str, count: u64| {
-        let is_in_slice = slice.zip(value).is_none_or(|(slice, value)| {
+        let is_in_slice = of_slice.is_none_or(|(slice, value)| {
             query.labels.get(slice).is_some_and(|label| label == value)
         });
         let is_frequent = usize::try_from(count).is_ok_and(|count| count >= least);
@@ -702,7 +709,8 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
             let mut upwards =
                 ranked.filter(|measure| measure.descriptor().direction == Direction::Up);
             let first = upwards.next().map(ToString::to_string);
-            first.ok_or_else(|| ApiError::bad_request("no measure of rankings is configured"))?
+            let error = "no measure of rankings is configured; add one to measures and restart";
+            first.ok_or_else(|| ApiError::bad_request(error))?
         }
     };
     let is_user_measure = settings
@@ -711,12 +719,14 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
         .any(|measure| measure.is_user_measure() && measure.to_string() == chosen);
     if is_user_measure {
         return Err(ApiError::bad_request(format!(
-            "{chosen} is computed when the feedback window has passed, and is not kept by query"
+            "{chosen} is computed when the feedback window has passed, and is not kept by query; give a \
+             measure of rankings, or read it from /api/v1/measures"
         )));
     }
     if Direction::of(&chosen) == Direction::Neither {
         return Err(ApiError::bad_request(format!(
-            "{chosen} describes searches: none of its values is worse than another"
+            "{chosen} describes searches: none of its values is worse than another; give a measure with a \
+             direction of up or down in /api/v1/systems"
         )));
     }
     Ok(chosen)

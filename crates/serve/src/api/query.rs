@@ -186,7 +186,9 @@ pub(crate) fn query_detail(
     let stats = queries::query_stats(exposition)?;
     let gold = stats.gold();
     let index = gold.find(Some(key), None).ok_or_else(|| {
-        let error = format!("the gold set has no query \"{key}\"");
+        let error = format!(
+            "the gold set has no query \"{key}\"; /api/v1/queries?search=PART finds the keys of those with searches"
+        );
         ApiError::new(StatusCode::NOT_FOUND, error)
     })?;
     let query = gold.query(index);

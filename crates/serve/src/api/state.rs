@@ -163,7 +163,7 @@ impl AdminApi {
             return Err(ApiError::new(StatusCode::CONFLICT, error));
         };
         let busy = || {
-            let error = "a gold set reload is in progress, or the sidecar is shutting down";
+            let error = "a gold set reload is in progress, or the sidecar is shutting down; repeat the request later";
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, error)
         };
         let (answer, result) = oneshot::channel();

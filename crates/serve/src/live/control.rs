@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 
 use super::commands::{Command, CommandQueue, Order, ReportedCommand};
-use super::deployments::{Deployment, Deployments};
-use rankgauge_core::engine::incidents::{Acknowledged, Deployed};
+use super::deployments::{Deployment, Deployments, VersionBefore};
+use rankgauge_core::engine::SeenDeployment;
+use rankgauge_core::engine::incidents::Acknowledged;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::time::{Millis, WallTime};
 
@@ -113,12 +114,16 @@ impl Control {
     }
 
     /// Records a deployment that searches show, unless another worker or an operator reported it.
-    pub fn deploy_seen(&self, variant: &str, deployed: Deployed) {
+    pub fn deploy_seen(&self, seen: SeenDeployment) {
         let deployment = Deployment {
-            variant: variant.to_owned(),
-            version: deployed.version.map(String::from).unwrap_or_default(),
-            ts: deployed.at.0,
+            variant: seen.variant.into(),
+            version: seen.deployed.version.map(String::from).unwrap_or_default(),
+            ts: seen.deployed.at.0,
             keeps_baselines: true,
+            before: Some(VersionBefore {
+                version: seen.before.into(),
+                period: None,
+            }),
             ..Deployment::default()
         };
         if self.deployments.add_new(&deployment) {

@@ -1,7 +1,7 @@
 //! Deployments of variants, as operators report them: kept for the API and the exposition, and on disk
 //! if there is a checkpoint folder.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,19 @@ pub struct Deployment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// Results of the variant from the deployment to the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period: Option<Box<Period>>,
+    /// Version before, if searches state it and no deployment of the variant was known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<VersionBefore>,
+}
+
+/// Version of a variant before its first known deployment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VersionBefore {
+    /// Version.
+    pub version: String,
+    /// Results of the variant until the deployment, without bounds. Null if there was no sample before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period: Option<Box<Period>>,
 }
@@ -117,6 +130,18 @@ impl Deployment {
         EventTime(self.ts)
     }
 
+    /// The version before as a deployment, from the beginning of its period on.
+    pub(crate) fn version_before(&self) -> Option<Self> {
+        let VersionBefore { version, period } = self.before.clone()?;
+        Some(Self {
+            variant: self.variant.clone(),
+            version,
+            ts: period.as_ref().map_or(self.ts, |it| it.from),
+            period,
+            ..Self::default()
+        })
+    }
+
     fn key(&self) -> DeploymentKey {
         (self.variant.clone(), self.version.clone(), self.ts)
     }
@@ -126,8 +151,11 @@ impl Deployment {
 #[derive(Debug, Default)]
 pub struct Deployments {
     kept: Mutex<VecDeque<Deployment>>,
-    /// Sums at the beginning of the period of the last deployment, by variant.
+    /// Sums at the beginning of the period of the last deployment, or of this process without one, by
+    /// variant.
     starts: Mutex<BTreeMap<String, Start>>,
+    /// Results of the variants without a deployment.
+    undeployed: Mutex<BTreeMap<String, Period>>,
     /// Deployments of an earlier process, whose periods began before this one.
     loaded: Vec<DeploymentKey>,
     folder: Option<PathBuf>,
@@ -164,6 +192,7 @@ impl Deployments {
             loaded: kept.iter().map(Deployment::key).collect(),
             kept: Mutex::new(kept),
             starts: Mutex::default(),
+            undeployed: Mutex::default(),
             folder: folder.map(Path::to_owned),
         }
     }
@@ -188,13 +217,23 @@ impl Deployments {
         is_new
     }
 
-    fn keep(&self, kept: &mut VecDeque<Deployment>, deployment: Deployment) {
+    fn keep(&self, kept: &mut VecDeque<Deployment>, mut deployment: Deployment) {
         info!(
             variant = deployment.variant,
             version = deployment.version,
             note = deployment.note.as_deref(),
             "deployment reported"
         );
+        let mut of_variant = kept.iter().filter(|it| it.variant == deployment.variant);
+        if of_variant.clone().next().is_none() {
+            let period = self.undeployed().remove(&deployment.variant).map(Box::new);
+            if let Some(before) = &mut deployment.before {
+                before.period = period;
+            }
+        } else {
+            let replaced = of_variant.find(|it| it.version == deployment.version);
+            deployment.before = replaced.and_then(|it| it.before.clone());
+        }
         kept.retain(|it| (&it.variant, &it.version) != (&deployment.variant, &deployment.version));
         while kept.len() >= MAX_DEPLOYMENTS {
             kept.pop_front();
@@ -215,8 +254,8 @@ impl Deployments {
         }
     }
 
-    /// Updates the period of the last deployment of each variant. The periods of earlier deployments stay as
-    /// they were.
+    /// Updates the period of the last deployment of each variant, and that of a variant without one. The
+    /// periods of earlier deployments stay as they were.
     pub fn sample(&self, model: &ReadModel<'_>) {
         let Some(now) = model.watermark() else {
             return;
@@ -226,23 +265,29 @@ impl Deployments {
             last.entry(it.variant.clone()).or_insert_with(|| it.key());
         }
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
-        starts.retain(|variant, _| last.contains_key(variant));
-        let mut periods = Vec::new();
+        let known: BTreeSet<&str> = model.variants().map(|it| it.variant).collect();
+        starts.retain(|variant, _| last.contains_key(variant) || known.contains(&**variant));
+        let (mut periods, mut undeployed) = (Vec::new(), BTreeMap::new());
         for of in model.variants() {
-            let Some(deployment) = last.get(of.variant) else {
-                continue;
-            };
-            let mut current = Start::of(model, of, deployment.clone(), now);
+            let deployment = last.get(of.variant);
+            let key = deployment.cloned();
+            let key = key.unwrap_or_else(|| (of.variant.to_owned(), String::new(), i64::MIN));
+            let mut current = Start::of(model, of, key, now);
             let known = starts.get(of.variant);
-            let known = known.filter(|it| it.deployment == *deployment);
-            current.is_whole = known.is_none() && !self.loaded.contains(deployment);
+            let known = known.filter(|it| it.deployment == current.deployment);
+            let is_new = known.is_none();
+            current.is_whole = is_new && deployment.is_some_and(|it| !self.loaded.contains(it));
             let known = known.filter(|it| it.is_before(&current));
             let period = known.unwrap_or(&current).period(&current, model, of);
-            periods.push((deployment, period));
+            match deployment {
+                Some(deployment) => periods.push((deployment, period)),
+                None => _ = undeployed.insert(of.variant.to_owned(), period),
+            }
             if known.is_none() {
                 starts.insert(of.variant.to_owned(), current);
             }
         }
+        *self.undeployed() = undeployed;
         let mut kept = self.kept();
         for ((variant, version, ts), period) in periods {
             let mut all = kept.iter_mut();
@@ -270,6 +315,11 @@ impl Deployments {
         let mut deployments: Vec<Deployment> = self.kept().iter().cloned().collect();
         deployments.sort_by_key(|deployment| std::cmp::Reverse(deployment.ts));
         deployments
+    }
+
+    fn undeployed(&self) -> MutexGuard<'_, BTreeMap<String, Period>> {
+        let undeployed = self.undeployed.lock();
+        undeployed.unwrap_or_else(PoisonError::into_inner)
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Deployment>> {
@@ -382,4 +432,60 @@ fn write_text(folder: &Path, text: &str) -> io::Result<()> {
     File::open(&draft)?.sync_all()?;
     fs::rename(&draft, &place)?;
     File::open(folder)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deployed(version: &str, before: &str) -> Deployment {
+        Deployment {
+            variant: "V5".to_owned(),
+            version: version.to_owned(),
+            ts: 60_000,
+            before: Some(VersionBefore {
+                version: before.to_owned(),
+                period: None,
+            }),
+            ..Deployment::default()
+        }
+    }
+
+    #[test]
+    fn the_first_deployment_of_a_variant_keeps_the_results_of_the_version_before() {
+        let deployments = Deployments::default();
+        let period = Period {
+            from: 10_000,
+            searches: 7,
+            ..Period::default()
+        };
+        deployments.undeployed().insert("V5".to_owned(), period);
+        assert!(deployments.add_new(&deployed("2.0", "1.0")));
+        let first = deployments.latest().remove(0).version_before();
+        let first = first.expect("the version before");
+        assert_eq!((&*first.version, first.ts), ("1.0", 10_000));
+        assert_eq!(first.period.expect("its results").searches, 7);
+        // A later deployment has one before it that is listed.
+        deployments.add(deployed("3.0", "2.0"));
+        let before = deployments.latest().into_iter().map(|it| it.before);
+        let before: Vec<String> = before.flatten().map(|it| it.version).collect();
+        assert_eq!(before, ["1.0"]);
+    }
+
+    #[test]
+    fn a_second_report_of_the_first_deployment_keeps_the_version_before() {
+        let deployments = Deployments::default();
+        deployments.add(deployed("2.0", "1.0"));
+        deployments.add(Deployment {
+            before: None,
+            note: Some("new reranker".to_owned()),
+            ..deployed("2.0", "")
+        });
+        let [kept] = &deployments.latest()[..] else {
+            panic!("one deployment");
+        };
+        let before = kept.before.as_ref().expect("the version before");
+        assert_eq!(before.version, "1.0");
+        assert!(kept.note.is_some());
+    }
 }

@@ -107,10 +107,17 @@ pub(super) fn of_slice(
 
 pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let measure = primary(admin);
-    let is_absent = |name| params.single(name).is_none_or(str::is_empty);
+    let is_absent = |name| params.single(name).is_none();
     let measure = measure.filter(|_| is_absent("measure") && is_absent("cutoff"));
-    // Empty fields of the form are no filters.
-    let given = params.pairs().filter(|(_, value)| !value.is_empty());
+    // The choice of all systems is no filter, nor is a slice before the choice of its value.
+    let is_filter = |name: &str, value: &str| match name {
+        "slice" => !is_absent("value"),
+        "value" => !is_absent("slice"),
+        _ => !value.is_empty(),
+    };
+    let given = params
+        .pairs()
+        .filter(|(name, value)| is_filter(name, value));
     let measure = measure.as_deref().map(|measure| ("measure", measure));
     let defaults = [("limit", PAGE), ("order", SURELY_WORST), ("evidence", ANY)];
     let defaults = defaults.into_iter().filter(|(name, _)| is_absent(name));
@@ -138,7 +145,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     };
     let content = html! {
         h1 { "Queries" }
-        (form(admin, &found, &listed))
+        (form(admin, &found, params))
         p.name role="status" {
             @if is_change {
                 (size(found.with_evidence)) " of " (size(found.found)) " pairs of query and system have a " (what) " in " (found.measure)

@@ -93,7 +93,7 @@ fn neighbours(
     params: &Parameters,
     (key, measure): (&str, Option<&str>),
 ) -> Markup {
-    let order = params.single("order").filter(|it| !it.is_empty());
+    let order = params.single("order");
     let variant = params.single("variant");
     let pairs = [
         ("order", order.unwrap_or(QUERY)),

@@ -27,12 +27,16 @@ const MAX_CHOICES: usize = 10;
 type Pair<'a> = [(&'a Deployment, Option<&'a Period>); 2];
 
 /// Two deployments of a system side by side: those of the parameters `from` and `to`, else the last two.
-/// `deployments` are those of the system, newest first. Nothing with fewer than two.
+/// `deployments` are those of the system, newest first. The version before the first one counts as one.
+/// Nothing with fewer than two.
 pub(super) fn section(
     deployments: &[&Deployment],
     systems: &Systems,
     params: &Parameters,
 ) -> Result<Markup, ApiError> {
+    let first = version_before(deployments);
+    let deployments: Vec<&Deployment> = deployments.iter().copied().chain(&first).collect();
+    let deployments = &*deployments;
     let Some([from, to]) = chosen(deployments, params)? else {
         return Ok(html! {});
     };
@@ -95,6 +99,14 @@ pub(super) fn section(
     })
 }
 
+/// Version in use before the first known deployment, unless it was deployed again.
+fn version_before(deployments: &[&Deployment]) -> Option<Deployment> {
+    let mut found = deployments.iter().filter_map(|it| it.version_before());
+    let before = found.next()?;
+    let is_listed = deployments.iter().any(|it| it.version == before.version);
+    (!is_listed).then_some(before)
+}
+
 /// The deployments of the parameters `from` and `to`. Without `to` the last one, and without `from` the one
 /// before `to`. `None` with fewer than two deployments.
 fn chosen<'a>(
@@ -107,8 +119,14 @@ fn chosen<'a>(
             let mut all = deployments.iter();
             let place = all.position(|it| it.version == version);
             place.ok_or_else(|| {
-                let error =
-                    format!("{name}: no deployment of the system has the version \"{version}\"");
+                let known: Vec<&str> = deployments.iter().map(|it| &*it.version).collect();
+                let remedy = match &*known {
+                    [] => "none is known; leave it out".to_owned(),
+                    known => format!("use one of {}", known.join(", ")),
+                };
+                let error = format!(
+                    "{name}: no deployment of the system has the version \"{version}\"; {remedy}"
+                );
                 ApiError::new(StatusCode::NOT_FOUND, error)
             })
         });
@@ -220,6 +238,9 @@ fn basis(it: &Period, searches: u64) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::deployments::VersionBefore;
+
+    static PAIR: [Parameter; 2] = [FROM, TO];
 
     fn deployment(mean: f64, bounds: Option<[f64; 2]>) -> Deployment {
         let score = PeriodScore {
@@ -245,6 +266,30 @@ mod tests {
     fn shown(from: &Deployment, to: &Deployment) -> Option<String> {
         let pair = [from, to].map(|it| (it, it.period.as_deref()));
         change(pair, "nDCG@10").map(|it| change_of("up", it).into_string())
+    }
+
+    #[test]
+    fn the_version_before_the_first_deployment_can_be_chosen() {
+        let known = Parameters::of(String::new(), Some("from=1.0&to=2.0"), &PAIR, None);
+        let params = known.expect("parameters of the screen");
+        let second = Deployment {
+            version: "2.0".to_owned(),
+            before: Some(VersionBefore {
+                version: "1.0".to_owned(),
+                period: None,
+            }),
+            ..deployment(0.8, None)
+        };
+        let first = version_before(&[&second]).expect("the version before");
+        let of_system = [&second, &first];
+        let pair = chosen(&of_system, &params).expect("both are known");
+        let versions = pair.map(|pair| pair.map(|it| &*it.version));
+        assert_eq!(versions, Some(["1.0", "2.0"]));
+        let error = chosen(&[&second], &params).expect_err("a version is unknown");
+        assert!(error.detail.ends_with("use one of 2.0"), "{}", error.detail);
+        // Deployed again, it is one of the list.
+        let again = deployment(0.8, None);
+        assert_eq!(version_before(&[&again, &second]), None);
     }
 
     #[test]

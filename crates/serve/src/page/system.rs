@@ -73,7 +73,8 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
         .iter()
         .find(|system| system.variant == *variant)
     else {
-        let error = format!("no search of a system \"{variant}\" has arrived");
+        let error =
+            format!("no search of a system \"{variant}\" has arrived; /systems lists the systems");
         return Err(ApiError::new(StatusCode::NOT_FOUND, error));
     };
     let against = Against::of(params, &systems);

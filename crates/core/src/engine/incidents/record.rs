@@ -472,6 +472,12 @@ impl Incident {
         format!("{:016x}", self.id)
     }
 
+    /// Last deployment of the variant before the beginning.
+    pub fn deployment_before(&self) -> Option<&Deployed> {
+        let mut before = self.deployments.iter().filter(|mark| !mark.is_during);
+        before.next().map(|mark| &mark.deployed)
+    }
+
     /// Mean loss of the current searches in a measure: those of the last minutes, at least 30. Until there
     /// are as many, those up to the alarm are added. After a recovery, of the last searches before its
     /// estimated start.

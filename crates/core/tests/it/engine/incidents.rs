@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::DropClass;
+use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Note, Severity};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
@@ -190,6 +191,8 @@ fn a_deployment_that_repairs_nothing_leaves_it_open_and_one_that_does_is_named()
     let incident = reader.only();
     assert_eq!(incident.ended, None);
     assert_eq!(incident.measures[0].before(), before);
+    // A deployment during the incident is none before it.
+    assert_eq!(incident.deployment_before(), None);
     let mark = &incident.deployments[0];
     assert_eq!(mark.deployed.version.as_deref(), Some("5.1"));
     assert_eq!(incident.continues_after(mark), Some(true));
@@ -218,6 +221,8 @@ fn a_drop_that_begins_with_a_deployment_is_found_if_the_baselines_are_kept() {
             let marks = incident.deployments.iter();
             let versions: Vec<_> = marks.map(|it| it.deployed.version.as_deref()).collect();
             assert_eq!(versions, [Some("5.1")]);
+            let before = incident.deployment_before().expect("a deployment");
+            assert_eq!(before.version.as_deref(), Some("5.1"));
             // The next version repairs it, and the baselines are those from before the drop.
             reader.deploy_with("5.2", reset);
             reader.searches(healthy(2_000));
@@ -284,6 +289,37 @@ fn a_restart_continues_it() {
     reader.searches(healthy(2_000));
     let ended = reader.only().ended.expect("it has ended");
     assert_eq!(ended.by, EndReason::Recovered);
+}
+
+#[test]
+fn a_drop_of_an_open_incident_raises_no_alarm_after_a_restart() {
+    let mut settings = quiet();
+    settings.detection.workers = 2;
+    let world = World::new(settings);
+    let (mut first, mut second) = (Reader::of(&world), Reader::of(&world));
+    let drops = |reader: &mut Reader| {
+        let alarms = reader.engine.take_effects().alarms.into_iter();
+        alarms.filter(|it| it.test == Test::Drop).count()
+    };
+    for reader in [&mut first, &mut second] {
+        reader.searches(healthy(400));
+        assert_eq!(drops(reader), 0);
+    }
+    first.searches(bad(80));
+    assert!(drops(&mut first) > 0);
+    second.searches(bad(10));
+    let theirs = first.incidents();
+    second.engine.apply(Input::Incidents {
+        others: &theirs,
+        fleet: &[],
+    });
+    second.engine = restored(&second.world, &write(&second.engine)).0;
+    assign(&mut second.engine, 0);
+    assert_eq!(second.only().ended, None);
+    // Its own evidence reaches the threshold after the same searches as that of the first one.
+    second.searches(bad(70));
+    assert_eq!(drops(&mut second), 0);
+    assert_eq!(second.only().id, theirs[0].id);
 }
 
 #[test]

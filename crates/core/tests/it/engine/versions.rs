@@ -14,6 +14,8 @@ struct Reader {
     world: World,
     engine: Engine,
     read: i64,
+    /// Version before the last deployment.
+    before: Box<str>,
 }
 
 impl Reader {
@@ -28,6 +30,7 @@ impl Reader {
             world,
             engine,
             read: 0,
+            before: Box::default(),
         }
     }
 
@@ -42,9 +45,12 @@ impl Reader {
         read(&mut self.engine, Kind::Search, 0, number, &payload);
         self.read += 1;
         let seen = self.engine.take_effects().deployments.into_iter();
-        let seen = seen.map(|(variant, it)| {
-            let version = it.version.expect("a version");
-            (variant.into(), version.into(), (it.at.0 - START) / MINUTE)
+        let seen = seen.map(|it| {
+            let version = it.deployed.version.expect("a version");
+            assert_ne!(it.before, version);
+            self.before = it.before;
+            let minute = (it.deployed.at.0 - START) / MINUTE;
+            (it.variant.into(), version.into(), minute)
         });
         seen.collect()
     }
@@ -61,6 +67,7 @@ fn a_new_version_is_a_deployment_once() {
     assert_eq!(reader.search(0, "V1", first), [], "the first version");
     assert_eq!(reader.search(0, "V2", second), [], "of another variant");
     assert_eq!(reader.search(1, "V1", second), shown("V1", "2", 1));
+    assert_eq!(&*reader.before, "1");
     // Instances of both versions serve during a rollout.
     for minute in 1..9 {
         assert_eq!(reader.search(minute, "V1", first), []);
