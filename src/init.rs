@@ -7,6 +7,7 @@
 mod events;
 mod guess;
 mod leaves;
+mod missing;
 mod proposal;
 mod sample;
 mod vocabulary;

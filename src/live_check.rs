@@ -10,6 +10,7 @@ mod finding;
 mod group;
 mod keys;
 mod load;
+mod mapping;
 mod memory;
 mod records;
 mod sample;
@@ -118,7 +119,9 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
         }
     }
     findings.extend(records::check(config, &by_kind, &sample));
+    findings.extend(mapping::check(config, gold, &by_kind, &sample));
     findings.extend(records::ids(&sample));
+    findings.extend(records::unserved(&sample));
     findings.extend(keys::check(config, partitions, &sample));
     findings.extend(clock::check(config, &by_kind, &sample, wall));
     findings.extend(coverage::check(config, gold, &sample));

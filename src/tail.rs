@@ -4,7 +4,7 @@
 //! A record is decoded and judged as the sidecar does it. Events that are read too late are not recognised,
 //! because only the consumer group knows the watermark. The module must not know where records come from.
 
-use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::time::Duration;
 
 use serde::Serialize;
@@ -27,7 +27,7 @@ pub struct Line {
     pub kind: &'static str,
     /// `judged`, `unjudged`, `duplicate` or `invalid`; for feedback `joined` (its search was read
     /// before), `waiting` (not read yet), `orphaned` (its time is outside the window of its search),
-    /// `duplicate` or `invalid`. `skipped` for a record of spans
+    /// `duplicate` or `invalid`. The search of feedback on a session is the last one before it. `skipped` for a record of spans
     /// without an event, `ignored` for a record that the mapping of its format does not select.
     pub outcome: &'static str,
     /// Topic or file.
@@ -129,7 +129,18 @@ pub struct RecordPlace<'a> {
 struct KnownSearch {
     ts: EventTime,
     variant: String,
+    session: Option<String>,
 }
+
+impl KnownSearch {
+    /// Key among the searches with sessions.
+    fn in_session(&self, id: &str) -> Option<InSession> {
+        Some((self.session.clone()?, self.ts, id.to_owned()))
+    }
+}
+
+/// Session of a search, its time and its id.
+type InSession = (String, EventTime, String);
 
 /// Describes records in the order in which they are read.
 pub struct Describer<'a> {
@@ -138,6 +149,8 @@ pub struct Describer<'a> {
     judge: Judge,
     /// Searches that were read, by id.
     searches: BTreeMap<String, KnownSearch>,
+    /// The ones with sessions, by session and time.
+    sessions: BTreeSet<InSession>,
     order: VecDeque<String>,
     events: HashSet<String>,
 }
@@ -150,6 +163,7 @@ impl<'a> Describer<'a> {
             gold,
             judge: Judge::new(settings.judging.clone()),
             searches: BTreeMap::new(),
+            sessions: BTreeSet::new(),
             order: VecDeque::new(),
             events: HashSet::new(),
         }
@@ -265,7 +279,10 @@ impl<'a> Describer<'a> {
 
     fn feedback(&mut self, feedback: &Feedback<'_>, now: WallTime) -> Line {
         let search = feedback.query_id.as_deref();
-        let known = search.and_then(|search| self.searches.get(search));
+        let known = match search {
+            Some(search) => self.searches.get(search),
+            None => self.last_of_session(feedback),
+        };
         let problem = known.and_then(|known| self.window_problem(feedback, known.ts));
         let mut line = Line {
             ts: Some(feedback.ts.to_string()),
@@ -299,13 +316,28 @@ impl<'a> Describer<'a> {
         line
     }
 
-    /// Reason for which feedback does not belong to a search with its id, served at `searched`.
+    /// Last search of the session of feedback, not after it.
+    fn last_of_session(&self, feedback: &Feedback<'_>) -> Option<&KnownSearch> {
+        let session = feedback.session_id.as_deref()?;
+        let bound = |ts| (session.to_owned(), ts, String::new());
+        let after = bound(feedback.ts.plus(Millis(1)));
+        let (_, _, id) = self
+            .sessions
+            .range(bound(EventTime(i64::MIN))..after)
+            .next_back()?;
+        self.searches.get(id)
+    }
+
+    /// Reason for which feedback does not belong to a search with its id or session, served at `searched`.
     fn window_problem(&self, feedback: &Feedback<'_>, searched: EventTime) -> Option<String> {
         let apart = distance(feedback.ts, searched);
         let is_before = feedback.ts < searched;
         let own = self.settings.conversion_window;
-        let own =
-            own.filter(|_| matches!(feedback.action, Action::Conversion { .. }) && !is_before);
+        let own = own.filter(|_| {
+            matches!(feedback.action, Action::Conversion { .. })
+                && !is_before
+                && feedback.query_id.is_some()
+        });
         let (window, key) = match own {
             Some(window) if window > self.settings.feedback_window => {
                 (window, "engine.feedback_windows")
@@ -314,9 +346,13 @@ impl<'a> Describer<'a> {
         };
         let seconds = |time: Duration| time.as_secs_f64();
         let side = if is_before { "before" } else { "after" };
+        let of = match feedback.query_id {
+            Some(_) => "its search",
+            None => "the last search of its session",
+        };
         (apart > window).then(|| {
             format!(
-                "{} s {side} its search, outside the feedback window of {} s ({key})",
+                "{} s {side} {of}, outside the feedback window of {} s ({key})",
                 seconds(apart),
                 seconds(window)
             )
@@ -328,15 +364,25 @@ impl<'a> Describer<'a> {
         let known = KnownSearch {
             ts: search.ts,
             variant: search.variant().to_owned(),
+            session: search.session_id.as_deref().map(str::to_owned),
         };
-        if self.searches.insert(id.clone(), known).is_some() {
+        self.sessions.extend(known.in_session(&id));
+        if let Some(earlier) = self.searches.insert(id.clone(), known) {
+            self.leave_session(&id, &earlier);
             return;
         }
         self.order.push_back(id);
         if self.order.len() > MAX_SEARCHES
             && let Some(oldest) = self.order.pop_front()
+            && let Some(search) = self.searches.remove(&oldest)
         {
-            self.searches.remove(&oldest);
+            self.leave_session(&oldest, &search);
+        }
+    }
+
+    fn leave_session(&mut self, id: &str, search: &KnownSearch) {
+        if let Some(key) = search.in_session(id) {
+            self.sessions.remove(&key);
         }
     }
 

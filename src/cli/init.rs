@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use clap::Args;
 
 use super::failure::Failure;
-use super::output::print;
+use super::output::{print, warn};
 use super::settings::SettingsArguments;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::init::{self, Proposal, SampleRecord};
@@ -69,6 +69,12 @@ pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
         lines.push(format!("mapping:\n{}", own.mapping.trim_end()));
         lines.push(format!(
             "next: rankgauge tail --config {settings} shows each record under the mapping"
+        ));
+    }
+    if proposal.own.as_ref().is_some_and(|own| own.lacks_query) {
+        warn(&format!(
+            "no text of a query was found in the searches: replace \"=MISSING\" in {settings}, as the comment before \
+             it says; until then, no search is judged"
         ));
     }
     lines.push(format!("wrote {settings} and {gold}"));

@@ -3,10 +3,6 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
-
 use super::key::one_of;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::decode::Format;
@@ -234,15 +230,7 @@ pub(super) fn price(text: &str) -> Result<Money, String> {
 
 /// Date, which stands for midnight UTC, or RFC 3339 time.
 pub(super) fn moment(text: &str) -> Result<EventTime, String> {
-    // The date parser also accepts a time without an offset and would drop the time.
-    let timestamp = if text.len() == "2025-01-31".len() {
-        let date: Option<Date> = text.parse().ok();
-        date.and_then(|date| date.to_zoned(TimeZone::UTC).ok())
-            .map(|zoned| zoned.timestamp())
-    } else {
-        text.parse::<Timestamp>().ok()
-    };
-    let time = timestamp.map(|timestamp| EventTime(timestamp.as_millisecond()));
+    let time = EventTime::of_date(text).or_else(|| text.parse().ok());
     time.ok_or_else(|| {
         "is not a date (2025-01-31) or an RFC 3339 time (2025-01-31T09:00:00+09:00)".to_owned()
     })

@@ -9,10 +9,11 @@ use serde_json::Value;
 
 use super::events::{Events, Shape, is_ids};
 use super::leaves::{Time, Unit, Values, names, values};
+use super::missing::QUERY;
 use super::vocabulary::{
     EVENT_IDS, FEEDBACK_QUERY_IDS, FILTERS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, OFFSETS,
-    POSITIONS, QUERIES, QUERY_IDS, RELEVANCE, SESSIONS, SORTS, TIMES, USERS, VARIANTS, meaning,
-    place,
+    POSITIONS, QUERIES, QUERY_IDS, QUERY_KEYS, RELEVANCE, SESSIONS, SORTS, TIMES, USERS, VARIANTS,
+    meaning, place,
 };
 use rankgauge_core::decode::mapped::Term;
 use rankgauge_core::event::Kind;
@@ -580,12 +581,17 @@ impl Found<'_> {
             !query_id.iter().any(|it| it == source)
         });
         let person = pick(USERS, &|source, _| !session.iter().any(|it| it == source));
-        let has_query = !query.is_empty();
+        let key = pick(QUERY_KEYS, &|_, values| values.time().is_none());
+        let has_query = !(query.is_empty() && key.is_empty());
         let has_id = !query_id.is_empty();
         let mut fields = Vec::new();
         put(&mut fields, "query_id", query_id);
         put(&mut fields, "ts", at);
         put(&mut fields, "query", query);
+        put(&mut fields, "query_key", key);
+        if !has_query {
+            fields.push(("query_key".to_owned(), term(QUERY)));
+        }
         put(&mut fields, "session_id", session);
         put(&mut fields, "user_id", person);
         let variant = pick(VARIANTS, &|_, values| values.distinct.len() <= MAX_WORDS);
@@ -638,7 +644,7 @@ impl Found<'_> {
             section.push(("labels".to_owned(), Term::Section(labels)));
         }
         if !has_query {
-            self.miss("no text of a query was found in the searches: map query or query_key");
+            self.miss("no text of a query was found in the searches");
         }
         if !has_id {
             self.miss("no id of a search was found: an id that occurs once");

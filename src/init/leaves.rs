@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rankgauge_core::time::EventTime;
 use serde_json::Value;
 
 /// Maximum depth of objects that are entered.
@@ -121,7 +122,7 @@ impl Time {
         }
     }
 
-    /// Time that a value looks like: RFC 3339 with an offset, or a number of the years 2000 to 2100.
+    /// Time that a value looks like: a text with an offset, or a number of the years 2000 to 2100.
     fn of(leaf: &Leaf) -> Option<Self> {
         if let Some(number) = leaf.number {
             let seconds = 946_684_800.0..4_133_980_800.0;
@@ -136,20 +137,8 @@ impl Time {
                 .find(|(_, parts)| seconds.contains(&(number / parts)))
                 .map(|(unit, _)| unit);
         }
-        let bytes = leaf.text.as_bytes();
-        let is_date = bytes.len() >= 20
-            && bytes[..4].iter().all(u8::is_ascii_digit)
-            && bytes[4] == b'-'
-            && bytes[7] == b'-'
-            && matches!(bytes[10], b'T' | b't' | b' ')
-            && bytes[13] == b':';
-        let has_offset = bytes.ends_with(b"Z")
-            || bytes.ends_with(b"z")
-            || leaf
-                .text
-                .get(19..)
-                .is_some_and(|end| end.contains(['+', '-']));
-        (is_date && has_offset).then_some(Self::Rfc3339)
+        let time: Result<EventTime, _> = leaf.text.parse();
+        time.ok().map(|_| Self::Rfc3339)
     }
 }
 

@@ -47,6 +47,8 @@ pub struct StarterQuery {
 pub struct OwnFormat {
     /// Mapping as YAML, with the indentation of `formats.NAME.mapping`.
     pub mapping: String,
+    /// True if no text or key of a query was found. A line of the mapping is marked.
+    pub lacks_query: bool,
     /// True for JSON in the framing of a schema registry.
     pub is_framed: bool,
     /// Kinds of events that it maps.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::events::Shape;
 use super::guess::{Guess, guess};
+use super::missing;
 use super::proposal::{OwnFormat, Proposal, StarterQuery};
 use super::yaml::yaml;
 use rankgauge_core::decode::framing::{self, Compression, Framing};
@@ -266,8 +267,11 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     proposal.findings.insert(0, sample.share());
     let sentences = gaps.into_iter().map(|gap| format!("Not found: {gap}."));
     proposal.findings.extend(sentences.chain(notes));
+    let mapping = yaml(&sections, 3);
+    let marked = missing::marked(&mapping);
     proposal.own = Some(OwnFormat {
-        mapping: yaml(&sections, 3),
+        lacks_query: marked.is_some(),
+        mapping: marked.unwrap_or(mapping),
         is_framed,
         kinds,
     });

@@ -28,6 +28,8 @@ pub(super) const EVENT_IDS: &str = "eventid messageid ceid id uuid";
 /// Names of texts of queries.
 pub(super) const QUERIES: &str = "query userquery querytext searchterm searchtext q term text keyword keywords phrase \
     searchphrase searchquery input";
+/// Names of keys of gold queries.
+pub(super) const QUERY_KEYS: &str = "querykey goldkey goldquery goldqueryid goldid";
 /// Names of times.
 pub(super) const TIMES: &str = "ts eventtime timestamp cetime time timestampmicros timestampms at createdat \
     occurredat datetime date tsms";

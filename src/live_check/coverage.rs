@@ -100,7 +100,7 @@ fn eligibility(sample: &Sample, eligible: usize) -> Finding {
 fn results(config: &Config, sample: &Sample) -> Option<Finding> {
     let by_id = sample.searches.iter();
     let by_id = by_id.filter_map(|search| Some((search, search.judged?)));
-    let served: usize = by_id.clone().map(|(search, _)| search.results).sum();
+    let served: usize = by_id.clone().map(|(search, _)| search.results.len()).sum();
     let judged: usize = by_id.clone().map(|(_, judged)| judged).sum();
     if served == 0 {
         return None;

@@ -29,7 +29,7 @@ impl Severity {
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Name of the check: `connection`, `topics`, `permissions`, `group`, `state`, `memory`, `registry`, `records`, `keys`, `clock`,
+    /// Name of the check: `connection`, `topics`, `permissions`, `group`, `state`, `memory`, `registry`, `records`, `ids`, `keys`, `clock`,
     /// `eligibility`, `gold`, `capacity` or `detection`.
     pub check: &'static str,
     /// Severity.

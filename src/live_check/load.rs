@@ -36,7 +36,7 @@ pub(super) fn check(config: &Config, gold: Option<&GoldSet>, sample: &Sample) ->
 fn load_of(config: &Config, sample: &Sample) -> Option<Load> {
     let searches_per_second = rate(&sample.searches)?;
     let searches = sample.searches.iter();
-    let results = searches.clone().map(|it| it.results).sum::<usize>();
+    let results = searches.clone().map(|it| it.results.len()).sum::<usize>();
     let variants: BTreeSet<&str> = searches.clone().map(|it| it.variant.as_str()).collect();
     let values = (0..config.engine.slices.len()).map(|slice| {
         let values: BTreeSet<&String> = searches

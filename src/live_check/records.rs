@@ -1,6 +1,6 @@
 //! Decoding of a sample, and the share of its records that are invalid.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::finding::{Finding, percent};
 use super::sample::{SampledRecord, TopicSample};
@@ -20,6 +20,9 @@ const ERROR_SHARE: usize = 100;
 /// fails.
 const REPEATED_SHARES: [usize; 2] = [50, 5];
 
+/// Share of clicks on results that were not served, as one in this many, from which the check warns.
+const UNSERVED_SHARE: usize = 20;
+
 /// Place of a record in its topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
@@ -36,7 +39,8 @@ pub(super) struct SampledSearch {
     pub(super) query_id: String,
     pub(super) session_id: Option<String>,
     pub(super) variant: String,
-    pub(super) results: usize,
+    /// Ids of the results.
+    pub(super) results: Vec<String>,
     /// Values of the slices of the configuration.
     pub(super) slices: Vec<Option<String>>,
     /// Gold query of an eligible search.
@@ -62,6 +66,38 @@ pub(super) struct SampledFeedback {
     pub(super) is_conversion: bool,
     /// True for a click or an impression, which counts for its search alone.
     pub(super) is_of_search: bool,
+    /// Result of a click.
+    pub(super) clicked: Option<Clicked>,
+}
+
+/// Result of a click, as the click states it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Clicked {
+    /// Id of the result.
+    Document(String),
+    /// Position, from 1.
+    Position(u32),
+}
+
+impl Clicked {
+    fn of(event: &Feedback<'_>) -> Option<Self> {
+        if !matches!(event.action, Action::Click) {
+            return None;
+        }
+        let document = event.object_id.as_deref();
+        let document = document.map(|id| Self::Document(id.to_owned()));
+        document.or_else(|| event.position.map(Self::Position))
+    }
+
+    /// Returns true if it is one of the results.
+    fn is_in(&self, results: &[String]) -> bool {
+        match self {
+            Self::Document(id) => results.contains(id),
+            Self::Position(position) => {
+                usize::try_from(*position).is_ok_and(|it| (1..=results.len()).contains(&it))
+            }
+        }
+    }
 }
 
 /// Invalid record of a sample.
@@ -95,10 +131,7 @@ impl Sample {
         wall: WallTime,
     ) -> Self {
         let mut decoded = Self::default();
-        let acceptance = Acceptance {
-            limits: config.engine.record_limits,
-            has_gold_texts: gold.is_some_and(GoldSet::has_texts),
-        };
+        let acceptance = acceptance(config, gold);
         let latest = wall
             .as_event_time()
             .plus(config.engine.max_future_skew.into());
@@ -172,12 +205,16 @@ impl Sample {
     }
 }
 
+pub(super) fn acceptance(config: &Config, gold: Option<&GoldSet>) -> Acceptance {
+    Acceptance {
+        limits: config.engine.record_limits,
+        has_gold_texts: gold.is_some_and(GoldSet::has_texts),
+    }
+}
+
 /// Earliest event time of a record; `None` if it has no valid event.
 pub(super) fn time_of(config: &Config, kind: Kind, record: &SampledRecord) -> Option<EventTime> {
-    let acceptance = Acceptance {
-        limits: config.engine.record_limits,
-        has_gold_texts: false,
-    };
+    let acceptance = acceptance(config, None);
     let mut earliest: Option<EventTime> = None;
     let read = config
         .formats
@@ -233,7 +270,7 @@ fn search(
         query_id: event.query_id.to_string(),
         session_id: event.session_id.as_deref().map(str::to_owned),
         variant: event.variant().to_owned(),
-        results: event.results.len(),
+        results: event.results.iter().map(|hit| hit.id.to_string()).collect(),
         slices: config.engine.slices.iter().map(slice).collect(),
         gold: index,
         ineligible,
@@ -255,6 +292,7 @@ fn feedback(record: &SampledRecord, event: &Feedback<'_>) -> SampledFeedback {
         session_id: event.session_id.as_deref().map(str::to_owned),
         is_conversion: matches!(event.action, Action::Conversion { .. }),
         is_of_search: matches!(event.action, Action::Click | Action::Impression),
+        clicked: Clicked::of(event),
     }
 }
 
@@ -366,6 +404,49 @@ pub(super) fn ids(sample: &Sample) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Finding about clicks on results that their searches did not serve.
+pub(super) fn unserved(sample: &Sample) -> Option<Finding> {
+    let searches = sample.searches.iter().map(|it| (&*it.query_id, it));
+    let searches: HashMap<&str, &SampledSearch> = searches.collect();
+    let clicks = sample.feedback.iter().filter_map(|click| {
+        let search = *searches.get(click.query_id.as_deref()?)?;
+        Some((click, click.clicked.as_ref()?, search))
+    });
+    let all = clicks.clone().count();
+    let mut unserved = clicks.filter(|(_, clicked, search)| !clicked.is_in(&search.results));
+    let (click, clicked, search) = unserved.next()?;
+    let count = 1 + unserved.count();
+    if count * UNSERVED_SHARE < all {
+        return None;
+    }
+    let result = match clicked {
+        Clicked::Document(id) => format!("\"{}\"", id.escape_default()),
+        Clicked::Position(position) => format!("position {position}"),
+    };
+    let served = search.results.first().map_or_else(
+        || "nothing".to_owned(),
+        |id| {
+            format!(
+                "{} results, \"{}\" first",
+                search.results.len(),
+                id.escape_default()
+            )
+        },
+    );
+    Some(Finding::warning(
+        "ids",
+        format!(
+            "{count} of {all} sampled clicks ({}) are on results that their search did not serve, and count for no \
+             measure: first on {result} at [{}] offset {}, where the search served {served}",
+            percent(count, all),
+            click.at.partition,
+            click.at.offset
+        ),
+        "state the id of the result in the search and in the click; a further page of results is a search with a \
+         query_id of its own",
+    ))
 }
 
 /// Finding about a topic of which no record is an event.

@@ -987,6 +987,64 @@ fn times_are_found_by_their_size_under_any_name() {
 }
 
 #[test]
+fn a_sample_without_texts_has_a_marked_line_for_them() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let line = |record: Value| format!("{record}\n");
+    let searches: String = (0..SEARCHES)
+        .map(|number| {
+            line(with(
+                without(plain_search(number), "query"),
+                "took",
+                number + 2,
+            ))
+        })
+        .collect();
+    let clicks: String = (0..SEARCHES).map(plain_click).map(line).collect();
+    fs::write(folder.path().join("searches.jsonl"), searches).expect("a file");
+    fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
+    let from = ["--from", "searches.jsonl", "--from", "clicks.jsonl"];
+    let output = rankgauge(folder.path(), &[&["init", "out"], &from[..]].concat());
+    let warning = text(&output.stderr);
+    assert!(output.status.success(), "{warning}");
+    assert!(
+        warning.contains("no text of a query was found in the searches: replace \"=MISSING\" in out/rankgauge.yaml"),
+        "{warning}"
+    );
+    check(folder.path(), "out");
+    let settings = fs::read_to_string(folder.path().join("out/rankgauge.yaml")).expect("a file");
+    let marked = "          # MISSING: no text of a query was found in the searches.";
+    let (_, rest) = settings.split_once(marked).expect("a comment");
+    let source = rest
+        .lines()
+        .skip(1)
+        .find(|line| !line.trim().starts_with('#') && line.contains(':'));
+    assert_eq!(
+        source,
+        Some("          query_key: \"=MISSING\""),
+        "{settings}"
+    );
+    assert!(settings.contains("latency_ms: /took"), "{settings}");
+    let counted = outcomes(folder.path(), "searches.jsonl");
+    assert_eq!(counted["search unjudged"], 60, "{counted:?}");
+}
+
+#[test]
+fn a_key_of_the_gold_query_replaces_its_text() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let search = |number| {
+        let record = without(plain_search(number), "query");
+        with(record, "query_key", format!("Q{}", number % 3))
+    };
+    let searches: Vec<Value> = (0..SEARCHES).map(search).collect();
+    let clicks: Vec<Value> = (0..SEARCHES).map(plain_click).collect();
+    let files = [("searches.jsonl", &*searches), ("clicks.jsonl", &*clicks)];
+    let (said, settings) = proposed_for(folder.path(), &files);
+    assert!(!said.contains("Not found"), "{said}");
+    assert!(settings.contains("query_key: /query_key"), "{settings}");
+    assert!(!settings.contains("MISSING"), "{settings}");
+}
+
+#[test]
 fn a_sample_without_times_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     let line = |number| format!("{}\n", without(plain_search(number), "ts"));

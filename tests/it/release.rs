@@ -48,18 +48,32 @@ fn every_key() -> String {
             lines.push(line.to_owned());
             continue;
         };
-        // The {} or [] that the example replaces.
-        if let Some(before) = lines.last_mut() {
+        let indent = &line[..line.len() - text.len()];
+        // The {} or [] of the section that the example replaces, above its comment.
+        let section = lines
+            .iter_mut()
+            .rfind(|it| !it.trim_start().starts_with('#'));
+        if let Some(before) = section
+            && before.len() - before.trim_start().len() < indent.len()
+        {
             for empty in [": {}", ": []"] {
                 if let Some(key) = before.strip_suffix(empty) {
                     *before = format!("{key}:");
                 }
             }
         }
-        let indent = &line[..line.len() - text.len()];
         lines.push(format!("{indent}{example}"));
     }
     lines.join("\n") + "\n"
+}
+
+#[test]
+fn the_reference_with_its_examples_is_valid() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("rankgauge.yaml");
+    write(&file, every_key().as_bytes());
+    let settings = config::settings(&[file], std::iter::empty(), &[]);
+    settings.unwrap_or_else(|error| panic!("{error}"));
 }
 
 #[test]

@@ -356,3 +356,64 @@ fn feedback_outside_the_window_of_its_search_is_orphaned() {
         ]
     );
 }
+
+#[test]
+fn feedback_on_a_session_joins_its_last_search() {
+    let folder = folder();
+    let start = 1_763_337_600_000_i64;
+    let search = |id: &str, minutes: i64, session: &str| {
+        json!({"query_id": id, "ts": start + minutes * 60_000, "query": "a", "results": [],
+            "session_id": session, "variant": id})
+    };
+    let rating = |id: &str, minutes: i64, session: &str| {
+        json!({"event_id": id, "ts": start + minutes * 60_000, "session_id": session, "type": "thumbs",
+            "value": true})
+    };
+    let write = |name: &str, events: &[Value]| {
+        let lines: Vec<String> = events.iter().map(|event| format!("{event}\n")).collect();
+        fs::write(folder.path().join(name), lines.concat()).expect("a file");
+    };
+    write(
+        "search.jsonl",
+        &[
+            search("v1", 0, "visit"),
+            search("v2", 5, "visit"),
+            search("v3", 40, "visit"),
+            search("w1", 5, "other visit"),
+        ],
+    );
+    write(
+        "feedback.jsonl",
+        &[
+            rating("f1", 4, "visit"),
+            rating("f2", 5, "visit"),
+            rating("f3", 30, "visit"),
+            rating("f4", -1, "visit"),
+            rating("f5", 6, "visits"),
+        ],
+    );
+    let events = events(
+        folder.path(),
+        &[&FILES[..], &["--set=engine.feedback_window=10m"]].concat(),
+    );
+    let feedback = events.iter().filter(|event| event["kind"] == "feedback");
+    let found: Vec<Value> = feedback
+        .map(|event| json!([event["outcome"], event["variant"]]))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            json!(["joined", "v1"]),
+            json!(["joined", "v2"]),
+            json!(["orphaned", "v2"]),
+            json!(["waiting", null]),
+            json!(["waiting", null]),
+        ]
+    );
+    let late = events.iter().find(|event| event["event_id"] == "f3");
+    let detail = late.and_then(|event| event["detail"].as_str());
+    assert!(
+        detail.is_some_and(|it| it.starts_with("1500 s after the last search of its session")),
+        "{detail:?}"
+    );
+}

@@ -163,7 +163,10 @@ fn an_invalid_run_is_reported_with_file_and_line() {
         (
             "twice.jsonl",
             twice.as_bytes(),
-            &["twice.jsonl:2: query `q1` is answered again, first on line 1"],
+            &[
+                "twice.jsonl:2: query `q1` is searched again, first on line 1",
+                "a log of users' searches, run: rankgauge replay --search twice.jsonl --set gold.paths=GOLD",
+            ],
         ),
         (
             "cut.jsonl",
@@ -190,6 +193,39 @@ fn an_invalid_run_is_reported_with_file_and_line() {
         &["missing.run: cannot be read", "check the path"],
     );
     desk.refused_as_run(".", &[".: cannot be read", "directory"]);
+}
+
+#[test]
+fn a_log_of_searches_is_refused_with_the_command_that_reads_it() {
+    let desk = Desk::new();
+    desk.put(
+        "texts.json",
+        br#"{"queries": [{"query_id": "q1", "query_text": "blue roses", "ground_truth": {"d1": 1}}]}"#,
+    );
+    let search = |id: u8, query: &str| {
+        format!(
+            r#"{{"query_id":{id},"ts":1763337600000,"query":"{query}","results":[{{"id":"d1"}}]}}"#
+        )
+    };
+    let (first, other) = (search(1, "blue roses"), search(2, "Blue Roses"));
+    desk.put("same.jsonl", format!("{first}\n{first}").as_bytes());
+    desk.put("other.jsonl", format!("{first}\n{other}").as_bytes());
+    for (run, says) in [
+        ("same", "same.jsonl:2: query `blue roses` is searched again"),
+        ("other", "line 2: the gold query `q1` is answered again"),
+    ] {
+        let replay = format!(
+            "run: rankgauge replay --search {run}.jsonl --set gold.paths=GOLD --format text"
+        );
+        for command in ["evaluate", "compare --run right.run"] {
+            desk.refused(
+                &format!(
+                    "{command} --gold texts.json --run {run}.jsonl --measures P@5 --output report"
+                ),
+                &[says, &replay],
+            );
+        }
+    }
 }
 
 #[test]

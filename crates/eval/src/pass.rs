@@ -263,11 +263,16 @@ pub fn judge(
     let plan = Plan::new(options);
     let path = run.path().to_owned();
     let warning = run.warning().map(ToOwned::to_owned);
+    let replay = run.replay_command();
     let read = run.each_answer(
         || Thread::new(&plan, contents),
         |thread, place, answer| thread.add(gold, contents.labels, place, answer),
     )?;
-    finish(gold, name, path, warning, &plan, read)
+    let judged = finish(gold, name, path, warning, &plan, read);
+    judged.map_err(|error| match error {
+        JudgeError::AnsweredTwice(twice) => AnsweredTwice { replay, ..twice }.into(),
+        error => error,
+    })
 }
 
 /// Judges the run `name`, whose answers are in memory, against `gold`. Each thread takes the next

@@ -141,6 +141,7 @@ pub fn evaluate(
                 query,
                 line: read.places.line(place),
                 first: read.places.line(*first),
+                replay: None,
             }
             .into());
         }

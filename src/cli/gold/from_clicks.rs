@@ -192,6 +192,10 @@ fn text(analysis: &Analysis, written: Option<&str>) -> String {
         ),
         analysis.pairs_shown
     ));
+    page.item(&format!(
+        "{} of {} queries, with {} of {} searches, have grades",
+        analysis.queries, analysis.queries_searched, analysis.searches_covered, analysis.searches
+    ));
     for (variant, share) in &analysis.judged {
         let name = if variant.is_empty() {
             "no variant"

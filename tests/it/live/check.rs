@@ -281,6 +281,92 @@ fn conditions_that_select_nothing_are_found() {
 }
 
 #[test]
+fn fields_without_a_value_in_any_record_are_found() {
+    let mut plant = Plant::new();
+    plant.produce(|number, search, click| {
+        search["took"] = json!(12.5);
+        search["visit"] = json!("v");
+        // Half of the records are enough.
+        if number % 2 == 0 {
+            click["place"] = json!("x");
+        }
+        beside(number)
+    });
+    let mapping = json!({
+        "search": {
+            "fields": {"query_id": "/query_id", "ts": "/ts", "query": "/query", "latency_ms": "/tuk",
+                "session_id": ["/visits", "/visit_id"], "user_id": "/visit", "error_type": "/error"},
+            "hits": {"list": "/results", "id": "/id"},
+            "labels": {"channel": "/canal"},
+        },
+        "feedback": {
+            "fields": {"event_id": "/event_id", "ts": "/ts", "type": "/type", "query_id": "/query_id",
+                "object_id": "/document", "position": "/position", "value": "/value"},
+            "labels": {"place": "/place"},
+        },
+    });
+    plant.settings["formats"] = json!({"own": {"mapping": mapping}});
+    for format in ["search_format", "feedback_format"] {
+        plant.settings["kafka"][format] = json!("own");
+    }
+    for (number, message) in [
+        (
+            "10 sampled searches",
+            "/tuk (formats.own.mapping.search.fields.latency_ms)",
+        ),
+        (
+            "10 sampled searches",
+            "/visits or /visit_id (formats.own.mapping.search.fields.session_id)",
+        ),
+        (
+            "10 sampled searches",
+            "/canal (formats.own.mapping.search.labels.channel)",
+        ),
+        (
+            "10 sampled feedback events",
+            "/document (formats.own.mapping.feedback.fields.object_id)",
+        ),
+    ] {
+        let message = format!("records: 0 of {number} have {message}");
+        assert_finds(&plant.settings, &["warning", &message]);
+    }
+    let (text, _) = check(&plant.settings, &[]);
+    let found = text.lines().filter(|line| line.contains("records: 0 of"));
+    assert_eq!(found.count(), 4, "{text}");
+}
+
+#[test]
+fn clicks_on_results_that_were_not_served_are_found() {
+    let plant = Plant::new();
+    plant.produce(|number, _, click| {
+        click["object_id"] = json!(if number < 3 { "doc:a" } else { "c" });
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "warning",
+            "ids: 3 of 10 sampled clicks (30.0 %) are on results that their search did not serve",
+            "first on \"doc:a\" at",
+            "where the search served 3 results, \"a\" first",
+        ],
+    );
+    let plant = Plant::new();
+    plant.produce(|number, _, click| {
+        click["position"] = json!(3 + number);
+        beside(number)
+    });
+    assert_finds(
+        &plant.settings,
+        &[
+            "warning",
+            "ids: 9 of 10 sampled clicks (90.0 %)",
+            "first on position ",
+        ],
+    );
+}
+
+#[test]
 fn ids_that_repeat_or_are_missing_are_found() {
     let plant = Plant::new();
     plant.produce(|number, search, click| {

@@ -95,6 +95,17 @@ enum Content<'a> {
     Protobuf(&'a protobuf::Schema, usize, &'a [u8]),
 }
 
+/// Sources of a field of a mapping.
+#[derive(Clone, Debug)]
+pub struct FieldSources {
+    /// Key in the mapping of the kind: `fields.latency_ms`, `labels.channel`.
+    pub key: String,
+    /// Sources as written.
+    pub text: String,
+    /// Mapping of the events without a value in any of the sources.
+    pub absent: Mapped,
+}
+
 /// Compiled mapping with the form of its records.
 #[derive(Clone)]
 pub struct Mapped {
@@ -196,6 +207,27 @@ impl Mapped {
     /// Returns true if the mapping of a kind selects records by a condition.
     pub fn is_selective(&self, kind: Kind) -> bool {
         self.plan(kind).is_some_and(|plan| !plan.when.is_empty())
+    }
+
+    /// Sources of the fields, labels and attributes that an event of a kind has once.
+    pub fn field_sources(&self, kind: Kind) -> Vec<FieldSources> {
+        let plan = self.plan(kind).into_iter();
+        let sources = plan.flat_map(Plan::sources).map(|(key, sources)| {
+            let mut absent = self.clone();
+            let of_kind = match kind {
+                Kind::Search => &mut absent.search,
+                Kind::Feedback => &mut absent.feedback,
+            };
+            if let Some(plan) = of_kind {
+                plan.when.push((sources.clone(), vec![None]));
+            }
+            FieldSources {
+                key,
+                text: sources.text.clone(),
+                absent,
+            }
+        });
+        sources.collect()
     }
 
     /// Format of the same records as lines of a file.

@@ -273,42 +273,13 @@ fn in_seconds<E: Error>() -> E {
     ))
 }
 
-/// Returns true for the form of RFC 3339 with an offset. The value of each number is not checked.
-fn is_rfc3339(text: &[u8]) -> bool {
-    let has_form = |text: &[u8], form: &[u8]| {
-        let matches = |(byte, form): (&u8, &u8)| match form {
-            b'0' => byte.is_ascii_digit(),
-            b'T' => matches!(byte, b'T' | b't' | b' '),
-            b'+' => matches!(byte, b'+' | b'-'),
-            other => byte == other,
-        };
-        text.len() == form.len() && text.iter().zip(form).all(matches)
-    };
-    let Some((start, rest)) = text.split_at_checked(19) else {
-        return false;
-    };
-    let offset = match rest.strip_prefix(b".") {
-        Some(fraction) => {
-            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit());
-            let digits = digits.count();
-            if !(1..=9).contains(&digits) {
-                return false;
-            }
-            fraction.get(digits..).unwrap_or_default()
-        }
-        None => rest,
-    };
-    has_form(start, b"0000-00-00T00:00:00")
-        && (matches!(offset, [b'Z' | b'z']) || has_form(offset, b"+00:00"))
-}
-
 struct TimeVisitor;
 
 impl Visitor<'_> for TimeVisitor {
     type Value = EventTime;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an RFC 3339 time with an offset, or epoch milliseconds")
+        formatter.write_str("an ISO 8601 time with an offset, or epoch milliseconds")
     }
 
     fn visit_i64<E: Error>(self, millis: i64) -> Result<EventTime, E> {
@@ -329,18 +300,11 @@ impl Visitor<'_> for TimeVisitor {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<EventTime, E> {
-        if !is_rfc3339(text.as_bytes()) {
-            return Err(E::custom("not an RFC 3339 time with an offset"));
-        }
-        let time = text.parse::<jiff::Timestamp>();
-        time.map(|time| EventTime(time.as_millisecond()))
-            .map_err(|error| {
-                E::custom(format_args!("not an RFC 3339 time with an offset: {error}"))
-            })
+        text.parse().map_err(E::custom)
     }
 }
 
-/// Reads an event time: milliseconds since the epoch, or RFC 3339.
+/// Reads an event time: milliseconds since the epoch, or a text with an offset.
 pub(crate) fn deserialize_time<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<EventTime, D::Error> {

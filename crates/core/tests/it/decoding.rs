@@ -276,8 +276,55 @@ fn times_with_any_offset_equal_their_epoch_milliseconds() {
 }
 
 #[test]
+fn times_in_other_forms_with_one_meaning_are_read() {
+    for (written, millis) in [
+        ("2025-11-17T09:00:00.120+0900", 120),
+        ("2025-11-17T09:00:00.120+09", 120),
+        ("2025-11-17 00:00:00,120Z", 120),
+        ("2025-11-17 09:00:00,120 +0900", 120),
+        ("2025-11-17 00:00:00.120 UTC", 120),
+        ("2025-11-17T00:00Z", 0),
+        ("2025-11-17T09:00+09:00", 0),
+        ("2025-11-17T09:00+09:00[Asia/Seoul]", 0),
+        ("2025-11-16T19:00:00.12-05:00[America/New_York]", 120),
+        ("20251117T000000Z", 0),
+        ("20251117T0900+0900", 0),
+        ("20251117T090000,120+09", 120),
+    ] {
+        let text = search_with(&format!(r#""ts": "{written}""#));
+        let expected = EventTime(1_763_337_600_000 + millis);
+        assert_eq!(search_of(&text).ts, expected, "{written}");
+        assert_eq!(
+            written.parse::<EventTime>().ok(),
+            Some(expected),
+            "{written}"
+        );
+    }
+}
+
+#[test]
+fn a_time_without_an_offset_is_rejected_as_one() {
+    for written in [
+        "2025-11-17T09:00:00",
+        "2025-11-17 09:00:00,123",
+        "2025-11-17T09:00",
+        "20251117T090000",
+        "2025-11-17T09:00:00[Asia/Seoul]",
+    ] {
+        let text = search_with(&format!(r#""ts": "{written}""#));
+        let problem = "ts: a time without an offset; write";
+        assert_refused(search(text.as_bytes(), &LIMITS), Reason::BadValue, problem);
+    }
+}
+
+#[test]
 fn times_without_an_offset_or_in_other_units_are_rejected() {
     for (written, reason) in [
+        (r#""2025-11-17T09:00:00+25:99""#, Reason::BadValue),
+        (r#""2025-11-17T25:00Z""#, Reason::BadValue),
+        (r#""20251117T090000""#, Reason::BadValue),
+        (r#""2025-11-17T09:00:00-""#, Reason::BadValue),
+        (r#""용도지역""#, Reason::BadValue),
         (r#""2025-11-17T09:00:00""#, Reason::BadValue),
         (r#""2025-11-17""#, Reason::BadValue),
         (r#""1763337600120""#, Reason::BadValue),

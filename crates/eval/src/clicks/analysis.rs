@@ -32,6 +32,14 @@ const MIN_HARVESTED: f64 = 0.5;
 const MAX_LEFT_OUT: f64 = 0.2;
 /// Results that count for the judged share.
 const JUDGED_CUTOFF: usize = 10;
+/// Difference of the judged shares of variants, above which they are not comparable.
+const MAX_VARIANT_DIFFERENCE: f64 = 0.02;
+/// Results of a variant whose judged share is compared.
+const MIN_SERVED: u64 = 1_000;
+/// Difference of the judged shares of ranks, above which a warning is printed.
+const MAX_RANK_DIFFERENCE: f64 = 0.3;
+/// Queries with grades, below which a warning is printed.
+const MIN_QUERIES: usize = 30;
 
 /// Click model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -101,6 +109,10 @@ pub struct Analysis {
     pub pairs_shown: usize,
     /// Queries with graded documents.
     pub queries: usize,
+    /// Queries of the searches that count.
+    pub queries_searched: usize,
+    /// Searches that count, of the queries with graded documents.
+    pub searches_covered: usize,
     /// Pairwise agreement with human judgements. `None` without them.
     pub agreement: Option<f64>,
     /// Kappa with quadratic weights. `None` without human judgements.
@@ -201,6 +213,9 @@ pub fn analyse(log: &CleanLog, human: Option<&GoldSet>, options: AnalysisOptions
     let graded = graded(log, &kept, &grade);
     let held_out = held_out::check(&pairs, &log.searches, depth);
     let reasons = reasons(kept.len(), held_out.as_ref(), agreement.as_ref());
+    let extent = Extent::of(log, &kept);
+    let mut warnings = warnings(log, held_out.as_ref(), agreement.as_ref(), &harvested);
+    warnings.extend(extent.warnings(graded.len()));
     Analysis {
         model: options.model,
         searches_read: log.searches_read,
@@ -209,16 +224,18 @@ pub fn analyse(log: &CleanLog, human: Option<&GoldSet>, options: AnalysisOptions
         pairs: kept.len(),
         pairs_shown: number,
         queries: graded.len(),
+        queries_searched: extent.queries,
+        searches_covered: extent.searches_covered,
         agreement: agreement.and_then(|it| it.agreement),
         kappa: agreement.and_then(|it| it.kappa),
         human_documents: both.len(),
         log_likelihood: held_out.map(|it| it.log_likelihood),
         perplexity: held_out.map(|it| it.perplexity),
         held_out_searches: held_out.map_or(0, |it| it.searches),
-        judged: judged(log, &kept),
+        judged: extent.shares(),
         trusted: reasons.is_empty(),
         reasons,
-        warnings: warnings(log, held_out.as_ref(), agreement.as_ref(), &harvested),
+        warnings,
         scale_max: if scale.is_some() {
             human_max
         } else {
@@ -292,25 +309,112 @@ fn interval(kept: &Kept) -> [f64; 2] {
     })
 }
 
-/// Share of the first results that are graded, by variant.
-fn judged(log: &CleanLog, kept: &[Kept]) -> BTreeMap<String, f64> {
-    let graded: FxHashSet<(u32, u32)> = kept.iter().map(|kept| kept.pair).collect();
-    let mut counts = vec![[0_u64; 2]; log.variants.len()];
-    for search in &log.searches {
-        let Some(counts) = counts.get_mut(usize::from(search.variant)) else {
-            continue;
-        };
-        let documents = search.documents.iter().take(JUDGED_CUTOFF);
-        for document in documents.filter(|document| position(**document).is_some()) {
-            counts[0] += 1;
-            counts[1] += u64::from(graded.contains(&(search.query, *document)));
-        }
+/// Results of searches, and the graded ones among them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Judged {
+    served: u64,
+    graded: u64,
+}
+
+impl Judged {
+    fn add(&mut self, is_graded: bool) {
+        self.served += 1;
+        self.graded += u64::from(is_graded);
     }
-    let shares = log.variants.iter().zip(counts);
-    let shares = shares.filter(|(_, [served, _])| *served > 0);
-    shares
-        .map(|(variant, [served, judged])| (variant.clone(), real(judged) / real(served)))
-        .collect()
+
+    fn share(self) -> f64 {
+        real(self.graded) / real(self.served.max(1))
+    }
+}
+
+/// Extent of the grades in the searches that count.
+struct Extent<'a> {
+    /// Queries of the searches.
+    queries: usize,
+    /// Searches of the queries with grades.
+    searches_covered: usize,
+    /// First results by variant.
+    by_variant: Vec<(&'a str, Judged)>,
+    /// First results by rank.
+    by_rank: Vec<Judged>,
+}
+
+impl<'a> Extent<'a> {
+    fn of(log: &'a CleanLog, kept: &[Kept]) -> Self {
+        let graded: FxHashSet<(u32, u32)> = kept.iter().map(|kept| kept.pair).collect();
+        let covered: FxHashSet<u32> = kept.iter().map(|kept| kept.pair.0).collect();
+        let searched: FxHashSet<u32> = log.searches.iter().map(|it| it.query).collect();
+        let variants = log.variants.iter();
+        let mut extent = Self {
+            queries: searched.len(),
+            searches_covered: 0,
+            by_variant: variants
+                .map(|it| (it.as_str(), Judged::default()))
+                .collect(),
+            by_rank: vec![Judged::default(); JUDGED_CUTOFF],
+        };
+        for search in &log.searches {
+            extent.searches_covered += usize::from(covered.contains(&search.query));
+            let Some((_, of_variant)) = extent.by_variant.get_mut(usize::from(search.variant))
+            else {
+                continue;
+            };
+            for (document, of_rank) in search.documents.iter().zip(&mut extent.by_rank) {
+                if position(*document).is_some() {
+                    let is_graded = graded.contains(&(search.query, *document));
+                    of_variant.add(is_graded);
+                    of_rank.add(is_graded);
+                }
+            }
+        }
+        extent
+    }
+
+    /// Share of the first results that are graded, by variant.
+    fn shares(&self) -> BTreeMap<String, f64> {
+        let served = self.by_variant.iter().filter(|(_, it)| it.served > 0);
+        served
+            .map(|(variant, judged)| ((*variant).to_owned(), judged.share()))
+            .collect()
+    }
+
+    fn warnings(&self, queries: usize) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if queries < MIN_QUERIES {
+            warnings.push(format!(
+                "{queries} of {} queries have enough clicks, fewer than {MIN_QUERIES}: their mean is not that of all \
+                 searches; read a longer time",
+                self.queries
+            ));
+        }
+        let of_variants = self.by_variant.iter().map(|(_, judged)| *judged);
+        let compared = of_variants.filter(|it| it.served >= MIN_SERVED);
+        let (least, most) = compared.fold((1.0_f64, 0.0_f64), |(least, most), judged| {
+            (least.min(judged.share()), most.max(judged.share()))
+        });
+        if most - least > MAX_VARIANT_DIFFERENCE {
+            warnings.push(format!(
+                "judged@{JUDGED_CUTOFF} of the variants is from {} to {}: do not compare them with this set",
+                percent(least, 0),
+                percent(most, 0)
+            ));
+        }
+        let first = self.by_rank.first().copied().unwrap_or_default();
+        let mut ranks = self.by_rank.iter().enumerate();
+        // Ranks that few lists reach say little.
+        let last = ranks.rfind(|(_, it)| it.served * 10 >= first.served.max(1));
+        if let Some((index, last)) =
+            last.filter(|(_, it)| first.share() - it.share() > MAX_RANK_DIFFERENCE)
+        {
+            warnings.push(format!(
+                "rank 1 is judged at {}, rank {} at {}: a system that moves lower results up scores too low",
+                percent(first.share(), 0),
+                index + 1,
+                percent(last.share(), 0)
+            ));
+        }
+        warnings
+    }
 }
 
 fn reasons(

@@ -113,6 +113,7 @@ impl<'p> JudgedAnswers<'p> {
                 query: gold.query(index).key.clone(),
                 line: places.line(place),
                 first: places.line(first),
+                replay: None,
             });
         }
         unknown.sort_by_key(|(place, _)| *place);
@@ -151,7 +152,7 @@ impl<'p> JudgedAnswers<'p> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "run {run}, line {line}: the gold query `{query}` is answered again, first on line {first} \
-     under another name; keep one answer"
+     under another name; keep one answer{}", log_remedy(.replay.as_deref())
 )]
 pub struct AnsweredTwice {
     /// Name of the run.
@@ -162,4 +163,12 @@ pub struct AnsweredTwice {
     pub line: usize,
     /// Line of the first answer.
     pub first: usize,
+    /// Command for a run that can be a log of users' searches.
+    pub replay: Option<String>,
+}
+
+fn log_remedy(replay: Option<&str>) -> String {
+    replay.map_or_else(String::new, |command| {
+        format!(", or, if the run is a log of users' searches, run: {command}")
+    })
 }

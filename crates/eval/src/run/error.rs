@@ -1,7 +1,7 @@
 //! Errors of run files, with their places.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rankgauge_core::compression::remedy;
 use rankgauge_core::text::TextError;
@@ -67,6 +67,15 @@ pub enum RunProblem {
     RepeatedDocument { query: String, document: String },
     #[error("query `{query}` is answered again, first on line {first}; keep one answer")]
     RepeatedQuery { query: String, first: usize },
+    #[error(
+        "query `{query}` is searched again, first on line {first}; keep one search of each query, or, if the file is \
+         a log of users' searches, run: {}", replay(.path)
+    )]
+    RepeatedSearch {
+        query: String,
+        first: usize,
+        path: PathBuf,
+    },
     #[error("a {what} has an empty id; give it an id, or leave it out")]
     EmptyId { what: &'static str },
     #[error("{0}")]
@@ -76,6 +85,12 @@ pub enum RunProblem {
          --order"
     )]
     NoOrder { what: &'static str },
+}
+
+/// Command for a log of searches.
+pub(crate) fn replay(log: &Path) -> String {
+    let log = log.display();
+    format!("rankgauge replay --search {log} --set gold.paths=GOLD --format text")
 }
 
 /// Remedy for a number with a decimal comma; empty for other texts.

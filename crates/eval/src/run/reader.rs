@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::answer::{Answer, Order, ReadOptions};
-use super::error::{MAX_WHOLE_BYTES, RunError, RunProblem, Wrong};
+use super::error::{MAX_WHOLE_BYTES, RunError, RunProblem, Wrong, replay};
 use super::events::{self, LineFormat};
 use super::frame::Frame;
 use super::input::{self, Input, PART_BYTES, Part};
@@ -169,6 +169,11 @@ impl RunReader {
         self.input.path()
     }
 
+    /// Command for the run if it is of search events: it can be a log of users' searches.
+    pub(crate) fn replay_command(&self) -> Option<String> {
+        matches!(self.format, Format::Events(_)).then(|| replay(self.path()))
+    }
+
     /// Sign of a mistake in a valid file, as a sentence.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
@@ -281,7 +286,8 @@ impl RunReader {
         }
         let repeated = repeated.map(|(first, place, query)| {
             let first = places.line(first);
-            let problem = RunProblem::RepeatedQuery { query, first };
+            let path = input.path().to_owned();
+            let problem = RunProblem::RepeatedSearch { query, first, path };
             (place, problem.at(place.line))
         });
         let first = wrong.into_iter().chain(repeated);

@@ -4,8 +4,8 @@ use rankgauge_core::event::Search;
 use rankgauge_core::gold::Options;
 use rankgauge_core::ranking::Rules;
 use rankgauge_eval::clicks::{
-    AnalysisOptions, Cell, ClickLog, ClickModel, DEFAULT_MEMORY_LIMIT, Harvest, analyse, exposure,
-    fit, non_decreasing, propensities,
+    Analysis, AnalysisOptions, Cell, ClickLog, ClickModel, DEFAULT_MEMORY_LIMIT, Harvest, analyse,
+    exposure, fit, non_decreasing, propensities,
 };
 
 fn assert_near(found: &[f64], expected: &[f64]) {
@@ -112,4 +112,50 @@ fn human_judgements_of_too_few_documents_are_counted_and_not_denied() {
     );
     let both = warnings(Some(r#"{"a": 1, "b": 0}"#));
     assert!(!both.iter().any(|it| it.contains("human gold")), "{both:?}");
+}
+
+/// Analysis of 1,200 searches of two variants for one query, and of one search for each of 40 other queries. The second
+/// result of `B` is another document in each search.
+fn analysis_of_variants() -> Analysis {
+    let mut log = ClickLog::new(Rules::default(), 10, DEFAULT_MEMORY_LIMIT);
+    let mut add = |number: usize, query: &str, variant: &str, second: &str| {
+        let text = format!(
+            r#"{{"query_id": "s{number}", "ts": {number}, "query": "{query}", "variant": "{variant}",
+                "results": [{{"id": "a"}}, {{"id": "{second}"}}]}}"#
+        );
+        let search: Search<'_> = serde_json::from_str(&text).expect("a search");
+        log.search(&search);
+    };
+    for number in 0..1_200 {
+        if number % 2 == 0 {
+            add(number, "tax", "A", "b");
+        } else {
+            add(number, "tax", "B", &format!("new-{number}"));
+        }
+    }
+    for number in 1_200..1_240 {
+        add(number, &format!("rare {number}"), "A", "b");
+    }
+    let options = AnalysisOptions {
+        model: ClickModel::Pbm,
+        min_exposure: 10.0,
+    };
+    analyse(&log.clean(), None, options)
+}
+
+#[test]
+fn the_extent_of_the_grades_is_stated() {
+    let found = analysis_of_variants();
+    assert_eq!((found.queries, found.queries_searched), (1, 41));
+    assert_eq!((found.searches_covered, found.searches), (1_200, 1_240));
+    let has = |text: &str| {
+        let warnings = &found.warnings;
+        assert!(
+            warnings.iter().any(|it| it.starts_with(text)),
+            "{warnings:?}"
+        );
+    };
+    has("1 of 41 queries have enough clicks, fewer than 30");
+    has("judged@10 of the variants is from 50 % to 94 %: do not compare them");
+    has("rank 1 is judged at 97 %, rank 2 at 48 %");
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::problem::ApiError;
 use crate::live::deployments::{Deployment, Deployments};
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{EventTime, TimeError, WallTime};
 
 /// Maximum length of a version or a note in bytes.
 const MAX_TEXT: usize = 256;
@@ -174,14 +174,13 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         None => now.0,
         Some(Time::Millis(millis)) => millis,
         Some(Time::Text(text)) => {
-            let parsed: Result<Timestamp, _> = text.parse();
-            let parsed = parsed.map_err(|_| {
+            let parsed: Result<EventTime, TimeError> = text.parse();
+            let EventTime(millis) = parsed.map_err(|problem| {
                 ApiError::bad_request(format!(
-                    "ts: \"{text}\" is neither milliseconds since 1970 nor an RFC 3339 time; send one as \
-                     2025-11-17T09:00:00Z, or leave ts out for now"
+                    "ts: \"{text}\" is {problem}; or send milliseconds since 1970, or leave ts out for now"
                 ))
             })?;
-            parsed.as_millisecond()
+            millis
         }
     };
     if Timestamp::from_millisecond(ts).is_err() {

@@ -327,23 +327,51 @@ impl Plan {
         event.map(Some).map_err(|rejection| self.located(rejection))
     }
 
+    /// Sources of the fields that an event has once, with their sections in the mapping, and their names in these.
+    fn field_sources(&self) -> impl Iterator<Item = (&'static str, &'static str, &Sources)> {
+        let of = |section, fields: Option<_>, names: &'static [&'static str]| {
+            let fields: &[Option<Sources>] = fields.map_or(&[], |it: &FieldSources| it);
+            names
+                .iter()
+                .zip(fields)
+                .filter_map(move |(name, sources)| Some((section, *name, sources.as_ref()?)))
+        };
+        of("fields", Some(&self.fields), self.names())
+            .chain(of("answer", self.answer.as_ref(), AnswerField::NAMES))
+            .chain(of(
+                "evaluator",
+                self.evaluator.as_ref(),
+                EvaluatorField::NAMES,
+            ))
+            .chain(of("cost", self.cost.as_ref(), CostField::NAMES))
+    }
+
+    /// Sources of everything that an event has once, with their keys in the mapping.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (String, &Sources)> {
+        let named = [
+            ("labels", &self.labels),
+            ("attrs", &self.attrs),
+            ("fired", &self.fired),
+        ];
+        let named = named.into_iter().flat_map(|(section, named)| {
+            let of_section = named.iter();
+            of_section.map(move |(name, sources)| (format!("{section}.{name}"), sources))
+        });
+        let fields = self
+            .field_sources()
+            .map(|(section, name, sources)| (format!("{section}.{name}"), sources));
+        fields.chain(named)
+    }
+
     /// Adds the sources of the field that a check of native events names.
     #[cold]
     fn located(&self, rejection: Rejection) -> Rejection {
-        let of = |fields: Option<_>, prefix: &'static str, names: &'static [&'static str]| {
-            let fields: &[Option<Sources>] = fields.map_or(&[], |it: &FieldSources| it);
-            names.iter().zip(fields).filter_map(move |(name, sources)| {
-                let sources = sources.as_ref()?;
-                Some((format!("{prefix}{name}"), sources))
+        let field = self
+            .field_sources()
+            .map(|(section, name, sources)| match section {
+                "fields" => (name.to_owned(), sources),
+                section => (format!("{section}.{name}"), sources),
             })
-        };
-        let field = of(Some(&self.fields), "", self.names())
-            .chain(of(self.answer.as_ref(), "answer.", AnswerField::NAMES))
-            .chain(of(
-                self.evaluator.as_ref(),
-                "evaluator.",
-                EvaluatorField::NAMES,
-            ))
             .find(|(name, _)| {
                 let detail = &rejection.detail;
                 let rest = detail.strip_prefix(name.as_str());

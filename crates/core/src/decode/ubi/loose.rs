@@ -7,8 +7,6 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use serde::de::{Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, SeqAccess, Visitor};
@@ -16,7 +14,7 @@ use serde::de::{Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess, Se
 use crate::decode::action::FeedbackValue;
 use crate::event::read::of_millis;
 use crate::event::{Attributes, Experiment, Id, Text, Value};
-use crate::time::EventTime;
+use crate::time::{EventTime, TimeError};
 
 /// Structure if the value is an object, otherwise a plain value.
 pub(super) enum Loose<'a, T> {
@@ -255,14 +253,12 @@ impl Visitor<'_> for TimeVisitor {
         if let Ok(millis) = text.parse() {
             return of_millis(millis);
         }
-        let time = text.parse::<jiff::Timestamp>();
-        // A time without an offset is UTC.
-        let time = time.or_else(|error| {
-            let time: DateTime = text.parse().map_err(|_| error)?;
-            TimeZone::UTC.to_timestamp(time)
+        let time = text.parse::<EventTime>().or_else(|error| match error {
+            // A time without an offset is UTC.
+            TimeError::NoOffset => format!("{text}Z").parse(),
+            error => EventTime::of_date(text).ok_or(error),
         });
-        time.map(|time| EventTime(time.as_millisecond()))
-            .map_err(|error: jiff::Error| E::custom(format_args!("not an ISO 8601 time: {error}")))
+        time.map_err(E::custom)
     }
 }
 

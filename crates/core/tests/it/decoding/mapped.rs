@@ -223,7 +223,7 @@ fn rejections_name_the_pointer() {
 
 #[test]
 fn times_have_the_unit_of_the_mapping() {
-    let times: [(&str, Value, i64); 5] = [
+    let times: [(&str, Value, i64); 6] = [
         ("seconds", json!(1_763_337_600), 1_763_337_600_000),
         ("seconds", json!(1_763_337_600.25), 1_763_337_600_250),
         ("millis", json!("1763337600120"), 1_763_337_600_120),
@@ -235,6 +235,11 @@ fn times_have_the_unit_of_the_mapping() {
         (
             "rfc3339",
             json!("2025-11-17T09:00:00.120+09:00"),
+            1_763_337_600_120,
+        ),
+        (
+            "rfc3339",
+            json!("2025-11-17 09:00:00,120+0900"),
             1_763_337_600_120,
         ),
     ];

@@ -116,6 +116,33 @@ fn pages_filters_and_orders_are_reasons() {
 }
 
 #[test]
+fn a_further_page_with_the_id_of_the_first_one_is_a_duplicate_and_loses_its_clicks() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let further = search(0, r#""page": 2"#, r#"[{"id": "d1"}]"#);
+    read(&mut engine, Kind::Search, 0, 0, &plain(0, r#""page": 1"#));
+    read(&mut engine, Kind::Search, 0, 1, &further);
+    read(
+        &mut engine,
+        Kind::Feedback,
+        0,
+        0,
+        &click(0).replace("d9", "d1"),
+    );
+    drain(&mut [&mut engine], 1, START + 10_000);
+    let snapshot = engine.snapshot();
+    assert_eq!(outcome(&snapshot, Kind::Search, "judged"), 1);
+    assert_eq!(outcome(&snapshot, Kind::Search, "duplicate"), 1);
+    assert_eq!(outcome(&snapshot, Kind::Feedback, "joined"), 1);
+    let samples = world.samples(&snapshot);
+    let mut unserved = samples
+        .iter()
+        .filter(|(name, _)| name.starts_with("unserved_clicks_total"));
+    assert!(unserved.next().is_some(), "{samples:?}");
+}
+
+#[test]
 fn results_that_begin_below_rank_1_are_a_reason() {
     let world = World::new(settings());
     let of = |results: &str| counts(&world, &search(0, "", results));
