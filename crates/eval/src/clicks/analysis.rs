@@ -389,14 +389,14 @@ impl<'a> Extent<'a> {
         }
         let of_variants = self.by_variant.iter().map(|(_, judged)| *judged);
         let compared = of_variants.filter(|it| it.served >= MIN_SERVED);
-        let (least, most) = compared.fold((1.0_f64, 0.0_f64), |(least, most), judged| {
-            (least.min(judged.share()), most.max(judged.share()))
+        let (low, high) = compared.fold((1.0_f64, 0.0_f64), |(low, high), judged| {
+            (low.min(judged.share()), high.max(judged.share()))
         });
-        if most - least > MAX_VARIANT_DIFFERENCE {
+        if high - low > MAX_VARIANT_DIFFERENCE {
             warnings.push(format!(
                 "judged@{JUDGED_CUTOFF} of the variants is from {} to {}: do not compare them with this set",
-                percent(least, 0),
-                percent(most, 0)
+                percent(low, 0),
+                percent(high, 0)
             ));
         }
         let first = self.by_rank.first().copied().unwrap_or_default();
