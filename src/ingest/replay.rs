@@ -157,11 +157,11 @@ pub fn open_records(
 /// Advances the wall time, and reports the deployments that searches showed, as in live operation.
 fn tick(engine: &mut Engine, wall: WallTime) {
     engine.apply(Input::Tick { wall, others: None });
-    for (variant, deployed) in engine.take_effects().deployments {
+    for seen in engine.take_effects().deployments {
         engine.apply(Input::Deployed {
-            variant: &variant,
-            version: deployed.version.as_deref(),
-            at: deployed.at,
+            variant: &seen.variant,
+            version: seen.deployed.version.as_deref(),
+            at: seen.deployed.at,
             reset: None,
         });
     }
