@@ -8,7 +8,6 @@
 
 mod catalogue;
 mod decoding;
-mod detection;
 mod engine;
 mod gold;
 mod measures;
