@@ -49,4 +49,4 @@ pub use parameter::{Cutoff, Denominator, Number};
 pub use ranked::Ranked;
 pub use requirement::{Relation, Requirement};
 pub use tool::Compat;
-pub use user::{Click, Rating, SessionContext, UserMeasure, UserResponse};
+pub use user::UserMeasure;

@@ -15,7 +15,6 @@ mod otel;
 mod read_model;
 mod schemas;
 mod statistics;
-mod user_measures;
 
 use std::path::{Path, PathBuf};
 
