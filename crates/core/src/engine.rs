@@ -58,7 +58,7 @@ mod tokens;
 mod totals;
 mod units;
 mod versions;
-pub mod watermark;
+mod watermark;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -83,7 +83,7 @@ use id::Target;
 use incidents::{Deployed, Incident};
 pub use input::{Input, RecordInput};
 use join::Effect;
-pub use latency::{BucketHistogram, SparseHistogram};
+pub use latency::BucketHistogram;
 use local_registry::LocalRegistry;
 pub use machine::Engine;
 use machine::Scratch;
