@@ -20,7 +20,7 @@ mod tukey;
 pub use association::kappa;
 pub(crate) use association::spearman;
 pub use bootstrap::bca_from_resamples;
-pub use holm::{holm, holm_factors};
+pub use holm::holm;
 pub use list_change::{ListChange, Lists, QueryMean, overlap, rbo};
 pub use paired::Paired;
 pub use settings::{Interval, Settings};
