@@ -4,22 +4,24 @@
 //! events of the stated shape, and its memory and its exposition are taken. Times are event times, so
 //! it takes a moment, however long the windows are.
 
-use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::config::{self, Config};
-use rankgauge_core::engine::id::{SearchIds, Target};
+use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::settings::{SYNTHETIC, Settings};
 use rankgauge_core::engine::snapshot::Memory;
-use rankgauge_core::engine::{Engine, Input, Position, RecordInput};
-use rankgauge_core::event::{Action, Attributes, Feedback, Id, Search, Text, Value};
+use rankgauge_core::engine::{Engine, Input, Position};
+use rankgauge_core::event::{Kind, Limits};
 use rankgauge_core::gold::{self, GoldSet, Options};
 use rankgauge_core::number::real;
-use rankgauge_core::time::{EventTime, WallTime};
+use rankgauge_core::records;
+use rankgauge_core::time::WallTime;
 use rankgauge_eval::text_layout::count_of;
 use rankgauge_kafka::batches::{Accepted, Codec};
 use rankgauge_serve::collect::{Names, collect};
 use rankgauge_serve::text::Text as Exposition;
+use serde_json::json;
 
 /// Load to predict for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +74,10 @@ pub fn predict(settings: &Settings, load: &Load) -> Prediction {
     let settings = Settings {
         // Without a limit: the prediction is of what the load needs.
         memory: usize::MAX / 4,
+        record_limits: Limits {
+            record_bytes: usize::MAX,
+            results_per_search: usize::MAX,
+        },
         ..settings.clone()
     };
     let mut trial = Trial::new(settings, load);
@@ -179,52 +185,34 @@ impl Trial {
         let number = self.searches;
         self.searches += 1;
         let id = format!("capacity-{number:020}");
-        let documents = (0..self.load.results).map(|rank| owned(format!("document-{rank}")));
-        let text = |text: String| Text(Cow::Owned(text));
-        let label = |slice: &String| {
-            let value = format!("value {}", value % self.load.slice_values.max(1));
-            (text(slice.clone()), Value::Text(text(value)))
-        };
+        let results: Vec<_> = (0..self.load.results)
+            .map(|rank| json!({ "id": format!("document-{rank}") }))
+            .collect();
+        let value = format!("value {}", value % self.load.slice_values.max(1));
         let slices = self.settings.slices.iter();
         let slices = slices.filter(|slice| *slice != SYNTHETIC);
-        let labels = slices.map(label).collect();
+        let labels: BTreeMap<&str, &str> = slices.map(|it| (it.as_str(), value.as_str())).collect();
         let session = format!("session-{}", number / SESSION);
         let step = i32::try_from(number % 500).unwrap_or(0);
-        let search = Search {
-            ts: EventTime(at),
-            query_key: Some(owned("query".to_owned())),
-            variant: Some(text(format!("variant {variant}"))),
-            labels: Some(Attributes(labels)),
-            session_id: Some(owned(session.clone())),
-            latency_ms: Some(5.0 * 1.01_f64.powi(step)),
-            ..Search::of_documents(owned(id.clone()), documents)
-        };
-        let feedback = Feedback {
-            event_id: owned(format!("event-{number:020}")),
-            ts: EventTime(at),
-            query_id: Some(owned(id)),
-            session_id: Some(owned(session)),
-            object_id: None,
-            position: Some(1),
-            action: Action::Click,
-            evaluation: None,
-        };
-        let at = Position {
+        let search = json!({
+            "query_id": id, "ts": at, "query_key": "query", "variant": format!("variant {variant}"),
+            "labels": labels, "session_id": session, "latency_ms": 5.0 * 1.01_f64.powi(step),
+            "results": results,
+        });
+        let feedback = json!({
+            "event_id": format!("event-{number:020}"), "ts": at, "query_id": id,
+            "session_id": session, "type": "click", "position": 1,
+        });
+        let position = Position {
             partition: 0,
             offset: number,
         };
-        self.engine.apply_group(&[
-            RecordInput::Search {
-                at,
-                event: &search,
-                ids: SearchIds::of(&search),
-            },
-            RecordInput::Feedback {
-                at,
-                event: &feedback,
-                target: Target::of(&feedback),
-            },
-        ]);
+        let records = [(Kind::Search, search), (Kind::Feedback, feedback)];
+        let records = records.map(|(kind, event)| (kind, event.to_string().into_bytes()));
+        let records = records
+            .each_ref()
+            .map(|(kind, event)| (*kind, position, event));
+        records::apply(&mut self.engine, &Formats::NATIVE, records, |_, _, _| ());
     }
 
     /// Advances event time to `at`.
@@ -257,10 +245,6 @@ impl Trial {
         let series = text.lines().filter(|line| !line.starts_with('#')).count();
         (series, text.len())
     }
-}
-
-fn owned(text: String) -> Id<'static> {
-    Id(Cow::Owned(text))
 }
 
 /// Gold set of one query, whose results are judged.

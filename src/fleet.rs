@@ -404,7 +404,6 @@ impl Fleet {
         };
         let own = self.own_ids();
         let snapshot = self.exposition.published.merged_of_process();
-        let tests = self.exposition.names.read(&snapshot).shared_evidence();
         let now = wall_now();
         let mut fleet = self.held.evidence(&own);
         if let Some((id, _, parts)) = &self.evidence {
@@ -414,7 +413,10 @@ impl Fleet {
         let parts = if is_gone {
             Vec::new()
         } else {
-            SharedEvidence::parts(&tests, &fleet)
+            self.exposition
+                .names
+                .read(&snapshot)
+                .shared_evidence(&fleet)
         };
         let current = (0..).zip(&parts).map(|(part, shared)| {
             let key = Key::Evidence { id, part };

@@ -273,9 +273,12 @@ fn score(context: &Context, measure: &str, variant: &Variant) -> Cell {
         .enumerate()
         .find(|(_, target)| reached(target))
     {
-        Some((0, (tier, _))) => (format!("{text}{}", tier::mark(tier, 0)), Tone::Good),
-        Some((higher, (tier, _))) => (format!("{text}{}", tier::mark(tier, higher)), Tone::Plain),
-        None => (format!("{text}{}", tier::BELOW), Tone::Bad),
+        Some((0, (tier, _))) => (format!("{text}{}", tier::mark(Some((tier, 0)))), Tone::Good),
+        Some((higher, (tier, _))) => (
+            format!("{text}{}", tier::mark(Some((tier, higher)))),
+            Tone::Plain,
+        ),
+        None => (format!("{text}{}", tier::mark(None)), Tone::Bad),
     }
 }
 

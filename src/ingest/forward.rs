@@ -23,8 +23,7 @@ use super::schemas;
 use super::stall::has_stalled;
 use super::stalled::{Records, StalledPartitions};
 use super::undecodable::Undecodable;
-use rankgauge_core::decode::{Decoded, Encoded, Event, EventRef};
-use rankgauge_core::engine::id::Id;
+use rankgauge_core::decode::{Encoded, EventRef};
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::sources::{SourceClock, SourceReport};
 use rankgauge_core::event::{Acceptance, Kind, LossReason, Rejection};
@@ -191,7 +190,7 @@ fn may_copy<M: Message + Debug>(
     record: &M,
 ) -> bool {
     let is_usual = undecodable.has_decoded(kind) || context.config.commit_undecodable;
-    is_usual || decode(context, kind, record).is_ok()
+    is_usual || decode(context, 1, kind, record).is_ok()
 }
 
 /// Notes a record that is read for the first time. Returns as [`may_copy`].
@@ -204,7 +203,7 @@ fn note<M: Message + Debug>(
     if undecodable.has_decoded(kind) {
         return true;
     }
-    let rejection = decode(context, kind, record).err();
+    let rejection = decode(context, 1, kind, record).err();
     let may_copy = rejection.is_none() || context.config.commit_undecodable;
     let rejected = rejection.map(|rejection| {
         let rejected = RejectedRecord {
@@ -220,12 +219,13 @@ fn note<M: Message + Debug>(
     may_copy
 }
 
-/// Id by which an event is distributed, and its time.
-type Route = (Option<Id>, EventTime);
+/// Internal partition of an event, if it states an id, and its time.
+type Route = (Option<usize>, EventTime);
 
-/// Route of a record; `None` if it has no event.
+/// Route of a record to one of `partitions`; `None` if it has no event.
 fn decode<M: Message + Debug>(
     context: &WorkerContext,
+    partitions: usize,
     kind: Kind,
     record: &M,
 ) -> Result<Option<Route>, Rejection> {
@@ -237,30 +237,28 @@ fn decode<M: Message + Debug>(
     let config = &context.config;
     let key = config.repartition_key;
     let route = |event: EventRef<'_>| match event {
-        EventRef::Search(search) => (Some(key.id_of_search(search)), search.ts),
-        EventRef::Feedback(feedback) => (key.id_of_feedback(feedback), feedback.ts),
-    };
-    let limits = config.engine.record_limits;
-    match config.formats.event(kind, encoded, &limits)? {
-        Decoded::Event(Event::Search(search)) => Ok(Some(route(EventRef::Search(&search)))),
-        Decoded::Event(Event::Feedback(feedback)) => Ok(Some(route(EventRef::Feedback(&feedback)))),
-        Decoded::Ignored => Ok(None),
-        // A compressed record. The configuration refuses formats whose records hold several events.
-        Decoded::Several => {
-            let acceptance = Acceptance {
-                limits,
-                has_gold_texts: true,
-            };
-            let mut first = Ok(None);
-            let visit = &mut |event: Result<EventRef<'_>, Rejection>| {
-                if let Ok(None) = first {
-                    first = event.map(|event| Some(route(event)));
-                }
-            };
-            config.formats.events(kind, encoded, &acceptance, visit)?;
-            first
+        EventRef::Search(search) => {
+            let partition = key.partition_of_search(search, partitions);
+            (Some(partition), search.ts)
         }
-    }
+        EventRef::Feedback(feedback) => {
+            let partition = key.partition_of_feedback(feedback, partitions);
+            (partition, feedback.ts)
+        }
+    };
+    let acceptance = Acceptance {
+        limits: config.engine.record_limits,
+        has_gold_texts: true,
+    };
+    // The configuration refuses formats whose records hold several events.
+    let mut first = Ok(None);
+    let visit = &mut |event: Result<EventRef<'_>, Rejection>| {
+        if let Ok(None) = first {
+            first = event.map(|event| Some(route(event)));
+        }
+    };
+    config.formats.events(kind, encoded, &acceptance, visit)?;
+    first
 }
 
 /// Progress of a source partition.
@@ -326,11 +324,11 @@ impl Forwarder {
         if place.is_some_and(|it| record.offset() < it.next) {
             return;
         }
-        let decoded = decode(&self.context, kind, record);
+        let decoded = decode(&self.context, self.internal, kind, record);
         let route = decoded.ok().flatten();
         let time = route.map(|(_, time)| time);
         let partition = match route {
-            Some((Some(id), _)) => id.partition(self.internal),
+            Some((Some(partition), _)) => partition,
             _ => usize::try_from(record.partition()).unwrap_or_default() % self.internal.max(1),
         };
         if let Some(transaction) = &mut self.transaction {

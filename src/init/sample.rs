@@ -253,7 +253,7 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     let (Ok(mapped), false) = (mapped, kinds.is_empty()) else {
         let first = records.first().and_then(|record| {
             let formats = Formats::NATIVE;
-            let decoded = formats.event(Kind::Search, record.encoded(), &ACCEPTANCE.limits);
+            let decoded = formats.events(Kind::Search, record.encoded(), &ACCEPTANCE, &mut |_| ());
             Some((1, decoded.err()?.to_string()))
         });
         return Err(failed(first));

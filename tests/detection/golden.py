@@ -4,7 +4,7 @@
 
 The references are traffic_sim.py and traffic_sim_3.py beside this file. Without numba it runs as plain Python, in about two minutes. Times are
 whole milliseconds and scores multiples of 0.0001, so that the file is short and exact. The test that reads it is
-crates/core/tests/it/detection/golden.rs. `traffic_sim_3.py --check` writes vectors.jsonl.
+crates/core/src/detection/tests/golden.rs. `traffic_sim_3.py --check` writes vectors.jsonl.
 """
 
 import json

@@ -3,7 +3,7 @@
 mod command;
 mod golden;
 mod reference;
-#[path = "../../crates/core/tests/it/detection/reference_streams.rs"]
+#[path = "../../crates/core/src/detection/tests/reference_streams.rs"]
 mod reference_streams;
 mod streams;
 mod units;

@@ -25,7 +25,8 @@ use crate::event::{Acceptance, Kind, Limits, Reason, RecordCounts, Rejection};
 use mapped::Mapped;
 
 pub use action::ActionName;
-pub use record::{Decoded, Encoded, Envelope, Event, EventRef};
+pub(crate) use record::{Decoded, Event};
+pub use record::{Encoded, Envelope, EventRef};
 
 /// Wire format of a topic's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +160,7 @@ impl Formats {
     ///
     /// # Errors
     /// The record cannot be decoded.
-    pub fn event<'a>(
+    pub(crate) fn event<'a>(
         &'a self,
         kind: Kind,
         record: impl Into<Encoded<'a>>,

@@ -27,8 +27,7 @@ mod validate;
 
 pub use answer::ANSWERABLE;
 pub use companions::companions;
-pub use details::Details;
-pub use documents::hash_document;
+pub(crate) use documents::hash_document;
 pub use formats::edges::parse_relations;
 pub use formats::format::{Format, UnknownFormat};
 pub use formats::rank_eval::INDEX as RANK_EVAL_INDEX;

@@ -9,6 +9,6 @@ mod uniform;
 pub use measure::LabelMeasure;
 pub(crate) use outcome::LabelOutcome;
 pub(crate) use outcome::STRATA;
-pub(crate) use request::Part;
-pub use request::{Sampling, SigningKey};
+pub use request::SigningKey;
+pub(crate) use request::{Part, Sampling};
 pub use uniform::uniform;

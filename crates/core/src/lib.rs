@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use rankgauge_core::gold::{self, Options};
-//! use rankgauge_core::measure::{Measure, Ranked};
+//! use rankgauge_core::measure::Measure;
 //! use rankgauge_core::ranking::Ranking;
 //!
 //! // TREC qrels; every format of gold sets is recognised by its content.
@@ -34,8 +34,8 @@
 //!
 //! # Keep measures live
 //!
-//! [`decode`] converts the bytes of a record to an [`event`]. The [engine](engine::Engine)
-//! consumes searches and feedback as [inputs](engine::RecordInput) ([`records`] does both), joins them in event time, and returns
+//! [`decode`] converts the bytes of a record to an [`event`]. The [engine](engine::Engine) consumes
+//! searches and feedback ([`records`] decodes and applies them), joins them in event time, and returns
 //! [snapshots](engine::snapshot::Snapshot) of its totals. [`detection`] distinguishes regressions
 //! from noise, and [`statistics`] compares scores of queries.
 

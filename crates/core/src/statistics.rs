@@ -19,10 +19,9 @@ mod tukey;
 
 pub use association::kappa;
 pub(crate) use association::spearman;
-pub use bootstrap::bca_from_resamples;
-pub use holm::{holm, holm_factors};
-pub use list_change::{ListChange, Lists, QueryMean, overlap, rbo};
+pub use holm::holm;
+pub use list_change::{ListChange, Lists, QueryMean};
 pub use paired::Paired;
 pub use settings::{Interval, Settings};
-pub use shrinkage::{Sample, Shrunken, changes, means};
+pub use shrinkage::{Sample, Shrunken};
 pub use tukey::AllPairs;

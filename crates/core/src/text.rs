@@ -95,19 +95,10 @@ pub fn split_column(text: &str) -> Option<(&str, &str)> {
     (!column.is_empty()).then_some((column, rest))
 }
 
-/// Splits a text at the blank or tab after its first column; `None` if the text begins with white
-/// space, or if other white space or nothing follows.
-#[inline]
-pub fn split_at_blank(text: &str) -> Option<(&str, &str)> {
-    let (column, rest) = text.split_at(column_end(text));
-    let rest = rest.strip_prefix([' ', '\t'])?;
-    (!column.is_empty()).then_some((column, rest))
-}
-
 /// Returns the position of the first ASCII white space, else the length. Eight bytes are examined at
 /// a time: most columns are longer.
 #[inline]
-pub fn column_end(text: &str) -> usize {
+fn column_end(text: &str) -> usize {
     const LOW_BITS: u64 = u64::from_le_bytes([0x01; 8]);
     const HIGH_BITS: u64 = u64::from_le_bytes([0x80; 8]);
     const AFTER_SPACE: u64 = 0x21;

@@ -32,13 +32,13 @@ use span::{Attributes, Resource, Span};
 pub const MAX_SPANS: usize = 100_000;
 
 /// Receiver of the searches of a record, in their order.
-pub type Visit<'v> = dyn FnMut(Result<&Search<'_>, Rejection>) + 'v;
+pub(super) type Visit<'v> = dyn FnMut(Result<&Search<'_>, Rejection>) + 'v;
 
 /// Decodes a record in the wire format of Protocol Buffers.
 ///
 /// # Errors
 /// The record cannot be decoded. Nothing is visited then.
-pub fn proto(
+pub(super) fn proto(
     record: &[u8],
     acceptance: &Acceptance,
     mapping: &Mapping,
@@ -71,7 +71,7 @@ pub fn proto(
 ///
 /// # Errors
 /// The record cannot be decoded. Nothing is visited then.
-pub fn json(
+pub(super) fn json(
     record: &[u8],
     acceptance: &Acceptance,
     mapping: &Mapping,
@@ -96,7 +96,7 @@ pub fn json(
 ///
 /// # Errors
 /// The record cannot be decoded. Nothing is visited then.
-pub fn feedback_proto(
+pub(super) fn feedback_proto(
     record: &[u8],
     limits: &Limits,
     mapping: &Mapping,
@@ -122,7 +122,7 @@ pub fn feedback_proto(
 ///
 /// # Errors
 /// The record cannot be decoded. Nothing is visited then.
-pub fn feedback_json(
+pub(super) fn feedback_json(
     record: &[u8],
     limits: &Limits,
     mapping: &Mapping,

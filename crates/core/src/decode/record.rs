@@ -44,7 +44,7 @@ impl<'a> From<&'a Vec<u8>> for Encoded<'a> {
 
 /// Content of a record.
 #[derive(Clone, Debug)]
-pub enum Decoded<'a> {
+pub(crate) enum Decoded<'a> {
     /// Its only event.
     Event(Event<'a>),
     /// The mapping of the format does not select it.
@@ -55,7 +55,7 @@ pub enum Decoded<'a> {
 
 /// Event of a record that holds no other.
 #[derive(Clone, Debug)]
-pub enum Event<'a> {
+pub(crate) enum Event<'a> {
     /// A search. A box, because it is large and passes through several hands.
     Search(Box<Search<'a>>),
     /// A feedback event.

@@ -25,7 +25,7 @@ use crate::number::real;
 /// Maximum number of queries with a baseline, for one variant and measure. If a new query exceeds
 /// it, the quarter of the queries that were counted longest ago is removed. A query takes 96 bytes,
 /// its key, and its place in the map: at most 240 bytes with a key of up to 32 bytes.
-pub const MAX_QUERIES: usize = 32_768;
+pub(super) const MAX_QUERIES: usize = 32_768;
 
 /// Length in scores of the moving mean of a query. The mean is for display only.
 const RECENT_SCORES: u8 = 4;

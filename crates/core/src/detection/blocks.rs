@@ -228,12 +228,12 @@ impl BlockTest {
 /// associative and independent of order. Beyond 64 parts, those with the fewest searches are
 /// dropped.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct BlockTests(Vec<BlockTest>);
+pub(crate) struct BlockTests(Vec<BlockTest>);
 
 impl BlockTests {
     /// Adds a score to the first part, as [`BlockTest::add`]. Creates the part at `pivot` if there
     /// is none.
-    pub fn add(&mut self, ts: i64, score: f64, block: i64, pivot: f64) -> bool {
+    pub(crate) fn add(&mut self, ts: i64, score: f64, block: i64, pivot: f64) -> bool {
         if self.0.is_empty() {
             self.0.push(BlockTest::new(pivot));
         }
@@ -242,27 +242,27 @@ impl BlockTests {
     }
 
     /// Adds the parts of another value. The part with the most searches becomes the first.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.0.extend_from_slice(&other.0);
         self.0.sort_by(BlockTest::order);
         self.0.truncate(MAX_PARTS);
     }
 
     /// Number of parts.
-    pub fn parts(&self) -> usize {
+    pub(crate) fn parts(&self) -> usize {
         self.0.len()
     }
 
     /// Log of the sum of the e-values of the parts against the hypothesis that the mean is at least
     /// `m`. Of R workers, one alone raises an alarm at ln(R/alpha).
-    pub fn log_sum(&self, m: f64) -> f64 {
+    pub(crate) fn log_sum(&self, m: f64) -> f64 {
         let logs: Vec<f64> = self.0.iter().map(|part| part.log_evidence(m)).collect();
         log_sum(&logs)
     }
 
     /// Log of the mean of the e-values of `workers` workers. A worker without searches has the
     /// e-value 1.
-    pub fn log_mean(&self, m: f64, workers: u64) -> f64 {
+    pub(crate) fn log_mean(&self, m: f64, workers: u64) -> f64 {
         let parts = real(u64::try_from(self.parts()).unwrap_or(u64::MAX));
         let workers = real(workers).max(parts).max(1.0);
         let idle = (workers - parts).ln();
@@ -270,7 +270,7 @@ impl BlockTests {
     }
 
     /// Number of searches behind the bounds: those of closed blocks.
-    pub fn searches(&self) -> u64 {
+    pub(crate) fn searches(&self) -> u64 {
         let parts = self.0.iter().filter(|part| part.blocks() > 0);
         parts.map(BlockTest::searches).sum()
     }
@@ -278,7 +278,7 @@ impl BlockTests {
     /// Confidence bounds of the mean of all parts, weighted by their searches. For bounds that hold
     /// with probability 1 - alpha over R workers, `threshold` is ln(R/alpha) (union bound). `None`
     /// without a closed block.
-    pub fn bounds(&self, threshold: f64) -> Option<Bounds> {
+    pub(crate) fn bounds(&self, threshold: f64) -> Option<Bounds> {
         let mut searches = 0;
         let (mut lower, mut upper) = (0.0, 0.0);
         for part in self.0.iter().filter(|part| part.blocks() > 0) {

@@ -92,7 +92,7 @@ impl DropDetector {
 /// Returns the combined log evidence of several parts of the traffic, given the log evidence of
 /// each part: the log of the sum, as in [`DropDetector::merge`]. -∞ for an empty list. NaN is
 /// ignored.
-pub fn summed(log_evidence: &[f64]) -> f64 {
+pub(crate) fn summed(log_evidence: &[f64]) -> f64 {
     let known = log_evidence.iter().copied().filter(|log| !log.is_nan());
     log_sum(&known.collect::<Vec<f64>>())
 }

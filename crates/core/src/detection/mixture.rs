@@ -5,7 +5,7 @@
 
 /// Sum with a known expectation under the null hypothesis.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NormalMixture {
+pub(crate) struct NormalMixture {
     /// Variance of the sum so far.
     variance: f64,
     /// Mixture variance, set before the first term. The interval is narrowest near 8.2 times it.
@@ -14,7 +14,7 @@ pub struct NormalMixture {
 
 impl NormalMixture {
     /// Mixture with these variances. Negative ones, by rounding, are 0.
-    pub fn new(variance: f64, mixture: f64) -> Self {
+    pub(crate) fn new(variance: f64, mixture: f64) -> Self {
         Self {
             variance: variance.max(0.0),
             mixture: mixture.max(0.0),
@@ -23,7 +23,7 @@ impl NormalMixture {
 
     /// Half width of the interval that contains the expectation of the sum at every time, with probability
     /// 1 - `alpha`. 0 without a mixture: nothing was drawn.
-    pub fn half_width(&self, alpha: f64) -> f64 {
+    pub(crate) fn half_width(&self, alpha: f64) -> f64 {
         let (v, r) = (self.variance, self.mixture);
         if r > 0.0 {
             ((v + r) * ((v + r) / (alpha * alpha * r)).ln()).sqrt()
@@ -34,7 +34,7 @@ impl NormalMixture {
 
     /// Log evidence (ln) that the expectation is lower than supposed, by a sum that is lower by `shortfall`.
     /// `None` without a mixture.
-    pub fn log_evidence(&self, shortfall: f64) -> Option<f64> {
+    pub(crate) fn log_evidence(&self, shortfall: f64) -> Option<f64> {
         let (v, r) = (self.variance, self.mixture);
         if r <= 0.0 || !shortfall.is_finite() {
             return None;

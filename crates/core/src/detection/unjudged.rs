@@ -21,14 +21,14 @@ pub struct Unjudged {
 /// Drop tests of the upper bound of a score and of the share of judged results. They may begin at any
 /// time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UnjudgedTests {
+pub(crate) struct UnjudgedTests {
     high: DropSeries,
     judged: DropSeries,
 }
 
 impl UnjudgedTests {
     /// Creates the tests beside that of the score, with its clock and its tolerance.
-    pub fn beside(score: &DropSeries) -> Self {
+    pub(crate) fn beside(score: &DropSeries) -> Self {
         Self {
             high: score.without_evidence(),
             judged: score.without_evidence(),
@@ -37,7 +37,7 @@ impl UnjudgedTests {
 
     /// Compares a search: its score and the baseline, for both of which higher is better, with its
     /// unjudged results and those of the baseline. Without a baseline, only the clock advances.
-    pub fn compare(
+    pub(crate) fn compare(
         &mut self,
         minute: i64,
         score: (f64, Unjudged),
@@ -73,24 +73,24 @@ impl UnjudgedTests {
     }
 
     /// Log evidence of a drop of the upper bound, and of the share of judged results.
-    pub fn log_evidence(&self) -> [f64; 2] {
+    pub(crate) fn log_evidence(&self) -> [f64; 2] {
         [self.high.log_evidence(), self.judged.log_evidence()]
     }
 
     /// Class of a drop of the score that has an alarm at `threshold`.
-    pub fn class(&self, threshold: f64) -> DropClass {
+    pub(crate) fn class(&self, threshold: f64) -> DropClass {
         let [high, judged] = self.log_evidence().map(|it| it >= threshold);
         DropClass::of(high, judged)
     }
 
     /// Adds the tests of another part of the traffic.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.high.merge(&other.high);
         self.judged.merge(&other.judged);
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.high.bytes() + self.judged.bytes()
     }
 }

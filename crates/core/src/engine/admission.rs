@@ -23,7 +23,6 @@ use crate::engine::settings::{
 use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
-use crate::measure::routing;
 use crate::ranking::Judged;
 use crate::time::EventTime;
 
@@ -332,7 +331,7 @@ impl Engine {
         if selected.is_none() && !self.has_gold_domains {
             return;
         }
-        let contributors = routing::contributors(judged);
+        let contributors = judged.contributing_domains();
         if contributors.is_empty() && selected.is_none() {
             return;
         }

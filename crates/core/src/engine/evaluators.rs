@@ -13,7 +13,7 @@ const MAX_EVALUATORS: usize = 1_000;
 
 /// Hash of an evaluator and of the property that it judges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct EvaluatorKey(u64);
+pub(crate) struct EvaluatorKey(u64);
 
 impl EvaluatorKey {
     /// Key of an evaluation.

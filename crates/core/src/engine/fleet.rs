@@ -16,9 +16,8 @@ use crate::engine::incidents::{Incident, SAME_DEPLOYMENT, SharedReference};
 use crate::time::WallTime;
 
 pub(super) use log_evidence::rounded;
-pub use log_evidence::{
-    CombinedEvidence, FleetEvidence, SharedEvidence, SharedTest, TestEvidence, TestName, test_name,
-};
+pub use log_evidence::{CombinedEvidence, FleetEvidence, SharedEvidence};
+pub(crate) use log_evidence::{SharedTest, TestEvidence, TestName, test_name};
 
 /// Maximum number of variants whose resets are kept.
 const MAX_VARIANTS: usize = 1_000;

@@ -57,12 +57,12 @@ use seconds::Oldest;
 pub use seconds::Second;
 use sessions::Sessions;
 pub(super) use summary::FeedbackSummary;
-pub use tables::Join;
+pub(crate) use tables::Join;
 
 impl Join {
     /// Creates an empty join. Every second before `frontier` is closed, and feedback belongs to a
     /// search within `window` of it.
-    pub fn new(window: Millis, limits: JoinLimits, frontier: Option<Second>) -> Self {
+    pub(crate) fn new(window: Millis, limits: JoinLimits, frontier: Option<Second>) -> Self {
         Self {
             window,
             limits,
@@ -81,23 +81,23 @@ impl Join {
     }
 
     /// Keeps searches for conversions within `window`, from those of a saved state on.
-    pub fn wait_for_conversions(&mut self, window: Millis, pending: PendingConversions) {
+    pub(crate) fn wait_for_conversions(&mut self, window: Millis, pending: PendingConversions) {
         let limit = self.limits.feedback_per_search;
         self.conversions = Some(Box::new(Waiting::new(window, limit, pending)));
     }
 
     /// Returns the searches that wait for conversions.
-    pub fn waiting_for_conversions(&self) -> Option<&PendingConversions> {
+    pub(crate) fn waiting_for_conversions(&self) -> Option<&PendingConversions> {
         self.conversions.as_ref().map(|it| it.pending())
     }
 
     /// Bytes of the searches that wait for conversions.
-    pub fn conversion_bytes(&self) -> usize {
+    pub(crate) fn conversion_bytes(&self) -> usize {
         self.conversions.as_ref().map_or(0, |it| it.bytes())
     }
 
     /// Returns the first second that is not completely closed; `None` if no second is closed yet.
-    pub fn frontier(&self) -> Option<Second> {
+    pub(crate) fn frontier(&self) -> Option<Second> {
         let closing = self.closing.as_ref().map(Closing::second);
         let frontier = closing
             .into_iter()
@@ -107,13 +107,13 @@ impl Join {
     }
 
     /// Returns true if the feedback window of an event at `at` has passed.
-    pub fn is_closed(&self, at: EventTime) -> bool {
+    pub(crate) fn is_closed(&self, at: EventTime) -> bool {
         Second::of(at) < self.frontier
     }
 
     /// Returns true if a search with this id is known within a feedback window of this time. A search that is
     /// still pending is no exception: this depends on the progress of the other topic.
-    pub fn contains(&self, id: Id, ts: EventTime) -> bool {
+    pub(crate) fn contains(&self, id: Id, ts: EventTime) -> bool {
         let is_near = |entry: &Entry| belongs(ts, entry.place.ts, self.window);
         self.searches.find(id, is_near).is_some()
     }
@@ -130,12 +130,12 @@ impl Join {
 
     /// Returns the number of pending searches and of buffered feedback events, in the order of
     /// [`Kind::index`].
-    pub fn pending(&self) -> [usize; 2] {
+    pub(crate) fn pending(&self) -> [usize; 2] {
         [self.searches.pending, self.feedback.pending + self.opinions]
     }
 
     /// Approximate bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.searches.bytes()
             + self.feedback.bytes()
             + self.sessions.bytes()
@@ -144,7 +144,7 @@ impl Join {
     }
 
     /// Approximate bytes of the closed searches.
-    pub fn closed_bytes(&self) -> usize {
+    pub(crate) fn closed_bytes(&self) -> usize {
         self.searches.closed * searches::ENTRY_BYTES
     }
 
@@ -154,7 +154,12 @@ impl Join {
 
     /// Adds a search that is not [contained](Self::contains) and not [closed](Self::is_closed).
     /// Joins it with the buffered feedback.
-    pub fn add_search(&mut self, search: NewSearch, at: Position, effects: &mut Vec<Effect>) {
+    pub(crate) fn add_search(
+        &mut self,
+        search: NewSearch,
+        at: Position,
+        effects: &mut Vec<Effect>,
+    ) {
         let (place, reading, session) = (search.place, search.reading, search.session);
         let second = Second::of(place.ts);
         let variant = search.segment.variant;
@@ -286,7 +291,7 @@ impl Join {
 
     /// Adds a search that is [closed](Self::is_closed): a late one, or one that an earlier owner of
     /// the partition finalised.
-    pub fn add_closed_search(
+    pub(crate) fn add_closed_search(
         &mut self,
         mut search: NewSearch,
         at: Position,
@@ -339,7 +344,7 @@ impl Join {
     }
 
     /// Adds a feedback event on the search with this id.
-    pub fn add_feedback(
+    pub(crate) fn add_feedback(
         &mut self,
         id: Id,
         feedback: &event::Feedback<'_>,
@@ -428,7 +433,7 @@ impl Join {
 
     /// Adds a feedback event on a whole session. The owner of the partition counts it when it
     /// closes its second.
-    pub fn add_session_feedback(
+    pub(crate) fn add_session_feedback(
         &mut self,
         session: Id,
         feedback: &event::Feedback<'_>,
@@ -484,4 +489,21 @@ fn first_counts(search: Reading, number: Repeats) -> u64 {
 fn belongs(feedback: EventTime, search: EventTime, window: Millis) -> bool {
     let distance = feedback.since(search);
     distance.max(Millis(-distance.0)) <= window
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Join, JoinLimits, Second};
+    use crate::time::Millis;
+
+    #[test]
+    fn a_join_without_records_holds_nothing() {
+        let limits = JoinLimits {
+            feedback_per_search: 1_000,
+            searches_per_session: 1_000,
+            interactions_per_session: 10_000,
+        };
+        let join = Join::new(Millis(1_000), limits, Some(Second(5)));
+        assert_eq!((join.bytes(), join.pending()), (0, [0, 0]));
+    }
 }

@@ -392,3 +392,6 @@ impl Latency {
 fn micros(milliseconds: f64) -> u64 {
     u64::try_from(nearest(milliseconds * 1e3)).unwrap_or(0)
 }
+
+#[cfg(test)]
+mod tests;

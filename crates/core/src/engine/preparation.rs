@@ -15,7 +15,7 @@ use super::score_column::{NOT_ELIGIBLE, SEARCHES, column_of};
 use crate::detection::Unjudged;
 use crate::event::Search;
 use crate::gold::{GoldSet, QueryIndex};
-use crate::measure::micro::Documents;
+use crate::measure::Documents;
 use crate::number::real_length;
 use crate::ranking::{Ineligible, Judge, Judged, Ranking};
 

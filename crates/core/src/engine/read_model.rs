@@ -21,7 +21,6 @@ pub use crate::engine::settings::ALL_SEARCHES;
 pub use evaluators::{EvaluatorDrift, EvaluatorPart, EvaluatorVerdict};
 pub use experiments::{ArmReading, MeasuredDifference};
 pub use model::ReadModel;
-pub use objectives::Failures;
 pub use score_series::ScoreSeries;
 pub use users::TeamPair;
 pub use watched::WatchedSeries;

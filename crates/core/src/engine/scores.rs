@@ -18,7 +18,7 @@ use crate::engine::series::Series;
 use crate::engine::settings::Settings;
 use crate::engine::table::{self, row};
 use crate::engine::window::{Progress, Windows};
-use crate::measure::micro::{self, Documents};
+use crate::measure::Documents;
 use crate::measure::{Cutoff, Measure};
 use crate::number::real;
 use crate::time::{EventTime, Millis};
@@ -104,7 +104,7 @@ impl Scores {
             shape: Shape {
                 columns: column_of(measures.len()),
                 signed: measures.iter().enumerate().filter_map(signed).collect(),
-                cutoffs: micro::cutoffs(measures),
+                cutoffs: Documents::cutoffs(measures),
             },
             tallies: Vec::new(),
             negatives: Vec::new(),

@@ -22,7 +22,7 @@ pub(super) type SliceValues = SmallVec<[Option<Label>; 6]>;
 
 /// Variant with slice values.
 #[derive(Debug, Default)]
-pub struct Segment {
+pub(crate) struct Segment {
     /// System version that served the searches.
     pub variant: Label,
     /// True for searches of a probe, which are not user searches.
@@ -50,13 +50,13 @@ impl Segment {
     }
 
     /// Returns true for the searches of users whose behaviour is counted.
-    pub fn is_of_users(&self) -> bool {
+    pub(crate) fn is_of_users(&self) -> bool {
         // No user sees the results of a synthetic search.
         self.is_eligible && !self.is_synthetic
     }
 
     /// Series that are monitored for regressions.
-    pub fn watched(&self) -> &[Series] {
+    pub(crate) fn watched(&self) -> &[Series] {
         self.series.get(..self.watched).unwrap_or_default()
     }
 

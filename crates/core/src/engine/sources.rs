@@ -47,23 +47,27 @@ pub enum RepartitionKey {
 }
 
 impl RepartitionKey {
-    /// Returns the id of a search.
-    pub fn id_of_search(self, search: &Search<'_>) -> Id {
+    /// Returns the internal partition of a search, of `partitions`.
+    pub fn partition_of_search(self, search: &Search<'_>, partitions: usize) -> usize {
         let session = match self {
             Self::Query => None,
             // Feedback does not state that its search is synthetic.
             Self::Session => search.session_id.as_deref(),
         };
-        Id::of(session.unwrap_or(&search.query_id))
+        Id::of(session.unwrap_or(&search.query_id)).partition(partitions)
     }
 
-    /// Returns the id of a feedback event; `None` if it states none.
-    pub fn id_of_feedback(self, feedback: &Feedback<'_>) -> Option<Id> {
+    /// Returns the internal partition of a feedback event, of `partitions`; `None` if it states no id.
+    pub fn partition_of_feedback(
+        self,
+        feedback: &Feedback<'_>,
+        partitions: usize,
+    ) -> Option<usize> {
         let (query, session) = (feedback.query_id.as_deref(), feedback.session_id.as_deref());
         let id = match self {
             Self::Query => query.or(session),
             Self::Session => session.or(query),
         };
-        id.map(Id::of)
+        id.map(|id| Id::of(id).partition(partitions))
     }
 }

@@ -64,7 +64,7 @@ struct ArmScores {
 
 /// Bucket that counts the scores of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CountedBucket {
+pub(crate) struct CountedBucket {
     experiment: u32,
     arm: u32,
     unit: Unit,

@@ -23,7 +23,7 @@ const REPORT_VALID_FOR: Millis = Millis(15_000);
 
 /// Clocks of the topic partitions that are joined with each other.
 #[derive(Clone, Debug, Default)]
-pub struct PartitionClock {
+pub(super) struct PartitionClock {
     topics: SmallVec<[TopicClock; 2]>,
     /// Clocks of the source partitions, if the topics are internal ones.
     sources: Option<Sources>,
@@ -53,16 +53,16 @@ struct ReadToEnd {
 
 /// Settings of the clocks, in milliseconds.
 #[derive(Clone, Copy, Debug)]
-pub struct ClockSettings {
+pub(super) struct ClockSettings {
     /// Maximum delay of a record behind the newest event time.
-    pub out_of_orderness: Millis,
+    pub(super) out_of_orderness: Millis,
     /// Idle time after which a topic no longer holds its partition back.
-    pub idle_timeout: Millis,
+    pub(super) idle_timeout: Millis,
 }
 
 impl PartitionClock {
     /// Creates the clock of partitions of internal topics of these kinds.
-    pub fn of_sources(kinds: &'static [Kind]) -> Self {
+    pub(super) fn of_sources(kinds: &'static [Kind]) -> Self {
         Self {
             sources: Some(Sources {
                 kinds,
@@ -73,7 +73,7 @@ impl PartitionClock {
     }
 
     /// Applies a report about source partitions of an internal topic, which is read at `wall`.
-    pub fn report(&mut self, kind: Kind, report: &SourceReport, wall: WallTime) {
+    pub(super) fn report(&mut self, kind: Kind, report: &SourceReport, wall: WallTime) {
         let Some(sources) = &mut self.sources else {
             return;
         };
@@ -108,7 +108,7 @@ impl PartitionClock {
     }
 
     /// Adds the clock of a topic partition, from the state of its previous owner.
-    pub fn add(&mut self, newest: Option<EventTime>) {
+    pub(super) fn add(&mut self, newest: Option<EventTime>) {
         self.topics.push(TopicClock {
             newest,
             read_to_end: None,
@@ -116,7 +116,7 @@ impl PartitionClock {
     }
 
     /// Observes a record of topic partition `index` with event time `at`.
-    pub fn observe(&mut self, index: usize, at: EventTime) {
+    pub(super) fn observe(&mut self, index: usize, at: EventTime) {
         if let Some(topic) = self.topics.get_mut(index) {
             topic.newest = topic.newest.max(Some(at));
             topic.read_to_end = None;
@@ -124,7 +124,7 @@ impl PartitionClock {
     }
 
     /// Applies a broker report that `records` of topic partition `index` are still to be read.
-    pub fn lag(&mut self, index: usize, records: u64, wall: WallTime) {
+    pub(super) fn lag(&mut self, index: usize, records: u64, wall: WallTime) {
         if let Some(topic) = self.topics.get_mut(index) {
             topic.read_to_end = (records == 0).then(|| ReadToEnd {
                 since: topic.read_to_end.map_or(wall, |earlier| earlier.since),
@@ -135,7 +135,11 @@ impl PartitionClock {
 
     /// Returns the watermark as of `wall`. It never decreases, and is `None` until each topic
     /// partition has a record or is idle.
-    pub fn watermark(&mut self, settings: ClockSettings, wall: WallTime) -> Option<EventTime> {
+    pub(super) fn watermark(
+        &mut self,
+        settings: ClockSettings,
+        wall: WallTime,
+    ) -> Option<EventTime> {
         let behind = |at: EventTime| at.minus(settings.out_of_orderness);
         let idle_for = |topic: &TopicClock| topic.idle_for(settings, wall);
         let clocks = self.clocks().unwrap_or_default();
@@ -155,12 +159,12 @@ impl PartitionClock {
     }
 
     /// Returns the newest event time of topic partition `index`.
-    pub fn newest_of(&self, index: usize) -> Option<EventTime> {
+    pub(super) fn newest_of(&self, index: usize) -> Option<EventTime> {
         self.topics.get(index)?.newest
     }
 
     /// Returns the newest event time.
-    pub fn newest(&self) -> Option<EventTime> {
+    pub(super) fn newest(&self) -> Option<EventTime> {
         self.topics.iter().filter_map(|topic| topic.newest).max()
     }
 }
@@ -174,3 +178,6 @@ impl TopicClock {
         (silence.0 >= 0 && is_confirmed).then_some(silence)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -118,3 +118,52 @@ impl<'a> IntoIterator for &'a Details {
         self.documents.iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Details, JudgementDetail};
+
+    #[test]
+    fn facet_columns_number_the_values_of_documents_and_follow_changes() {
+        let detail = |facets: &[(&str, &str)]| JudgementDetail {
+            facets: facets
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+            ..JudgementDetail::default()
+        };
+        let mut details = Details::from(vec![
+            detail(&[("law_type", "법률"), ("chapter", "1")]),
+            detail(&[]),
+            detail(&[("law_type", "시행령")]),
+            detail(&[("law_type", "법률")]),
+        ]);
+        let values = |details: &Details, name: &str| -> Vec<Option<String>> {
+            let column = details.facet(name).expect("a facet");
+            let documents = 0..details.len();
+            documents
+                .map(|document| column.value(document).map(str::to_owned))
+                .collect()
+        };
+        let [law, decree] = ["법률", "시행령"].map(|value| Some(value.to_owned()));
+        assert_eq!(
+            values(&details, "law_type"),
+            [law.clone(), None, decree.clone(), law.clone()]
+        );
+        let column = details.facet("law_type").expect("a facet");
+        assert_eq!(column.number_of("법률"), column.number(3));
+        assert_ne!(column.number(0), column.number(2));
+        assert_eq!(column.number_of("조례"), None);
+        assert_eq!(column.number(1), None);
+        assert!(details.facet("source").is_none());
+
+        details.push(detail(&[("law_type", "시행령"), ("source", "a2a")]));
+        assert_eq!(
+            values(&details, "law_type"),
+            [law.clone(), None, decree.clone(), law, decree]
+        );
+        let source = details.facet("source").expect("the added facet");
+        assert_eq!(source.value(4), Some("a2a"));
+        assert_eq!(source.value(0), None);
+    }
+}

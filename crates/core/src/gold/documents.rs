@@ -19,7 +19,7 @@ use super::judgements::Grade;
 /// Different ids of the documents of a query and of a search have different hashes: in 10¹² searches,
 /// an accidental exception has a probability of less than one in 10,000. A deliberate one gives its
 /// author nothing that serving the judged document would not.
-pub fn hash_document(id: &str) -> u64 {
+pub(crate) fn hash_document(id: &str) -> u64 {
     XxHash3_64::oneshot(id.as_bytes()).max(1)
 }
 

@@ -260,3 +260,58 @@ impl Judgements {
         self.documents.descending()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{Grade, Judgements};
+    use crate::gold::hash_document;
+
+    /// Few and many documents are found in different ways.
+    #[test]
+    fn documents_are_found_by_their_hash_as_by_their_id() {
+        for count in [0, 1, 30, 64, 65, 200] {
+            let documents =
+                (0..count).map(|number| (format!("d{number}").into(), Grade::from(number)));
+            let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
+            for number in 0..count {
+                let id = format!("d{number}");
+                let expected = Some((usize::from(number), Grade::from(number)));
+                assert_eq!(judgements.find(&id), expected, "{id} of {count}");
+                assert_eq!(
+                    judgements.find_hash(hash_document(&id)),
+                    expected,
+                    "{id} of {count}"
+                );
+            }
+            assert_eq!(
+                judgements.find_hash(hash_document("other")),
+                None,
+                "{count}"
+            );
+        }
+    }
+
+    /// Hashes are compared by a part of their bits first.
+    #[test]
+    fn documents_whose_hashes_agree_in_16_bits_are_told_apart() {
+        let mut alike: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+        let ids = (0..).find_map(|number| {
+            let id = format!("d{number}");
+            let ids = alike.entry(hash_document(&id) & 0xffff).or_default();
+            ids.push(id);
+            (ids.len() == 4).then(|| ids.clone())
+        });
+        let ids = ids.expect("ids without an end");
+        for judged in 0..ids.len() {
+            let documents = (1..).zip(&ids[..judged]);
+            let documents = documents.map(|(grade, id)| (id.as_str().into(), Grade::from(grade)));
+            let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
+            for id in &ids {
+                let found = judgements.find_hash(hash_document(id));
+                assert_eq!(found, judgements.find(id), "{id} of {judged}");
+            }
+        }
+    }
+}

@@ -53,7 +53,7 @@ impl fmt::Debug for SigningKey {
 /// Circumstances of a request. Numbers are in units of 10⁻⁹.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sampling {
+pub(crate) struct Sampling {
     /// Id of the request: it depends on the search and the document.
     pub id: u64,
     /// Beginning of the window of the search, in milliseconds since 1970.
@@ -71,7 +71,7 @@ pub struct Sampling {
 /// Part of a result in a measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Part {
+pub(crate) struct Part {
     /// Name of the measure.
     pub measure: String,
     /// Weight of the rank.
@@ -84,11 +84,11 @@ pub struct Part {
 
 /// Token that is no unchanged request of this system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct InvalidToken;
+pub(crate) struct InvalidToken;
 
 impl Sampling {
     /// Token of the request.
-    pub fn token(&self, key: &SigningKey) -> String {
+    pub(crate) fn token(&self, key: &SigningKey) -> String {
         // A structure of numbers and texts has a JSON form.
         let payload = serde_json::to_vec(self).unwrap_or_default();
         let signature = key.sign(&payload);
@@ -101,7 +101,7 @@ impl Sampling {
     ///
     /// # Errors
     /// If it was not signed with the key, or was changed.
-    pub fn read(token: &str, key: &SigningKey) -> Result<Self, InvalidToken> {
+    pub(crate) fn read(token: &str, key: &SigningKey) -> Result<Self, InvalidToken> {
         let (payload, signature) = token
             .split_once('.')
             .filter(|_| token.len() <= MAX_TOKEN)
@@ -116,5 +116,50 @@ impl Sampling {
             return Err(InvalidToken);
         }
         serde_json::from_slice(&payload).map_err(|_| InvalidToken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Part, Sampling, SigningKey};
+
+    #[test]
+    fn a_changed_token_is_no_request() {
+        let key = SigningKey::new(b"a key of sixteen bytes");
+        let sampling = Sampling {
+            id: 7,
+            window: 1_750_000_000_000,
+            deadline: 1_750_000_100_000,
+            variant: "V5".to_owned(),
+            pi: 500_000_000,
+            measures: vec![Part {
+                measure: "P@5".to_owned(),
+                c: 200_000_000,
+                f: 400_000_000,
+                rank: 0,
+            }],
+        };
+        let request = sampling.token(&key);
+        assert_eq!(Sampling::read(&request, &key).as_ref(), Ok(&sampling));
+        // Another probability, signed with another key.
+        let changed = Sampling {
+            pi: 250_000_000,
+            ..sampling
+        };
+        let forged = changed.token(&SigningKey::new(b"another key"));
+        assert!(Sampling::read(&forged, &key).is_err());
+        let (payload, signature) = request.split_once('.').unwrap();
+        for token in [
+            "",
+            ".",
+            payload,
+            signature,
+            &format!("{payload}."),
+            &format!("{signature}.{signature}"),
+            &format!("A{payload}.{signature}"),
+            &"x".repeat(9_000),
+        ] {
+            assert!(Sampling::read(token, &key).is_err(), "{token}");
+        }
     }
 }

@@ -104,7 +104,7 @@ measures! {
     "BLEU" [] Bleu mean Corpus
         : PERCENT, Up, Source::Paper("Papineni et al. 2002 (sacrebleu)"),
         "Share of the n-grams of the answer that references have, for 1 to 4 words, and the length"
-        => Some(bleu_counts(judged)?.score());
+        => Some(BleuCounts::of_search(judged)?.score());
 
     "chrF" ["chrf2"] Chrf
         : PERCENT, Up, Source::Paper("Popović 2015 (sacrebleu)"),
@@ -192,11 +192,13 @@ fn citation_recall(
     )
 }
 
-/// Counts of which the BLEU of a search consists. The sum of those of several searches has the score of their
-/// corpus. `None` without a text or a reference.
-pub fn bleu_counts(judged: &Judged<'_>) -> Option<BleuCounts> {
-    let text = judged.answer()?.text()?;
-    let references = judged.query.answer.references.iter();
-    let references: Vec<BleuTokens> = references.map(|it| BleuTokens::of(it)).collect();
-    BleuCounts::of(&BleuTokens::of(text), &references)
+impl BleuCounts {
+    /// Counts of which the BLEU of a search consists. The sum of those of several searches has the score of their
+    /// corpus. `None` without a text or a reference.
+    pub fn of_search(judged: &Judged<'_>) -> Option<Self> {
+        let text = judged.answer()?.text()?;
+        let references = judged.query.answer.references.iter();
+        let references: Vec<BleuTokens> = references.map(|it| BleuTokens::of(it)).collect();
+        Self::of(&BleuTokens::of(text), &references)
+    }
 }

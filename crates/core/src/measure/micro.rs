@@ -25,6 +25,51 @@ pub struct Documents {
 }
 
 impl Documents {
+    /// Returns the cutoffs at which documents are counted, ascending: those of the measures that treat
+    /// the top k as a set of relevant and other documents.
+    pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
+        let mut cutoffs: Vec<Cutoff> = measures
+            .iter()
+            .filter_map(|measure| match measure {
+                Measure::Ranked(
+                    Ranked::Precision {
+                        cutoff,
+                        rel: None,
+                        denominator: Denominator::Cutoff,
+                        judged_only: false,
+                    }
+                    | Ranked::Recall {
+                        cutoff,
+                        rel: None,
+                        judged_only: false,
+                    }
+                    | Ranked::F1 {
+                        cutoff,
+                        rel: None,
+                        denominator: Denominator::Cutoff,
+                        judged_only: false,
+                    },
+                ) => Some(*cutoff),
+                Measure::Ranked(
+                    Ranked::TruePositives { cutoff, rel: None }
+                    | Ranked::FalsePositives { cutoff, rel: None }
+                    | Ranked::FalseNegatives { cutoff, rel: None },
+                ) => *cutoff,
+                Measure::Ranked(_)
+                | Measure::Retrieval(_)
+                | Measure::Component(_)
+                | Measure::Diversity(_)
+                | Measure::Novelty(_)
+                | Measure::Routing(_)
+                | Measure::Answer(_)
+                | Measure::User(_) => None,
+            })
+            .collect();
+        cutoffs.sort_unstable();
+        cutoffs.dedup();
+        cutoffs
+    }
+
     /// Counts the documents in the top `cutoff` of `ranking`, at the default relevance level.
     pub fn of(ranking: &Ranking, judgements: &Judgements, cutoff: Cutoff) -> Self {
         let list = List::new(ranking, judgements);
@@ -65,49 +110,4 @@ impl AddAssign for Documents {
 fn share(part: u64, rest: u64) -> Option<f64> {
     let whole = part + rest;
     (whole > 0).then(|| real(part) / real(whole))
-}
-
-/// Returns the cutoffs at which documents are counted, ascending: those of the measures that treat
-/// the top k as a set of relevant and other documents.
-pub fn cutoffs(measures: &[Measure]) -> Vec<Cutoff> {
-    let mut cutoffs: Vec<Cutoff> = measures
-        .iter()
-        .filter_map(|measure| match measure {
-            Measure::Ranked(
-                Ranked::Precision {
-                    cutoff,
-                    rel: None,
-                    denominator: Denominator::Cutoff,
-                    judged_only: false,
-                }
-                | Ranked::Recall {
-                    cutoff,
-                    rel: None,
-                    judged_only: false,
-                }
-                | Ranked::F1 {
-                    cutoff,
-                    rel: None,
-                    denominator: Denominator::Cutoff,
-                    judged_only: false,
-                },
-            ) => Some(*cutoff),
-            Measure::Ranked(
-                Ranked::TruePositives { cutoff, rel: None }
-                | Ranked::FalsePositives { cutoff, rel: None }
-                | Ranked::FalseNegatives { cutoff, rel: None },
-            ) => *cutoff,
-            Measure::Ranked(_)
-            | Measure::Retrieval(_)
-            | Measure::Component(_)
-            | Measure::Diversity(_)
-            | Measure::Novelty(_)
-            | Measure::Routing(_)
-            | Measure::Answer(_)
-            | Measure::User(_) => None,
-        })
-        .collect();
-    cutoffs.sort_unstable();
-    cutoffs.dedup();
-    cutoffs
 }

@@ -46,42 +46,24 @@ fn by_position(judged: &Judged<'_>, score: impl Fn(usize) -> f64) -> Option<f64>
     Some(position.map_or(0.0, score))
 }
 
-/// Returns the cell of the confusion matrix: the expected and the selected domain of a search.
-/// `None` unless both are known.
-pub fn confusion<'a>(judged: &Judged<'a>) -> Option<(&'a str, &'a str)> {
-    // Most searches outside of a profile with domains have none, and the search is at hand.
-    let selected = judged.selected_domain()?;
-    Some((judged.expected_domain()?, selected))
-}
-
-/// Returns the cells of the collaboration matrix: the selected domain of a search (by default the
-/// expected one), and each domain that contributed a relevant result. `None` without such a domain.
-pub fn collaboration<'a>(judged: &Judged<'a>) -> Option<(&'a str, SmallVec<[Cow<'a, str>; 8]>)> {
-    let contributors = contributors(judged);
-    if contributors.is_empty() {
-        return None;
-    }
-    let primary = judged.selected_domain();
-    let primary = primary.or_else(|| judged.expected_domain())?;
-    Some((primary, contributors))
-}
-
-/// Returns the domains that contributed a relevant result, each once.
-pub(crate) fn contributors<'a>(judged: &Judged<'a>) -> SmallVec<[Cow<'a, str>; 8]> {
-    let level = judged.query.judgements.level();
-    let grades = judged.ranking.grades().iter();
-    let contributors = grades
-        .zip(&judged.search.results)
-        .filter(|(grade, _)| grade.is_some_and(|grade| grade.is_relevant_at(level)))
-        .filter_map(|(_, hit)| hit.details().attrs.as_ref()?.label("domain"));
-    let mut domains: SmallVec<[_; 8]> = SmallVec::new();
-    for domain in contributors {
-        // Few domains contribute to most searches, and comparing them is faster than sorting.
-        if !domains.iter().rev().take(8).any(|known| *known == domain) {
-            domains.push(domain);
+impl<'a> Judged<'a> {
+    /// Returns the domains that contributed a relevant result, each once.
+    pub fn contributing_domains(&self) -> SmallVec<[Cow<'a, str>; 8]> {
+        let level = self.query.judgements.level();
+        let grades = self.ranking.grades().iter();
+        let contributors = grades
+            .zip(&self.search.results)
+            .filter(|(grade, _)| grade.is_some_and(|grade| grade.is_relevant_at(level)))
+            .filter_map(|(_, hit)| hit.details().attrs.as_ref()?.label("domain"));
+        let mut domains: SmallVec<[_; 8]> = SmallVec::new();
+        for domain in contributors {
+            // Few domains contribute to most searches, and comparing them is faster than sorting.
+            if !domains.iter().rev().take(8).any(|known| *known == domain) {
+                domains.push(domain);
+            }
         }
+        domains.sort_unstable();
+        domains.dedup();
+        domains
     }
-    domains.sort_unstable();
-    domains.dedup();
-    domains
 }

@@ -357,3 +357,6 @@ impl UserMeasure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -51,7 +51,7 @@ fn means(differences: &[f64], settings: &Settings) -> Vec<f64> {
 /// Returns the 95 % interval of the mean of `differences`, given the means of their resamples. This
 /// is the deterministic part of the bootstrap. `None` if the interval is undefined: no resamples,
 /// all resamples on one side of the estimate, or differences that do not vary.
-pub fn bca_from_resamples(differences: &[f64], mut resamples: Vec<f64>) -> Option<Interval> {
+fn bca_from_resamples(differences: &[f64], mut resamples: Vec<f64>) -> Option<Interval> {
     let normal = Normal::standard();
     resamples.sort_by(f64::total_cmp);
     let bias = finite(normal.inverse_cdf(part_below(differences, &resamples)?))?;
@@ -107,4 +107,47 @@ fn percentile(sorted: &[f64], level: f64) -> Option<f64> {
 )]
 fn whole(number: f64) -> usize {
     number as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Interval, bca_from_resamples};
+
+    fn close(found: Option<Interval>, expected: Interval) {
+        let found = found.expect("a defined interval");
+        for (found, expected) in found.into_iter().zip(expected) {
+            assert!(
+                (found - expected).abs() <= 1e-9,
+                "{found} is not {expected}"
+            );
+        }
+    }
+
+    // th = [np.mean(d[list(ix)]) for ix in itertools.product(range(5), repeat=5)]
+    // scipy.stats._resampling._bca_interval((d,), mean, -1, 0.025, th, None) -> the percentiles
+    // np.percentile(th, 5.112041180431964), np.percentile(th, 99.13410752279446)
+    #[test]
+    fn bca_interval_of_given_resamples_matches_scipy() {
+        let d = [0.3, -0.1, 0.25, 0.07, 0.9];
+        let mut resamples = Vec::new();
+        for pattern in 0..5_usize.pow(5) {
+            let digits = (0..5).map(|place| pattern / 5_usize.pow(place) % 5);
+            resamples.push(digits.map(|digit| d[digit]).sum::<f64>() / 5.0);
+        }
+        let found = bca_from_resamples(&d, resamples);
+        close(found, [0.05, 0.66]);
+    }
+
+    // th = 0.2 + 0.1*np.sin(np.arange(1, 1000))**3 + 0.0001*np.arange(1, 1000)
+    // data d as above; percentiles 21.117256934100848 and 99.97332095093235
+    #[test]
+    fn bca_interval_interpolates_between_resamples_like_scipy() {
+        let d = [0.3, -0.1, 0.25, 0.07, 0.9];
+        let resample = |i: u32| {
+            let i = f64::from(i);
+            0.2 + 0.1 * i.sin().powi(3) + 0.0001 * i
+        };
+        let found = bca_from_resamples(&d, (1..1000).map(resample).collect());
+        close(found, [0.199_517_145_794_930_9, 0.397_617_586_092_855_6]);
+    }
 }

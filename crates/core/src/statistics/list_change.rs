@@ -20,7 +20,7 @@ const NORMAL_95: f64 = 1.96;
 const MIN_CHURN: f64 = 0.01;
 
 /// Share of common results among the first `k` of each list, 0 to 1. Results within a list are distinct.
-pub fn overlap<T: Eq + Hash>(one: &[T], other: &[T], k: usize) -> f64 {
+fn overlap<T: Eq + Hash>(one: &[T], other: &[T], k: usize) -> f64 {
     if k == 0 {
         return 0.0;
     }
@@ -32,7 +32,7 @@ pub fn overlap<T: Eq + Hash>(one: &[T], other: &[T], k: usize) -> f64 {
 /// Rank-biased overlap with persistence `p` (0 < p < 1), extrapolated from the visible ranks, 0 to 1:
 /// Webber, Moffat and Zobel (2010), equation 32. 1 for two empty lists, 0 if one of them is empty.
 /// Results within a list are distinct.
-pub fn rbo<T: Eq + Hash>(one: &[T], other: &[T], p: f64) -> f64 {
+fn rbo<T: Eq + Hash>(one: &[T], other: &[T], p: f64) -> f64 {
     let (short, long) = if one.len() > other.len() {
         (other, one)
     } else {
@@ -190,5 +190,16 @@ impl ListChange {
             standard_error,
         } = self.churn;
         self.queries >= Self::MIN_QUERIES && mean > MIN_CHURN.max(3.0 * standard_error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::overlap;
+
+    #[test]
+    fn overlap_is_the_share_of_common_results_of_the_first() {
+        assert!((overlap(b"abcde", b"bacfd", 3) - 1.0).abs() < 1e-9);
+        assert!((overlap(b"abc", b"abdce", 5) - 0.6).abs() < 1e-9);
     }
 }

@@ -60,6 +60,56 @@ pub struct Shrunken {
     pub interval: Interval,
 }
 
+impl Shrunken {
+    /// Estimates the changes of the means from `before` to `now`, one pair a unit. A unit without
+    /// observations on a side has none.
+    ///
+    /// The centre is 0: without evidence, nothing has changed. If the units change together beyond noise, the
+    /// centre is their mean change.
+    pub fn changes(units: &[(Sample, Sample)]) -> Vec<Option<Self>> {
+        let observed: Vec<Option<Observed>> = units
+            .iter()
+            .map(|(before, now)| {
+                let is_complete = before.count > 0 && now.count > 0;
+                is_complete.then(|| Observed {
+                    value: now.mean - before.mean,
+                    within: (
+                        before.squares + now.squares,
+                        before.freedom() + now.freedom(),
+                    ),
+                    factor: 1.0 / real(before.count) + 1.0 / real(now.count),
+                })
+            })
+            .collect();
+        let (mean, error) = common(&observed).unwrap_or_default();
+        let is_common = mean.abs() > COMMON_ERRORS * error;
+        shrink(
+            &observed,
+            if is_common {
+                Centre::Mean
+            } else {
+                Centre::Zero
+            },
+        )
+    }
+
+    /// Estimates the means of the units. `within` is the sample that states the variance within a unit: the
+    /// unit itself, or a part of its observations. The centre is the mean of the units.
+    pub fn means(units: &[(Sample, Sample)]) -> Vec<Option<Self>> {
+        let observed: Vec<Option<Observed>> = units
+            .iter()
+            .map(|(unit, within)| {
+                (unit.count > 0).then(|| Observed {
+                    value: unit.mean,
+                    within: (within.squares, within.freedom()),
+                    factor: 1.0 / real(unit.count),
+                })
+            })
+            .collect();
+        shrink(&observed, Centre::Mean)
+    }
+}
+
 /// Observed value of a unit.
 #[derive(Clone, Copy, Debug)]
 struct Observed {
@@ -68,54 +118,6 @@ struct Observed {
     within: (f64, f64),
     /// Variance of the value as a multiple of the variance within the unit.
     factor: f64,
-}
-
-/// Estimates the changes of the means from `before` to `now`, one pair a unit. A unit without
-/// observations on a side has none.
-///
-/// The centre is 0: without evidence, nothing has changed. If the units change together beyond noise, the
-/// centre is their mean change.
-pub fn changes(units: &[(Sample, Sample)]) -> Vec<Option<Shrunken>> {
-    let observed: Vec<Option<Observed>> = units
-        .iter()
-        .map(|(before, now)| {
-            let is_complete = before.count > 0 && now.count > 0;
-            is_complete.then(|| Observed {
-                value: now.mean - before.mean,
-                within: (
-                    before.squares + now.squares,
-                    before.freedom() + now.freedom(),
-                ),
-                factor: 1.0 / real(before.count) + 1.0 / real(now.count),
-            })
-        })
-        .collect();
-    let (mean, error) = common(&observed).unwrap_or_default();
-    let is_common = mean.abs() > COMMON_ERRORS * error;
-    shrink(
-        &observed,
-        if is_common {
-            Centre::Mean
-        } else {
-            Centre::Zero
-        },
-    )
-}
-
-/// Estimates the means of the units. `within` is the sample that states the variance within a unit: the
-/// unit itself, or a part of its observations. The centre is the mean of the units.
-pub fn means(units: &[(Sample, Sample)]) -> Vec<Option<Shrunken>> {
-    let observed: Vec<Option<Observed>> = units
-        .iter()
-        .map(|(unit, within)| {
-            (unit.count > 0).then(|| Observed {
-                value: unit.mean,
-                within: (within.squares, within.freedom()),
-                factor: 1.0 / real(unit.count),
-            })
-        })
-        .collect();
-    shrink(&observed, Centre::Mean)
 }
 
 /// Value that the estimates shrink towards.

@@ -8,16 +8,12 @@ mod memory;
 mod published;
 mod wrong_files;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;
 
-use rankgauge_core::gold::{
-    self, Details, Format, GoldQuery, GoldSet, Grade, JudgementDetail, Judgements, Options,
-    hash_document,
-};
+use rankgauge_core::gold::{self, Format, GoldQuery, GoldSet, Grade, Judgements, Options};
 
 fn data(name: &str) -> PathBuf {
     crate::repository("tests/data/gold").join(name)
@@ -252,52 +248,6 @@ fn an_empty_set_matches_no_search() {
     );
     let loaded = gold::load(&[], &Options::default()).expect("no paths, no problem");
     assert_eq!(loaded.sha256(), set.sha256());
-}
-
-/// Few and many documents are found in different ways.
-#[test]
-fn documents_are_found_by_their_hash_as_by_their_id() {
-    for count in [0, 1, 30, 64, 65, 200] {
-        let documents = (0..count).map(|number| (format!("d{number}").into(), Grade::from(number)));
-        let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
-        for number in 0..count {
-            let id = format!("d{number}");
-            let expected = Some((usize::from(number), Grade::from(number)));
-            assert_eq!(judgements.find(&id), expected, "{id} of {count}");
-            assert_eq!(
-                judgements.find_hash(hash_document(&id)),
-                expected,
-                "{id} of {count}"
-            );
-        }
-        assert_eq!(
-            judgements.find_hash(hash_document("other")),
-            None,
-            "{count}"
-        );
-    }
-}
-
-/// Hashes are compared by a part of their bits first.
-#[test]
-fn documents_whose_hashes_agree_in_16_bits_are_told_apart() {
-    let mut alike: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    let ids = (0..).find_map(|number| {
-        let id = format!("d{number}");
-        let ids = alike.entry(hash_document(&id) & 0xffff).or_default();
-        ids.push(id);
-        (ids.len() == 4).then(|| ids.clone())
-    });
-    let ids = ids.expect("ids without an end");
-    for judged in 0..ids.len() {
-        let documents = (1..).zip(&ids[..judged]);
-        let documents = documents.map(|(grade, id)| (id.as_str().into(), Grade::from(grade)));
-        let judgements = Judgements::new(Grade::ONE, documents).expect("no document twice");
-        for id in &ids {
-            let found = judgements.find_hash(hash_document(id));
-            assert_eq!(found, judgements.find(id), "{id} of {judged}");
-        }
-    }
 }
 
 #[test]
@@ -837,48 +787,4 @@ proptest! {
             prop_assert_eq!(grade_of(set.query(index), document), Some(f64::from(*grade)));
         }
     }
-}
-
-#[test]
-fn facet_columns_number_the_values_of_documents_and_follow_changes() {
-    let detail = |facets: &[(&str, &str)]| JudgementDetail {
-        facets: facets
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-            .collect(),
-        ..JudgementDetail::default()
-    };
-    let mut details = Details::from(vec![
-        detail(&[("law_type", "법률"), ("chapter", "1")]),
-        detail(&[]),
-        detail(&[("law_type", "시행령")]),
-        detail(&[("law_type", "법률")]),
-    ]);
-    let values = |details: &Details, name: &str| -> Vec<Option<String>> {
-        let column = details.facet(name).expect("a facet");
-        let documents = 0..details.len();
-        documents
-            .map(|document| column.value(document).map(str::to_owned))
-            .collect()
-    };
-    let [law, decree] = ["법률", "시행령"].map(|value| Some(value.to_owned()));
-    assert_eq!(
-        values(&details, "law_type"),
-        [law.clone(), None, decree.clone(), law.clone()]
-    );
-    let column = details.facet("law_type").expect("a facet");
-    assert_eq!(column.number_of("법률"), column.number(3));
-    assert_ne!(column.number(0), column.number(2));
-    assert_eq!(column.number_of("조례"), None);
-    assert_eq!(column.number(1), None);
-    assert!(details.facet("source").is_none());
-
-    details.push(detail(&[("law_type", "시행령"), ("source", "a2a")]));
-    assert_eq!(
-        values(&details, "law_type"),
-        [law.clone(), None, decree.clone(), law, decree]
-    );
-    let source = details.facet("source").expect("the added facet");
-    assert_eq!(source.value(4), Some("a2a"));
-    assert_eq!(source.value(0), None);
 }

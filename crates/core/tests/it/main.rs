@@ -8,7 +8,6 @@
 
 mod catalogue;
 mod decoding;
-mod detection;
 mod engine;
 mod gold;
 mod measures;
@@ -16,7 +15,6 @@ mod otel;
 mod read_model;
 mod schemas;
 mod statistics;
-mod user_measures;
 
 use std::path::{Path, PathBuf};
 

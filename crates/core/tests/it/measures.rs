@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rankgauge_core::gold::{Grade, Judgements};
-use rankgauge_core::measure::{Curves, Cutoff, Measure, MeasureError, Ranked, UserMeasure};
+use rankgauge_core::measure::{Curves, Cutoff, Measure, MeasureError, UserMeasure};
 use rankgauge_core::ranking::Ranking;
 
 mod answers;
@@ -690,10 +690,7 @@ fn an_error_in_a_name_of_a_tool_names_the_given_text() {
 
 #[test]
 fn names_parse_to_ranked_and_user_measures() {
-    assert!(matches!(
-        "AP".parse(),
-        Ok(Measure::Ranked(Ranked::AveragePrecision { .. }))
-    ));
+    assert!(matches!("AP".parse(), Ok(Measure::Ranked(_))));
     assert!(matches!(
         "CTR".parse(),
         Ok(Measure::User(UserMeasure::ClickThrough { cutoff: None }))

@@ -11,9 +11,11 @@ pub(crate) mod messages;
 mod packages;
 
 use prost::Message as _;
-use rankgauge_core::decode::otlp::{self, Mapping};
+use rankgauge_core::decode::otlp::Mapping;
+use rankgauge_core::decode::{EventRef, Format, Formats};
 use rankgauge_core::event::{
-    Acceptance, Attributes, Limits, Rejection, Search, SpanCounts, SpanOutcome, Value,
+    Acceptance, Attributes, EvaluationCounts, Feedback, Kind, Limits, Rejection, Search,
+    SpanCounts, SpanOutcome, Value,
 };
 use serde_json::{Map, json};
 
@@ -56,11 +58,61 @@ impl Decoded {
     }
 }
 
+/// Passes the searches of a record in `format` to `visit`.
+fn each_search(
+    format: Format,
+    record: &[u8],
+    (acceptance, mapping): (&Acceptance, &Mapping),
+    mut visit: impl FnMut(Result<&Search<'_>, Rejection>),
+) -> Result<SpanCounts, Rejection> {
+    let formats = Formats {
+        search: format,
+        otlp: mapping.clone(),
+        ..Formats::NATIVE
+    };
+    let counts = formats.events(Kind::Search, record, acceptance, &mut |event| match event {
+        Ok(EventRef::Search(search)) => visit(Ok(search)),
+        Ok(EventRef::Feedback(feedback)) => panic!("{feedback:?}"),
+        Err(rejection) => visit(Err(rejection)),
+    });
+    counts.map(|counts| counts.spans)
+}
+
+/// Passes the feedback of a record in `format` to `visit`.
+fn each_feedback(
+    format: Format,
+    record: &[u8],
+    (acceptance, mapping): (&Acceptance, &Mapping),
+    mut visit: impl FnMut(Result<&Feedback<'_>, Rejection>),
+) -> Result<EvaluationCounts, Rejection> {
+    let formats = Formats {
+        feedback: format,
+        otlp: mapping.clone(),
+        ..Formats::NATIVE
+    };
+    let counts = formats.events(
+        Kind::Feedback,
+        record,
+        acceptance,
+        &mut |event| match event {
+            Ok(EventRef::Feedback(feedback)) => visit(Ok(feedback)),
+            Ok(EventRef::Search(search)) => panic!("{search:?}"),
+            Err(rejection) => visit(Err(rejection)),
+        },
+    );
+    counts.map(|counts| counts.evaluations)
+}
+
 fn decode(
-    reader: impl FnOnce(&mut otlp::Visit<'_>) -> Result<SpanCounts, Rejection>,
+    format: Format,
+    record: &[u8],
+    acceptance: &Acceptance,
+    mapping: &Mapping,
 ) -> Result<Decoded, Rejection> {
     let mut searches = Vec::new();
-    let counts = reader(&mut |search| searches.push(search.map(shown)));
+    let counts = each_search(format, record, (acceptance, mapping), |search| {
+        searches.push(search.map(shown));
+    });
     // A record that cannot be decoded gives no events.
     assert!(counts.is_ok() || searches.is_empty());
     let counts = counts?;
@@ -68,11 +120,11 @@ fn decode(
 }
 
 fn proto(record: &[u8], acceptance: &Acceptance, mapping: &Mapping) -> Result<Decoded, Rejection> {
-    decode(|visit| otlp::proto(record, acceptance, mapping, visit))
+    decode(Format::OtlpProto, record, acceptance, mapping)
 }
 
 fn json(record: &[u8], acceptance: &Acceptance, mapping: &Mapping) -> Result<Decoded, Rejection> {
-    decode(|visit| otlp::json(record, acceptance, mapping, visit))
+    decode(Format::OtlpJson, record, acceptance, mapping)
 }
 
 /// Decodes a record in both encodings, which must give the same events.

@@ -9,7 +9,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::error::{CompareError, listed};
 use crate::text_layout::count_of;
-use rankgauge_core::statistics::{Interval, Paired, Settings, holm, holm_factors};
+use rankgauge_core::statistics::{Interval, Paired, Settings, holm};
 
 /// Number of queries below which even a large difference is hard to distinguish from chance.
 pub const MIN_QUERIES: usize = 25;
@@ -148,10 +148,11 @@ impl Tests<'_> {
         let p: Vec<Option<f64>> = p
             .map(|paired| paired.deciding_p().filter(|_| paired.n >= MIN_TESTED))
             .collect();
-        let factors = holm_factors(&p, self.alpha);
-        let tests = self.measures.iter().zip(tested).zip(holm(&p)).zip(factors);
+        let corrected = holm(&p, self.alpha);
+        let tests = self.measures.iter().zip(tested).zip(corrected);
         tests
-            .map(|(((measure, paired), p_holm), factor)| {
+            .map(|((measure, paired), corrected)| {
+                let (p_holm, factor) = corrected.unzip();
                 // With so many tests of so few queries, no difference can be shown.
                 let cannot_show = factor.is_some_and(|it| paired.smallest_p() * it >= self.alpha);
                 MeasureComparison {

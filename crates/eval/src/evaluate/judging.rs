@@ -10,8 +10,7 @@ use super::plane;
 use crate::run::{Answer, Results};
 use rankgauge_core::event::{Id, Search};
 use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
-use rankgauge_core::measure::micro::{self, Documents};
-use rankgauge_core::measure::{BleuCounts, Curves, Cutoff, Mean, Measure, bleu_counts, routing};
+use rankgauge_core::measure::{BleuCounts, Curves, Cutoff, Documents, Mean, Measure};
 use rankgauge_core::ranking::{Contribution, Judge, Judged, Ranking};
 
 /// Cutoffs of nDCG by cutoff.
@@ -37,7 +36,7 @@ impl<'o> Plan<'o> {
         Self {
             options,
             whole_searches: !options.measures.iter().all(Measure::needs_only_grades),
-            cutoffs: micro::cutoffs(&options.measures),
+            cutoffs: Documents::cutoffs(&options.measures),
             curves: options
                 .curves
                 .then(|| CUTOFFS.into_iter().filter_map(Cutoff::new).collect()),
@@ -183,7 +182,7 @@ impl<'p> Judging<'p> {
             documents.answer = QueryAnswer::of(&judged);
         }
         if self.plan.has_corpus {
-            outcome.bleu = bleu_counts(&judged);
+            outcome.bleu = BleuCounts::of_search(&judged);
         }
         outcome.parts = answered.then(|| Parts::of(&judged));
         outcome
@@ -193,8 +192,9 @@ impl<'p> Judging<'p> {
 impl Parts {
     fn of(judged: &Judged<'_>) -> Self {
         let cell = |from: &str, to: &str| (from.to_owned(), to.to_owned());
-        let collaboration = routing::collaboration(judged).map(|(primary, contributors)| {
-            let contributors = contributors.into_iter();
+        let (expected, selected) = (judged.expected_domain(), judged.selected_domain());
+        let collaboration = selected.or(expected).map(|primary| {
+            let contributors = judged.contributing_domains().into_iter();
             let cells = contributors.map(|contributor| cell(primary, &contributor));
             cells.collect()
         });
@@ -203,7 +203,8 @@ impl Parts {
                 .parts()
                 .map(|part| component_facts(&part, judged))
                 .collect(),
-            routing: routing::confusion(judged)
+            routing: expected
+                .zip(selected)
                 .map(|(expected, selected)| cell(expected, selected)),
             collaboration: collaboration.unwrap_or_default(),
         }

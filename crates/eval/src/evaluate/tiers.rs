@@ -30,7 +30,7 @@ impl Evaluation {
     pub fn mark(&self, target: &Target) -> char {
         let stricter = self.targets_of(target.measure);
         let stricter = stricter.filter(|it| self.strictness(it) > self.strictness(target));
-        tier::mark(&target.tier, stricter.count())
+        tier::mark(Some((&target.tier, stricter.count())))
     }
 
     /// Targets of a measure.

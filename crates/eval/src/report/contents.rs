@@ -261,7 +261,7 @@ fn tiers(evaluation: &Evaluation) -> Vec<Block> {
             let mark = evaluation.mark(target);
             format!("{mark} {} ({})", name(&target.tier), number(mean))
         }
-        (Some(mean), None) => format!("{} none ({})", tier::BELOW, number(mean)),
+        (Some(mean), None) => format!("{} none ({})", tier::mark(None), number(mean)),
     };
     let measures = evaluation.measures.iter().enumerate();
     let measures = measures.filter(|(at, _)| evaluation.targets_of(*at).next().is_some());

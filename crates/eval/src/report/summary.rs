@@ -177,7 +177,7 @@ fn figure(
                     let mark = evaluation.mark(target);
                     (format!("{mark} {}", name(&target.tier)), Tone::Neutral)
                 }
-                None => (format!("{} below target", tier::BELOW), Tone::Neutral),
+                None => (format!("{} below target", tier::mark(None)), Tone::Neutral),
             }),
     }
 }

@@ -355,9 +355,9 @@ impl<'t> Layout<'t> {
     /// Splits a line that repeats the parts of the last line, with one space between columns.
     fn repeated(&self, text: &'t str) -> Option<(Columns<'t>, &'t str)> {
         let rest = text.strip_prefix(self.start)?;
-        let (document, rest) = text::split_at_blank(rest)?;
-        let (rank, rest) = text::split_at_blank(rest)?;
-        let (score, rest) = rest.split_at(text::column_end(rest));
+        let (document, rest) = column_before_blank(rest)?;
+        let (rank, rest) = column_before_blank(rest)?;
+        let (score, rest) = first_column_of(rest)?;
         let after = rest.strip_prefix(self.end)?;
         let columns = Columns {
             query: self.query,
@@ -365,7 +365,7 @@ impl<'t> Layout<'t> {
             rank,
             score,
         };
-        (!self.end.is_empty() && !score.is_empty()).then_some((columns, after))
+        (!self.end.is_empty()).then_some((columns, after))
     }
 
     /// Splits any line of six columns, which may be followed by text, and stores its parts.
@@ -391,6 +391,21 @@ impl<'t> Layout<'t> {
             score,
         })
     }
+}
+
+/// Splits a text after its first column; `None` if the text begins with white space.
+#[inline]
+fn first_column_of(text: &str) -> Option<(&str, &str)> {
+    let columns = text::split_column(text);
+    columns.filter(|(column, rest)| column.len() + rest.len() == text.len())
+}
+
+/// Splits a text at the blank or tab after its first column; `None` if the text begins with white
+/// space, or if other white space or nothing follows.
+#[inline]
+fn column_before_blank(text: &str) -> Option<(&str, &str)> {
+    let (column, rest) = first_column_of(text)?;
+    Some((column, rest.strip_prefix([' ', '\t'])?))
 }
 
 /// Parses the columns of a line.

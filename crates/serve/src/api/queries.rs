@@ -1,7 +1,7 @@
 //! Gold queries: those with the lowest scores, or those that lost most, first.
 //!
 //! A few searches say little about a query. Means and changes are therefore estimated together with
-//! those of all queries of their system ([`rankgauge_core::statistics::changes`]), and a change counts
+//! those of all queries of their system ([`rankgauge_core::statistics::Shrunken::changes`]), and a change counts
 //! only with evidence.
 
 use std::cmp::Ordering;
@@ -23,7 +23,7 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, QueryIndex, normalise};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
-use rankgauge_core::statistics::{self, Sample, Shrunken};
+use rankgauge_core::statistics::{Sample, Shrunken};
 use rankgauge_core::time::EventTime;
 
 pub(crate) const PARAMETERS: [Parameter; 11] = [
@@ -326,7 +326,7 @@ fn estimated(
     let mut all = Vec::new();
     for (variant, of_variant) in by_variant {
         let changes = of_variant.iter().map(|(_, score)| compared(score));
-        let changes = statistics::changes(&changes.collect::<Vec<_>>());
+        let changes = Shrunken::changes(&changes.collect::<Vec<_>>());
         let means = of_variant.iter().map(|(_, score)| {
             let mut within = score.baseline;
             within.merge(&score.now);
@@ -337,7 +337,7 @@ fn estimated(
             };
             (unit, within.sample())
         });
-        let means = statistics::means(&means.collect::<Vec<_>>());
+        let means = Shrunken::means(&means.collect::<Vec<_>>());
         for (((query, score), mean), change) in of_variant.into_iter().zip(means).zip(changes) {
             let before = score.baseline.mean();
             let change = change.map(|it| possible(it, before.filter(|_| is_share)));

@@ -211,13 +211,13 @@ pub(super) fn mean(of: &SystemScore) -> Markup {
 pub(super) fn tier(info: &MeasureInfo, of: &SystemScore) -> Markup {
     let reached = of.tier.as_ref().and_then(|tier| {
         let higher = info.targets.iter().position(|it| it.tier == *tier)?;
-        Some((tier, tier::mark(tier, higher)))
+        Some((tier, tier::mark(Some((tier, higher)))))
     });
     html! {
         @if let Some((tier, mark)) = reached { span.tier title={ "reaches " (tier) } { (mark) span.unseen { (tier) } } }
         @else if of.is_below_targets {
             @let is_shown = of.alarms.iter().any(|alarm| alarm == "target");
-            span.tier.bad[is_shown] title="reaches no target" { (tier::BELOW) span.unseen { "below targets" } }
+            span.tier.bad[is_shown] title="reaches no target" { (tier::mark(None)) span.unseen { "below targets" } }
         }
         @else { span.none { } }
     }

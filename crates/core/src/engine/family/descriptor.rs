@@ -3,7 +3,7 @@
 use super::catalogue::ALL;
 use crate::engine::series::Dimension;
 use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
-use crate::measure::micro;
+use crate::measure::Documents;
 
 /// Prefix of the name of every family.
 pub(crate) const PREFIX: &str = "rankgauge_";
@@ -104,7 +104,7 @@ impl Samples {
                 2 * measures.filter(|index| settings.has_range(*index)).count() * windows
             }
             Self::WindowsAndQuantiles => windows * QUANTILES.len(),
-            Self::Documents => 3 * micro::cutoffs(&settings.measures).len(),
+            Self::Documents => 3 * Documents::cutoffs(&settings.measures).len(),
             Self::LatencyBuckets => histogram(settings.latency_buckets.len()),
             Self::FirstClickBuckets => histogram(FIRST_CLICK_BUCKETS.len()),
         }

@@ -56,7 +56,7 @@ pub enum SharedTest {
 }
 
 /// Name of a test: its kind, and the gold set (empty if none judges) with the values of its labels.
-pub type TestName = (SharedTest, Vec<Box<str>>);
+pub(crate) type TestName = (SharedTest, Vec<Box<str>>);
 
 /// Evidence of one replica in one test.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,7 +83,7 @@ struct Together {
 }
 
 /// Name of a test, from the gold set that judges and its label values.
-pub fn test_name(test: SharedTest, gold: &str, labels: &[&str]) -> TestName {
+pub(crate) fn test_name(test: SharedTest, gold: &str, labels: &[&str]) -> TestName {
     let parts = std::iter::once(gold).chain(labels.iter().copied());
     (test, parts.map(Into::into).collect())
 }
@@ -294,3 +294,6 @@ pub(in crate::engine) fn rounded(log: f64) -> f64 {
 fn from_units(units: i64) -> f64 {
     crate::engine::fixed::units_to_f64(i128::from(units), 6)
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,21 +28,21 @@ pub(super) const GROUP: usize = 32;
 
 /// Amount of work that may still be done: about a tenth of a microsecond each.
 #[derive(Clone, Copy, Debug)]
-pub struct Work(usize);
+pub(crate) struct Work(usize);
 
 impl Work {
     /// Work after one record. More than the record itself can cause, so a backlog shrinks.
-    pub const AFTER_RECORD: Self = Self(4_096);
+    pub(crate) const AFTER_RECORD: Self = Self(4_096);
     /// Work of one step of a backlog, a few milliseconds.
-    pub const STEP: Self = Self(65_536);
+    pub(crate) const STEP: Self = Self(65_536);
 
     /// Returns true if nothing more may be done.
-    pub fn is_done(self) -> bool {
+    pub(crate) fn is_done(self) -> bool {
         self.0 == 0
     }
 
     /// Reduces the work that may still be done.
-    pub fn spend(&mut self, amount: usize) {
+    pub(crate) fn spend(&mut self, amount: usize) {
         self.0 = self.0.saturating_sub(amount);
     }
 }
@@ -108,7 +108,7 @@ impl Closing {
 impl Join {
     /// Closes seconds before the frontier, as far as `work` allows. Returns true if nothing is left
     /// to close.
-    pub fn close_some(&mut self, work: &mut Work, effects: &mut Vec<Effect>) -> bool {
+    pub(crate) fn close_some(&mut self, work: &mut Work, effects: &mut Vec<Effect>) -> bool {
         while !work.is_done() {
             let Some(mut closing) = self.closing.take().or_else(|| self.next_closing()) else {
                 self.is_settled = self.drop_expired(work) && self.close_conversions(work, effects);
@@ -123,12 +123,12 @@ impl Join {
     }
 
     /// Returns true if a second is partly closed.
-    pub fn is_within_second(&self) -> bool {
+    pub(crate) fn is_within_second(&self) -> bool {
         self.closing.is_some()
     }
 
     /// Returns true if a second before the frontier is not yet closed.
-    pub fn has_backlog(&self) -> bool {
+    pub(crate) fn has_backlog(&self) -> bool {
         !self.is_settled
     }
 
@@ -267,7 +267,7 @@ impl Join {
 
     /// Returns the searches of the oldest minute that wait for conversions before their time has passed.
     /// Returns their number.
-    pub fn close_oldest_conversions(&mut self, effects: &mut Vec<Effect>) -> usize {
+    pub(crate) fn close_oldest_conversions(&mut self, effects: &mut Vec<Effect>) -> usize {
         let conversions = self.conversions.as_mut();
         conversions.map_or(0, |it| it.close_oldest(effects))
     }

@@ -84,7 +84,7 @@ impl Converted {
 
 /// Series that count the conversions of searches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct WaitingSegment {
+pub(crate) struct WaitingSegment {
     /// System version that served the searches.
     pub variant: Label,
     /// Series of their scores.
@@ -93,7 +93,7 @@ pub struct WaitingSegment {
 
 /// Searches that wait for conversions, as saved.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Pending {
+pub(crate) struct Pending {
     segments: Vec<WaitingSegment>,
     minutes: BTreeMap<u32, Group>,
     converted: BTreeMap<Slot, Converted>,
@@ -103,18 +103,18 @@ pub struct Pending {
 
 impl Pending {
     /// Number of searches that wait.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         let all: usize = self.minutes.values().map(|group| group.0.len()).sum();
         all.saturating_sub(self.done as usize)
     }
 
     /// Returns true if no search waits.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.minutes.is_empty()
     }
 
     /// Removes the searches before a time. Returns their number.
-    pub fn drop_before(&mut self, at: EventTime) -> usize {
+    pub(crate) fn drop_before(&mut self, at: EventTime) -> usize {
         let before = self.len();
         while let Some(entry) = self.minutes.first_entry() {
             if end_of(*entry.key()) > at.0 {
@@ -191,7 +191,7 @@ fn end_of(minute: u32) -> i64 {
 
 /// Search whose time for conversions has passed.
 #[derive(Debug)]
-pub struct Conversions {
+pub(crate) struct Conversions {
     /// Its series.
     pub segment: WaitingSegment,
     /// Time at which the results were served.

@@ -12,7 +12,7 @@ use crate::time::EventTime;
 
 /// Limit that a record exceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exceeded {
+pub(crate) enum Exceeded {
     /// [`JoinLimits::feedback_per_search`](crate::engine::settings::JoinLimits::feedback_per_search).
     FeedbackPerSearch,
     /// [`JoinLimits::interactions_per_session`](crate::engine::settings::JoinLimits::interactions_per_session).
@@ -27,7 +27,7 @@ pub enum Exceeded {
     clippy::large_enum_variant,
     reason = "effects live in a buffer that is reused; a box for each search would be an allocation"
 )]
-pub enum Effect {
+pub(crate) enum Effect {
     /// Feedback is joined with a search.
     Joined {
         /// Position of the action in [`Action::NAMES`](crate::event::Action::NAMES).
@@ -58,7 +58,7 @@ pub enum Effect {
 
 /// Search whose feedback window has passed, with its feedback.
 #[derive(Debug)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// The search.
     pub parts: Parts,
     /// Its feedback.
@@ -69,7 +69,7 @@ pub struct Finished {
 
 /// Feedback on a session as a whole.
 #[derive(Debug)]
-pub struct SessionFeedback {
+pub(crate) struct SessionFeedback {
     /// Position of the action in [`Action::NAMES`](crate::event::Action::NAMES).
     pub action: u8,
     /// Its content.

@@ -2,7 +2,7 @@
 
 /// Relation of a record to what was counted before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reading {
+pub(crate) enum Reading {
     /// First read: it is counted here.
     New,
     /// Read again after a change of the owner or a restart. It rebuilds the join.

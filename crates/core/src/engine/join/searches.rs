@@ -24,7 +24,7 @@ use crate::time::EventTime;
 /// The outer reference count belongs to one worker. Counting in that of the shared set would make
 /// the workers wait for each other.
 #[derive(Clone, Debug)]
-pub struct GoldReference {
+pub(crate) struct GoldReference {
     /// Gold set.
     #[allow(clippy::redundant_allocation, reason = "see above")]
     pub set: Arc<Arc<GoldSet>>,
@@ -34,14 +34,14 @@ pub struct GoldReference {
 
 impl GoldReference {
     /// Returns the gold query.
-    pub fn query(&self) -> &GoldQuery {
+    pub(crate) fn query(&self) -> &GoldQuery {
         self.set.query(self.query)
     }
 }
 
 /// Teams of a ranking that combines two or more rankings by team-draft interleaving.
 #[derive(Clone, Debug)]
-pub struct Teams {
+pub(crate) struct Teams {
     /// Experiment.
     pub experiment: Label,
     /// Team of each result, in served order; empty for a result without a team.
@@ -50,7 +50,7 @@ pub struct Teams {
 
 /// Part of a search in experiments: its place among the units, and its interleaved rankings.
 #[derive(Clone, Debug)]
-pub struct Trial {
+pub(crate) struct Trial {
     /// Bucket that counts the scores of the search.
     pub bucket: Option<CountedBucket>,
     /// Teams, if rankings are interleaved.
@@ -60,14 +60,14 @@ pub struct Trial {
 /// Served results and their levels: hashes of the document ids in served order, then the levels
 /// of the ranking measures, in one allocation.
 #[derive(Clone, Debug, Default)]
-pub struct Served {
+pub(crate) struct Served {
     pub(super) words: Box<[u64]>,
     results: u32,
 }
 
 impl Served {
     /// Packs hashes of documents and levels. Takes the place of `spare` if it is as long.
-    pub fn new(
+    pub(crate) fn new(
         documents: impl ExactSizeIterator<Item = u64>,
         levels: &[Level],
         spare: Option<Self>,
@@ -88,17 +88,17 @@ impl Served {
     }
 
     /// Number of results.
-    pub fn results(&self) -> usize {
+    pub(crate) fn results(&self) -> usize {
         self.results as usize
     }
 
     /// Hashes of the served document ids, in served order.
-    pub fn documents(&self) -> &[u64] {
+    pub(crate) fn documents(&self) -> &[u64] {
         self.words.get(..self.results()).unwrap_or_default()
     }
 
     /// Levels of the ranking measures. The last ones may be additional levels without a score.
-    pub fn levels(&self) -> impl Iterator<Item = Level> + Clone {
+    pub(crate) fn levels(&self) -> impl Iterator<Item = Level> + Clone {
         let words = self.words.get(self.results()..).unwrap_or_default();
         words.iter().flat_map(|word| Level::unpack(*word))
     }
@@ -114,7 +114,7 @@ impl Served {
 
 /// Position of a search among the searches of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub(crate) struct Place {
     /// Time at which the results were served.
     pub ts: EventTime,
     /// First bytes of the id. They decide between searches of one millisecond.
@@ -124,7 +124,7 @@ pub struct Place {
 
 impl Place {
     /// Returns the place of a search with this id, as a text and as its hash, and this time.
-    pub fn new(text: &str, id: Id, ts: EventTime) -> Self {
+    pub(crate) fn new(text: &str, id: Id, ts: EventTime) -> Self {
         let mut first = [0; 8];
         for (byte, of_id) in first.iter_mut().zip(text.bytes()) {
             *byte = of_id;
@@ -137,14 +137,14 @@ impl Place {
     }
 
     /// Id of the search.
-    pub fn id(&self) -> Id {
+    pub(crate) fn id(&self) -> Id {
         self.id
     }
 }
 
 /// Search as it enters the join.
 #[derive(Debug)]
-pub struct NewSearch {
+pub(crate) struct NewSearch {
     /// Id and time.
     pub place: Place,
     /// Relation to what was counted before.
@@ -212,7 +212,7 @@ impl Details {
 
 /// Parts of a search that are needed to count its feedback.
 #[derive(Debug)]
-pub struct Parts {
+pub(crate) struct Parts {
     /// Time at which the results were served.
     pub ts: EventTime,
     /// Variant and series.

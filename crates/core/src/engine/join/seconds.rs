@@ -156,7 +156,7 @@ impl Join {
     }
 
     /// Declares every second before `frontier` closed. [`close_some`](Self::close_some) closes them.
-    pub fn close_before(&mut self, frontier: Second) {
+    pub(crate) fn close_before(&mut self, frontier: Second) {
         if frontier > self.frontier {
             self.frontier = frontier;
             self.is_settled = false;
@@ -165,7 +165,7 @@ impl Join {
 
     /// Declares the oldest second closed that is not yet, regardless of its feedback window.
     /// Returns the number of its searches; `None` if there is no such second.
-    pub fn close_oldest(&mut self) -> Option<u64> {
+    pub(crate) fn close_oldest(&mut self) -> Option<u64> {
         let (second, bucket) = self.buckets.range(self.frontier..).next()?;
         let searches = u64::try_from(bucket.searches.len()).unwrap_or(u64::MAX);
         let next = Second(second.0.saturating_add(1));
@@ -174,7 +174,7 @@ impl Join {
     }
 
     /// Drops one of the closed searches of the oldest second. Returns false if there is none.
-    pub fn drop_oldest_closed(&mut self) -> bool {
+    pub(crate) fn drop_oldest_closed(&mut self) -> bool {
         if let Some((_, second)) = self.closed.first_key_value()
             && second.searches.len().is_multiple_of(GROUP)
         {
@@ -207,12 +207,12 @@ impl Join {
     }
 
     /// Returns the oldest second with contents.
-    pub fn oldest(&self) -> Option<Second> {
+    pub(crate) fn oldest(&self) -> Option<Second> {
         self.buckets.keys().next().copied()
     }
 
     /// Returns the lowest offsets that are needed to rebuild this join, by kind of event and partition.
-    pub fn needed_offsets(&self) -> BTreeMap<(Kind, i32), i64> {
+    pub(crate) fn needed_offsets(&self) -> BTreeMap<(Kind, i32), i64> {
         let closing = self.closing.as_ref().map(Closing::bucket);
         let open = self.buckets.values().chain(closing).map(|it| &it.oldest);
         let closed = self.closed.values().map(|it| &it.oldest);

@@ -11,7 +11,7 @@ use crate::time::{EventTime, Millis};
 
 /// Judgment with an evaluator.
 #[derive(Clone, Copy, Debug)]
-pub struct Evaluated {
+pub(crate) struct Evaluated {
     /// Evaluator and property.
     pub by: EvaluatorKey,
     /// Hash of the judged document; 0 for an answer or a search.
@@ -22,7 +22,7 @@ pub struct Evaluated {
 
 /// Summary of the user feedback on one search. A [`UserResponse`] borrows from it.
 #[derive(Clone, Debug, Default)]
-pub struct FeedbackSummary {
+pub(crate) struct FeedbackSummary {
     clicks: Vec<Click>,
     ratings: Vec<Rating>,
     thumbs: [u32; 2],
@@ -40,7 +40,11 @@ pub struct FeedbackSummary {
 impl FeedbackSummary {
     /// Returns the input of the user measures, for a search with `results` results and with the
     /// click weights by position.
-    pub fn response<'a>(&'a self, results: usize, click_weights: &'a [f64]) -> UserResponse<'a> {
+    pub(crate) fn response<'a>(
+        &'a self,
+        results: usize,
+        click_weights: &'a [f64],
+    ) -> UserResponse<'a> {
         UserResponse {
             results,
             clicks: &self.clicks,

@@ -13,7 +13,7 @@ use crate::time::Millis;
 
 /// Join of one partition.
 #[derive(Debug)]
-pub struct Join {
+pub(crate) struct Join {
     pub(super) window: Millis,
     pub(super) limits: JoinLimits,
     pub(super) searches: Searches,

@@ -3,13 +3,13 @@
 use super::model::ReadModel;
 use super::users::TeamPair;
 use crate::engine::evidence::Test;
-use crate::engine::fleet::{SharedTest, TestEvidence, test_name};
+use crate::engine::fleet::{FleetEvidence, SharedEvidence, SharedTest, TestEvidence, test_name};
 use crate::number::real;
 use crate::time::WallTime;
 
 impl ReadModel<'_> {
-    /// Evidence of this process in all tests, to share with the fleet.
-    pub fn shared_evidence(&self) -> Vec<TestEvidence> {
+    /// Evidence of this process in all tests, in parts to share with `fleet`, which has that of the others.
+    pub fn shared_evidence(&self, fleet: &FleetEvidence) -> Vec<SharedEvidence> {
         let mut tests = Vec::new();
         let mut add = |test, labels: &[&str], variant: Option<&str>, log| {
             let (gold, reset_at) = self.origin(test, labels, variant);
@@ -64,7 +64,7 @@ impl ReadModel<'_> {
                 log,
             );
         }
-        tests
+        SharedEvidence::parts(&tests, fleet)
     }
 
     /// Evidence (natural log e-value) that users prefer one of two teams: of the fleet if its replicas

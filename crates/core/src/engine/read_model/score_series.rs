@@ -8,7 +8,7 @@ use crate::engine::series::{Dimension, Label, Labels, OTHER, Series};
 use crate::engine::settings::Rolling;
 use crate::event::Action;
 use crate::measure::Cutoff;
-use crate::measure::micro::Documents;
+use crate::measure::Documents;
 use crate::number::real;
 
 /// Series of scores: a variant, with all its searches or those with one value of a slice.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Problem, Term};
-use rankgauge_core::decode::{Decoded, Encoded, Envelope, Event, EventRef, Format, Formats};
+use rankgauge_core::decode::{Encoded, Envelope, EventRef, Format, Formats};
 use rankgauge_core::event::{Acceptance, Action, Kind, Limits, Reason, Rejection};
 use rankgauge_core::time::EventTime;
 use serde_json::{Value, json};
@@ -387,11 +387,18 @@ fn page_of(fields: &Value, base: Option<u32>, members: &Value) -> Result<Option<
     let mut record = search();
     merge(&mut record, members);
     let record = record.to_string();
-    let decoded = formats.event(Kind::Search, record.as_bytes(), &LIMITS);
-    match decoded.map_err(|rejection| rejection.to_string())? {
-        Decoded::Event(Event::Search(search)) => Ok(search.page),
+    let mut page = None;
+    let visit = &mut |event: Result<EventRef<'_>, Rejection>| match event {
+        Ok(EventRef::Search(search)) => page = search.page,
         other => panic!("{other:?}"),
-    }
+    };
+    let acceptance = Acceptance {
+        limits: LIMITS,
+        has_gold_texts: false,
+    };
+    let decoded = formats.events(Kind::Search, record.as_bytes(), &acceptance, visit);
+    decoded.map_err(|rejection| rejection.to_string())?;
+    Ok(page)
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use rankgauge_core::detection::BiasDirection;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{EvaluatorVerdict, ReadModel};
 use rankgauge_core::engine::settings::{MonitoredMeasure, Settings};
@@ -287,7 +286,7 @@ fn the_drift_survives_a_restart_and_ends_with_a_reset() {
     };
     let found = alarm(&traffic.engine);
     assert_eq!(found.len(), 1);
-    assert_eq!(found[0].direction, BiasDirection::Lower);
+    assert_eq!(found[0].direction.name(), "lower");
     let (mut engine, _) = restored(&traffic.world, &write(&traffic.engine));
     assert_eq!(alarm(&engine), found);
     let reported = WallTime(START + 900 * MINUTE);

@@ -6,7 +6,6 @@
 
 use proptest::prelude::*;
 use rankgauge_core::engine::family;
-use rankgauge_core::engine::join::{Join, Second};
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
@@ -533,11 +532,4 @@ proptest! {
         prop_assert_eq!(outcome(&snapshot, Kind::Search, "judged"), judged);
         prop_assert_eq!(outcome(&snapshot, Kind::Feedback, "joined"), judged + 1);
     }
-}
-
-#[test]
-fn a_join_without_records_holds_nothing() {
-    let limits = settings().join_limits;
-    let join = Join::new(rankgauge_core::time::Millis(1_000), limits, Some(Second(5)));
-    assert_eq!((join.bytes(), join.pending()), (0, [0, 0]));
 }

@@ -6,35 +6,14 @@ use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::decode::{self, Event, Formats};
-use rankgauge_core::engine::id::{SearchIds, Target};
-use rankgauge_core::engine::{Input, Position, RecordInput};
+use rankgauge_core::decode::Formats;
+use rankgauge_core::engine::{Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::records;
 
 use super::log::{Record, Shape, in_order};
 use super::{START, Samples, World, assign, difference, settings, tick};
-
-/// Decoded record with its position.
-struct Decoded<'a>(Position, Event<'a>);
-
-impl Decoded<'_> {
-    fn input(&self) -> RecordInput<'_> {
-        let at = self.0;
-        match &self.1 {
-            Event::Search(event) => RecordInput::Search {
-                at,
-                event,
-                ids: SearchIds::of(event),
-            },
-            Event::Feedback(event) => RecordInput::Feedback {
-                at,
-                event,
-                target: Target::of(event),
-            },
-        }
-    }
-}
 
 /// Records that are applied together.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +49,6 @@ fn outcome_of(records: &[Record], groups: &[Group], is_together: bool) -> Sample
     let gold = [Arc::clone(&world.gold), other_gold()];
     let mut changes = 0;
     let mut next: BTreeMap<(i32, Kind), i64> = BTreeMap::new();
-    let limits = engine.acceptance().limits;
-    let formats = Formats::NATIVE;
     let mut rest = records;
     for group in groups.iter().cycle() {
         if rest.is_empty() {
@@ -79,28 +56,28 @@ fn outcome_of(records: &[Record], groups: &[Group], is_together: bool) -> Sample
         }
         let (taken, others) = rest.split_at(group.size.min(rest.len()));
         rest = others;
-        let decoded = taken.iter().filter_map(|record| {
+        let placed = taken.iter().map(|record| {
             let offset = next.entry((record.partition, record.kind)).or_default();
             let at = Position {
                 partition: record.partition,
                 offset: *offset,
             };
             *offset += 1;
-            let payload = record.payload.as_bytes();
-            match formats.event(record.kind, payload, &limits) {
-                Ok(decode::Decoded::Event(event)) => Some(Decoded(at, event)),
-                _ => None,
-            }
+            (record.kind, at, record.payload.as_bytes())
         });
-        let decoded: Vec<_> = decoded.collect();
+        let placed: Vec<_> = placed.collect();
         if group.changes_gold {
             changes += 1;
             engine.apply(Input::Gold(Arc::clone(&gold[changes % 2])));
         }
-        let inputs: Vec<_> = decoded.iter().map(Decoded::input).collect();
-        let size = if is_together { inputs.len() } else { 1 };
-        for inputs in inputs.chunks(size.max(1)) {
-            engine.apply_group(inputs);
+        let size = if is_together { placed.len() } else { 1 };
+        for records in placed.chunks(size.max(1)) {
+            records::apply(
+                &mut engine,
+                &Formats::NATIVE,
+                records.iter().copied(),
+                |_, _, _| (),
+            );
         }
     }
     tick(&mut engine, START + 601_000);

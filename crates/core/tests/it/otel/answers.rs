@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge_core::decode::otlp::{self, FeedbackAction, Mapping};
+use rankgauge_core::decode::Format;
+use rankgauge_core::decode::otlp::{FeedbackAction, Mapping};
 use rankgauge_core::event::{Action, Feedback, Rejection};
 use serde_json::{Value, json};
 
-use super::ACCEPTANCE;
 use super::fixtures::bytes;
 use super::messages::{record, span};
+use super::{ACCEPTANCE, each_feedback, each_search};
 
 const OTHER_TRACE: &str = "11111111111111111111111111111111";
 
@@ -57,7 +58,8 @@ fn chain(second: u32, attributes: &[(&str, Value)]) -> Value {
 fn answers(spans: &[Value], mapping: &Mapping) -> (Vec<Option<[String; 2]>>, u64) {
     let mut found = Vec::new();
     let text = record(spans).to_string();
-    let counts = otlp::json(text.as_bytes(), &ACCEPTANCE, mapping, &mut |search| {
+    let of = (&ACCEPTANCE, mapping);
+    let counts = each_search(Format::OtlpJson, text.as_bytes(), of, |search| {
         let search = search.expect("a valid search");
         found.push(search.answer.as_ref().map(|it| {
             [it.text.as_deref(), it.model.as_deref()]
@@ -213,12 +215,12 @@ fn a_query_engine_of_llama_index_has_the_answers_of_its_searches() {
                 grade,
             ));
         };
-        let read = if is_json {
-            otlp::feedback_json
+        let format = if is_json {
+            Format::OtlpJson
         } else {
-            otlp::feedback_proto
+            Format::OtlpProto
         };
-        read(&bytes(name), &ACCEPTANCE.limits, &mapping, visit).expect("a record");
+        each_feedback(format, &bytes(name), (&ACCEPTANCE, &mapping), visit).expect("a record");
         found.push(judged);
     }
     assert_eq!(found[0], found[1]);

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use prost::Message as _;
-use rankgauge_core::decode::otlp::{self, FeedbackAction, Mapping, Session};
+use rankgauge_core::decode::Format;
+use rankgauge_core::decode::otlp::{FeedbackAction, Mapping, Session};
 use rankgauge_core::event::{
     Action, EvaluationCounts, EvaluatorKind, Feedback, JudgmentTarget, Rejection,
 };
 use serde_json::{Value, json};
 
-use super::ACCEPTANCE;
 use super::messages::{KeyValue, Link, Logs, Span, Traces};
+use super::{ACCEPTANCE, each_feedback};
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SPAN: &str = "00f067aa0ba902b7";
@@ -43,7 +44,7 @@ fn shown(feedback: &Feedback<'_>) -> Value {
 fn proto(record: &[u8], mapping: &Mapping) -> Result<Decoded, Rejection> {
     let mut found = Vec::new();
     let visit = &mut |event: Result<&Feedback<'_>, Rejection>| found.push(event.map(shown));
-    let counts = otlp::feedback_proto(record, &ACCEPTANCE.limits, mapping, visit)?;
+    let counts = each_feedback(Format::OtlpProto, record, (&ACCEPTANCE, mapping), visit)?;
     Ok((found, counts))
 }
 
@@ -53,7 +54,8 @@ fn both(record: &Value, mapping: &Mapping) -> Decoded {
     let mut found = Vec::new();
     let visit = &mut |event: Result<&Feedback<'_>, Rejection>| found.push(event.map(shown));
     let text = record.to_string();
-    let counts = otlp::feedback_json(text.as_bytes(), &ACCEPTANCE.limits, mapping, visit);
+    let of = (&ACCEPTANCE, mapping);
+    let counts = each_feedback(Format::OtlpJson, text.as_bytes(), of, visit);
     let from_json = (found, counts.expect("JSON"));
     let bytes = if record.get("resourceLogs").is_some() {
         Logs::parse(record).encode_to_vec()
@@ -302,7 +304,8 @@ fn evaluations_of_models_are_judgments_of_their_scope() {
             }));
         };
         let text = record.to_string();
-        otlp::feedback_json(text.as_bytes(), &ACCEPTANCE.limits, &mapping, visit).expect("JSON");
+        let of = (&ACCEPTANCE, &mapping);
+        each_feedback(Format::OtlpJson, text.as_bytes(), of, visit).expect("JSON");
     }
     let by = |name: &str| format!("{name} my.judge 2");
     let answer = JudgmentTarget::Answer;

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use prost::Message as _;
-use rankgauge_core::decode::otlp::{self, MAX_SPANS, Mapping};
+use rankgauge_core::decode::Format;
+use rankgauge_core::decode::otlp::{MAX_SPANS, Mapping};
 use rankgauge_core::event::Reason;
 use serde_json::json;
 
 use super::messages::{Any, AnyValue, ArrayValue, KeyValue, Span, Traces, record, span};
-use super::{ACCEPTANCE, both, json as read_json, proto};
+use super::{ACCEPTANCE, both, each_feedback, json as read_json, proto};
 
 fn attribute(key: &str, text: &str) -> KeyValue {
     KeyValue::new(key, Any::Text(text.to_owned()))
@@ -27,14 +28,14 @@ proptest! {
         nested in vec(prop::sample::select(vec![10_u8, 18, 74, 1, 2, 8, 57, 65, 97, 107, 122]), 0..60),
     ) {
         let mapping = Mapping::default();
-        let limits = &ACCEPTANCE.limits;
+        let of = (&ACCEPTANCE, &mapping);
         for record in [&bytes, &nested] {
             drop(proto(record, &ACCEPTANCE, &mapping));
             drop(read_json(record, &ACCEPTANCE, &mapping));
-            let feedback = otlp::feedback_proto(record, limits, &mapping, &mut |_| ());
+            let feedback = each_feedback(Format::OtlpProto, record, of, |_| ());
             let counts = feedback.map(|counts| counts.feedback);
             prop_assert!(counts.unwrap_or_default() == 0);
-            let feedback = otlp::feedback_json(record, limits, &mapping, &mut |_| ());
+            let feedback = each_feedback(Format::OtlpJson, record, of, |_| ());
             prop_assert!(feedback.is_err());
         }
     }

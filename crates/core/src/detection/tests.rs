@@ -6,6 +6,7 @@ mod golden;
 mod properties;
 #[allow(dead_code, reason = "tests of the command read the alarms")]
 mod reference_streams;
+mod unjudged;
 mod vectors;
 
 /// Reproducible numbers from 0 to 1: the upper bits of a linear congruential generator.

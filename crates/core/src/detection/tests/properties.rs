@@ -1,11 +1,12 @@
 //! Properties that hold for any numbers.
 
-use proptest::prelude::*;
-use rankgauge_core::detection::{
+use crate::detection::baseline::MAX_QUERIES;
+use crate::detection::{
     ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropDetector, DropSeries,
-    Hypothesis, MAX_QUERIES, NormalMixture, QueryBaseline, QueryScores, SeriesRules, TargetTest,
-    Unit, against_baseline, log_threshold, split_log_evidence, summed,
+    Hypothesis, NormalMixture, QueryBaseline, QueryScores, SeriesRules, TargetTest, Unit,
+    against_baseline, log_threshold, split_log_evidence, summed,
 };
+use proptest::prelude::*;
 
 /// Any number: valid ones, invalid ones and NaN.
 fn any_number() -> impl Strategy<Value = f64> {

@@ -1,6 +1,6 @@
 //! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
-use rankgauge_core::detection::{
+use crate::detection::{
     ArmDifference, BlockTests, BucketArm, DropDetector, Hypothesis, SPLIT_ALPHA, TargetTest, Unit,
     log_threshold, split_log_evidence,
 };

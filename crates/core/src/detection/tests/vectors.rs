@@ -1,6 +1,6 @@
 //! Equality with the vectors that `tests/detection/traffic_sim_3.py --check` prints.
 
-use rankgauge_core::detection::{
+use crate::detection::{
     ArmDifference, BucketArm, Credit, DropSeries, HourlyLimit, Part, Preference, QueryScores,
     SeriesRules, Unit, UnitBitmap, split_log_evidence,
 };
@@ -10,8 +10,7 @@ use serde_json::Value;
 const THRESHOLD: f64 = 17.070_525_429_448_35;
 
 fn vectors(kind: &str) -> Vec<Value> {
-    let path = crate::repository("tests/detection/vectors.jsonl");
-    let text = std::fs::read_to_string(path).expect("the vectors");
+    let text = include_str!("../../../../../tests/detection/vectors.jsonl");
     let lines = text.lines().map(serde_json::from_str);
     let all = lines.map(|line: Result<Value, _>| line.expect("JSON"));
     all.filter(|vector| vector["vector"] == kind).collect()

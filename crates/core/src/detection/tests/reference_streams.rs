@@ -58,7 +58,6 @@ impl Golden {
 }
 
 pub(crate) fn golden() -> Vec<Golden> {
-    let path = crate::repository("tests/detection/golden.json");
-    let text = std::fs::read_to_string(path).expect("the golden file");
-    serde_json::from_str(&text).expect("the form of the golden file")
+    let text = include_str!("../../../../../tests/detection/golden.json");
+    serde_json::from_str(text).expect("the form of the golden file")
 }

@@ -1,6 +1,7 @@
 //! Measures of user behaviour, from all feedback on a search.
 
-use rankgauge_core::measure::{Click, Measure, Rating, SessionContext, UserResponse};
+use super::{Click, Rating, SessionContext, UserResponse};
+use crate::measure::Measure;
 
 fn score(measure: &str, reaction: UserResponse<'_>) -> Option<f64> {
     let Measure::User(measure) = measure.parse().expect("a measure") else {

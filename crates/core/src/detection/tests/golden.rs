@@ -2,9 +2,7 @@
 //! and `traffic_sim_3.py`.
 //! `tests/detection/golden.py` runs it and writes the numbers.
 
-use rankgauge_core::detection::{
-    Baselines, BlockTest, Comparison, DropSeries, SeriesRules, minute_of,
-};
+use crate::detection::{Baselines, BlockTest, Comparison, DropSeries, SeriesRules, minute_of};
 
 use super::reference_streams::golden;
 
