@@ -120,10 +120,10 @@ impl Control {
             version: seen.deployed.version.map(String::from).unwrap_or_default(),
             ts: seen.deployed.at.0,
             keeps_baselines: true,
-            before: Some(VersionBefore {
+            before: Some(Box::new(VersionBefore {
                 version: seen.before.into(),
                 period: None,
-            }),
+            })),
             ..Deployment::default()
         };
         if self.deployments.add_new(&deployment) {

@@ -54,7 +54,7 @@ pub struct Deployment {
     pub period: Option<Box<Period>>,
     /// Version before, if searches state it and no deployment of the variant was known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub before: Option<VersionBefore>,
+    pub before: Option<Box<VersionBefore>>,
 }
 
 /// Version of a variant before its first known deployment.
@@ -132,7 +132,7 @@ impl Deployment {
 
     /// The version before as a deployment, from the beginning of its period on.
     pub(crate) fn version_before(&self) -> Option<Self> {
-        let VersionBefore { version, period } = self.before.clone()?;
+        let VersionBefore { version, period } = *self.before.clone()?;
         Some(Self {
             variant: self.variant.clone(),
             version,
@@ -443,10 +443,10 @@ mod tests {
             variant: "V5".to_owned(),
             version: version.to_owned(),
             ts: 60_000,
-            before: Some(VersionBefore {
+            before: Some(Box::new(VersionBefore {
                 version: before.to_owned(),
                 period: None,
-            }),
+            })),
             ..Deployment::default()
         }
     }
@@ -467,8 +467,8 @@ mod tests {
         assert_eq!(first.period.expect("its results").searches, 7);
         // A later deployment has one before it that is listed.
         deployments.add(deployed("3.0", "2.0"));
-        let before = deployments.latest().into_iter().map(|it| it.before);
-        let before: Vec<String> = before.flatten().map(|it| it.version).collect();
+        let before = deployments.latest().into_iter().filter_map(|it| it.before);
+        let before: Vec<String> = before.map(|it| it.version).collect();
         assert_eq!(before, ["1.0"]);
     }
 

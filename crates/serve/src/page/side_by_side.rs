@@ -274,10 +274,10 @@ mod tests {
         let params = known.expect("parameters of the screen");
         let second = Deployment {
             version: "2.0".to_owned(),
-            before: Some(VersionBefore {
+            before: Some(Box::new(VersionBefore {
                 version: "1.0".to_owned(),
                 period: None,
-            }),
+            })),
             ..deployment(0.8, None)
         };
         let first = version_before(&[&second]).expect("the version before");
