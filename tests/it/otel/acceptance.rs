@@ -195,7 +195,10 @@ fn counters(send: impl FnOnce(SocketAddr, &[Searched])) -> BTreeMap<String, Stri
         let metrics = sidecar.metrics();
         let pending = [("kind", "search")];
         let read = [("kind", "search"), ("outcome", "duplicate")];
+        // 85 clicks twice, and 200 later events.
+        let feedback = metrics.sum("rankgauge_events_total", &[("kind", "feedback")]);
         let is_closed = metrics.sum("rankgauge_events_total", &read) > 99.5
+            && (feedback - 370.0).abs() < 0.5
             && (metrics.sum("rankgauge_events_pending", &pending) - 200.0).abs() < 0.5;
         is_closed.then(|| judged(&metrics))
     })
