@@ -8,7 +8,7 @@
 //!
 //! *Conservation*: every event that enters has exactly one counted outcome or is pending. For each
 //! kind and at any moment, `Σ outcomes + pending = received`. Every record has exactly one counted
-//! outcome. A record is one event, unless [`RecordInput::Start`] announces it: then it is any number
+//! outcome. A record is one event, unless `RecordInput::Start` announces it: then it is any number
 //! of events.
 
 mod admission;

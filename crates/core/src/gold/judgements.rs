@@ -193,7 +193,7 @@ impl Judgements {
         Some((number, self.grade(number)?))
     }
 
-    /// Does what [`Judgements::find`] does, for the [hash](super::hash_document) of an id.
+    /// Does what [`Judgements::find`] does, for the hash of an id.
     pub fn find_hash(&self, hash: u64) -> Option<(usize, Grade)> {
         let number = self.documents.number_of(hash)?;
         Some((number, self.grade(number)?))

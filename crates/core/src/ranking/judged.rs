@@ -67,7 +67,7 @@ impl Judge {
         &self.rules
     }
 
-    /// [Hashes](hash_document) of the ids of the results that were judged or hashed last.
+    /// Hashes of the ids of the results that were judged or hashed last.
     pub fn hashes(&self) -> &[u64] {
         &self.hashes
     }
@@ -197,7 +197,7 @@ impl<'a> Judged<'a> {
         })
     }
 
-    /// [Hashes](hash_document) of the ids of the results.
+    /// Hashes of the ids of the results.
     pub fn hashes(&self) -> &'a [u64] {
         self.hashes
     }

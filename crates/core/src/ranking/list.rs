@@ -53,7 +53,7 @@ impl Ranking {
         self.fill(found, judgements);
     }
 
-    /// Does what [`Ranking::judge`] does, for the [hashes](crate::gold::hash_document) of documents.
+    /// Does what [`Ranking::judge`] does, for the hashes of documents.
     pub fn judge_hashes(&mut self, hashes: impl Iterator<Item = u64>, judgements: &Judgements) {
         self.fill(hashes.map(|hash| judgements.find_hash(hash)), judgements);
     }
