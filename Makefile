@@ -15,9 +15,15 @@ PROMETHEUS3 := $(TARGET)/prometheus3/bin
 # Most tests wait for Kafka, Prometheus and time-outs: two for each processor use it well.
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 
-# zstd of the system for `make demo` and `make test`, where its headers are: nothing to compile. Releases build it.
+# Root's tests. Packages and features are those of `make test`, so that one build serves all targets.
+IT := cargo test --workspace --features columnar --test it --
+
+# zstd of the system, where its headers are: nothing to compile. All targets that use the development build have it, or
+# they would compile each other's crates again. Releases and benchmarks build it.
+DEVELOPMENT := demo test lint alerts-test prometheus3 chaos soak test-connect test-registry test-solr test-commands \
+	deploy-test rollout-test compose-test api-fuzz pictures-terminal page-bench
 ifeq ($(shell [ "$$(uname -s)" = Linux ] && pkg-config --exists libzstd 2>/dev/null && echo yes),yes)
-demo test: export ZSTD_SYS_USE_PKG_CONFIG := 1
+$(DEVELOPMENT): export ZSTD_SYS_USE_PKG_CONFIG := 1
 endif
 
 # Tests that mount, chroot or run containers, for users without root rights.
@@ -45,7 +51,7 @@ python: ## Build the wheel of the Python package into target/wheels, and run its
 
 alerts-test: ## Run an hour of healthy demo traffic through the shipped rules and Alertmanager (docs/operations.md)
 	@tests/setup.sh build kafka prometheus
-	cargo test --test it -- --ignored --nocapture live::alerts::
+	$(IT) --ignored --nocapture live::alerts::
 
 year: ## Run a year of simulated traffic of a shop through engine and rules, and count the pages (YEAR='--shop medium'; docs/operations.md)
 	@tests/setup.sh build prometheus
@@ -58,12 +64,12 @@ prometheus3: ## Check rules, dashboards and alerts with Prometheus 3, built from
 	$(PROMETHEUS3)/promtool --version | head -n 1
 	$(PROMETHEUS3)/promtool check rules --lint=all --lint-fatal deploy/prometheus/rules/*.yaml
 	$(PROMETHEUS3)/promtool test rules deploy/prometheus/rules/tests/*.yaml
-	PATH="$(abspath $(PROMETHEUS3)):$$PATH" cargo test --test it -- rules:: dashboards:: live::alerts:: live::prometheus::
+	PATH="$(abspath $(PROMETHEUS3)):$$PATH" $(IT) rules:: dashboards:: live::alerts:: live::prometheus::
 
 chaos: ## Run hundreds of kills, pauses and restarts, in a few minutes (docs/guarantees.md)
 	@tests/setup.sh build kafka prometheus
 	RANKGAUGE_KILLS=$(or $(KILLS),200) RANKGAUGE_ROUNDS=$(or $(ROUNDS),8) RANKGAUGE_AWAY_SECONDS=60 \
-		cargo test --test it -- --nocapture live::recovery live::fleet gateway::durability
+		$(IT) --nocapture live::recovery live::fleet gateway::durability
 
 fuzz: ## Run millions of inputs on every reader of external input (RUNS=20000000 of each fast target, SEED=1)
 	@tests/setup.sh build
@@ -71,7 +77,7 @@ fuzz: ## Run millions of inputs on every reader of external input (RUNS=20000000
 
 soak: ## Run mixed load with disturbances for an hour (MINUTES=60) after a warm-up, and compare resources and counters
 	@tests/setup.sh build kafka
-	RANKGAUGE_SOAK_MINUTES=$(or $(MINUTES),60) cargo test --test it -- --nocapture live::soak
+	RANKGAUGE_SOAK_MINUTES=$(or $(MINUTES),60) $(IT) --nocapture live::soak
 
 lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisories
 	@tests/setup.sh build
@@ -80,7 +86,7 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 	cargo clippy --workspace --all-targets --features columnar -- -D warnings
 	cargo fmt --manifest-path crates/python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) cargo clippy --locked --manifest-path crates/python/Cargo.toml -- -D warnings
-	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items
+	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --features columnar --no-deps --document-private-items
 	@if $(CARGO_DENY) fetch db; then $(CARGO_DENY) check; else \
 		echo 'lint: advisory database unreachable: ADVISORIES ARE NOT CHECKED' >&2; \
 		$(CARGO_DENY) check $(DENY_OFFLINE); fi
@@ -169,15 +175,15 @@ docs: ## Build the documentation as a searchable site in target/site, and check 
 
 test-connect: ## Run the programs of docs/connect in five languages against a real Kafka and a gateway
 	@tests/setup.sh build kafka connect
-	cargo test --test it -- --include-ignored connect::
+	$(IT) --include-ignored connect::
 
 test-registry: ## Read records of the serializers of Python and JavaScript through a real schema registry
 	@tests/setup.sh build kafka registry
-	cargo test --test it -- --include-ignored registry::
+	$(IT) --include-ignored registry::
 
 test-solr: ## Probe a real Solr: to a file and through Kafka, with a planted change of the ranking
 	@tests/setup.sh build kafka solr
-	cargo test --test it -- --include-ignored probe::solr
+	$(IT) --include-ignored probe::solr
 
 dashboards: ## Regenerate grafana/dashboards from their source
 	@tests/setup.sh dashboards
@@ -185,7 +191,7 @@ dashboards: ## Regenerate grafana/dashboards from their source
 
 page-bench: ## Measure first views of the live page with 1,000 gold queries, and the CPU time of a reader (docs/page.md)
 	@tests/setup.sh build kafka
-	cargo test --test it -- --nocapture live::page::the_first_view
+	$(IT) --nocapture live::page::the_first_view
 
 api-fuzz: ## Fuzz the API with requests generated from its description (docs/api.md)
 	@tests/setup.sh build api
@@ -199,7 +205,7 @@ pictures: ## Take the pictures of the live page for the documentation, and of al
 
 pictures-terminal: ## Draw docs/pictures/terminal.svg, the demo's terminal with the alarm on one system
 	@tests/setup.sh build
-	UPDATE=1 cargo test --test it -- terminal::picture
+	UPDATE=1 $(IT) terminal::picture
 
 $(CARGO_DENY):
 	@tests/setup.sh build
