@@ -209,4 +209,5 @@ pictures-terminal: ## Draw docs/pictures/terminal.svg, the demo's terminal with 
 
 $(CARGO_DENY):
 	@tests/setup.sh build
-	cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+		cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)
