@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::pagination::{CursorKey, cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT};
 use super::problem::ApiError;
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use rankgauge_core::engine::read_model::ScoreSeries;
 use rankgauge_core::engine::settings::Settings;
@@ -32,8 +33,7 @@ const MAX_LISTED: usize = 100_000;
 )]
 pub(crate) struct Measures {
     /// End of the rolling windows; null before the first watermark.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) watermark: Option<String>,
+    pub(crate) watermark: Option<Timestamp>,
     pub(crate) measures: Vec<MeasureValues>,
     /// Cursor of the next page; null on the last one.
     pub(crate) next_cursor: Option<String>,
@@ -146,7 +146,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
     let next_cursor = page(&mut measures, params.limit(), |entry| entry.place);
     Ok(Measures {
         next_cursor,
-        watermark: model.watermark().map(|it| it.to_string()),
+        watermark: model.watermark().map(Timestamp),
         measures,
     })
 }

@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::pagination::{CursorKey, cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
+use super::timestamp::Timestamp;
 use super::{GoldSetInfo, measures};
 use crate::http::Exposition;
 use crate::live::query_stats::{ColumnScore, MergedQueryStats};
@@ -211,8 +212,7 @@ pub(crate) struct QueryScore {
     /// `regressed` or `improved` if the interval of the effect excludes 0, else `within_noise`.
     pub(crate) verdict: Option<&'static str>,
     /// Time of the last search.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) last: Option<String>,
+    pub(crate) last: Option<Timestamp>,
 }
 
 /// Position of an entry in the list: the lowest comes first.
@@ -599,7 +599,7 @@ fn entry(key: SortKey, query: &GoldQuery, of: &Estimated, sign: f64) -> QuerySco
         effect_lower: of.change.map(|it| it.interval[0]),
         effect_upper: of.change.map(|it| it.interval[1]),
         verdict: of.verdict(sign),
-        last: score.last.map(|it| it.to_string()),
+        last: score.last.map(Timestamp),
     }
 }
 
@@ -668,7 +668,7 @@ fn table_row(of: QueryScore) -> [String; 20] {
         number(of.effect_lower),
         number(of.effect_upper),
         of.verdict.unwrap_or_default().to_owned(),
-        of.last.unwrap_or_default(),
+        of.last.map(|it| it.to_string()).unwrap_or_default(),
     ]
 }
 

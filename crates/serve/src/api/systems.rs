@@ -9,6 +9,7 @@ use super::experiments::name_of;
 use super::missed_targets::{self, MissedTarget};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
+use super::timestamp::Timestamp;
 use crate::history::{History, Series, Span};
 use crate::http::Exposition;
 use crate::target::Target;
@@ -47,8 +48,7 @@ pub(crate) const HISTORY: Parameter = Parameter {
 )]
 pub(crate) struct Systems {
     /// End of the window; null before the first watermark.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) watermark: Option<String>,
+    pub(crate) watermark: Option<Timestamp>,
     /// Rolling window of the means.
     pub(crate) window: String,
     /// All configured windows, shortest first.
@@ -114,10 +114,7 @@ pub(crate) struct HistoryTimes {
     pub(crate) window: Option<String>,
     pub(crate) interval_seconds: u64,
     /// Times of the points, oldest first.
-    #[schemars(extend("items" = { "type": "string", "format": "date-time" }))]
-    pub(crate) times: Vec<String>,
-    #[serde(skip)]
-    pub(crate) at: Vec<EventTime>,
+    pub(crate) times: Vec<Timestamp>,
 }
 
 /// One variant.
@@ -163,8 +160,7 @@ pub(crate) struct SystemScore {
     pub(crate) tolerance: Option<f64>,
     /// End of the warm-up of the drop test in event time; null before the first comparison and after
     /// the warm-up.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) warm_up_until: Option<String>,
+    pub(crate) warm_up_until: Option<Timestamp>,
     /// Confidence bounds of the mean of all searches since the last deployment.
     pub(crate) bounds: Option<Interval>,
     /// Mean minus the mean of the control since the start, with its confidence interval.
@@ -268,15 +264,14 @@ pub(crate) fn of(
     let mut missed_targets = missed_targets::all(exposition, &model);
     missed_targets.retain(|it| is_wanted(&it.measure) && params.matches("variant", &it.variant));
     Ok(Systems {
-        watermark: model.watermark().map(|it| it.to_string()),
+        watermark: model.watermark().map(Timestamp),
         history: HistoryTimes {
             span: span.name(),
             window: windows.first().cloned().filter(|_| span == Span::Minutes),
             interval_seconds: span.interval().as_secs(),
-            at: times.iter().map(|at| at.as_event_time()).collect(),
             times: times
                 .into_iter()
-                .map(|at| at.as_event_time().to_string())
+                .map(|at| Timestamp(at.as_event_time()))
                 .collect(),
         },
         window: windows.get(window).cloned().unwrap_or_default(),
@@ -447,7 +442,7 @@ impl View<'_> {
                 .as_ref()
                 .filter(|it| it.is_warm_up)
                 .and_then(|it| it.warm_up_until)
-                .map(|minute| EventTime(minute.saturating_mul(60_000)).to_string()),
+                .map(|minute| Timestamp(EventTime(minute.saturating_mul(60_000)))),
             drop: self.drop_of(of.variant, &info.measure),
             alarms: alarms.map(|test| test.name().to_owned()).collect(),
             bounds: watched

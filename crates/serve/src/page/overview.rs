@@ -141,7 +141,7 @@ fn row(
     system: &System,
     (columns, deployed): (&[Column<'_>], &[Deployment]),
 ) -> Markup {
-    let marks = deployments::marks(deployed, &system.variant, &systems.history.at);
+    let marks = deployments::marks(deployed, &system.variant, &systems.history.times);
     let control = systems.systems.iter().find(|it| it.is_control);
     let control = control.filter(|_| against == Against::Control && !system.is_control);
     html! {

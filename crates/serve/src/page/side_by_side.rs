@@ -60,7 +60,7 @@ pub(super) fn section(
     let mut currencies: Vec<&String> = currencies.flat_map(|it| it.costs.keys()).collect();
     currencies.sort_unstable();
     currencies.dedup();
-    let time = |it: i64| moment(&EventTime(it).to_string());
+    let time = |it: i64| moment(EventTime(it));
     let head = html! {
         thead { tr { th scope="col" { "Period" } @for (it, _) in &pair { th scope="col" { (version_name(it)) " " span.name { (time(it.ts)) } } } th scope="col" { "Change" } } }
     };

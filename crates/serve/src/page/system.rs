@@ -80,7 +80,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let against = Against::of(params, &systems);
     let found = experiments::of(&admin.exposition);
     let deployed = admin.exposition.control.deployments.latest();
-    let marks = deployments::marks(&deployed, &system.variant, &systems.history.at);
+    let marks = deployments::marks(&deployed, &system.variant, &systems.history.times);
     let of_system: Vec<&Deployment> = deployed
         .iter()
         .filter(|it| it.variant == *variant)
@@ -263,7 +263,7 @@ fn tested_drops(info: &MeasureInfo, of: &SystemScore) -> Markup {
         @if let Some(tolerance) = of.tolerance {
             div.sub { span.name {
                 "drops above " (score(tolerance))
-                @if let Some(end) = &of.warm_up_until { ", warm-up until " (moment(end)) }
+                @if let Some(end) = of.warm_up_until { ", warm-up until " (moment(end)) }
                 @if info.is_seasonal { ", by hour of the week" }
             } }
         }
