@@ -161,8 +161,8 @@ pub(super) const MAX_LISTED: usize = 1_000;
 pub(crate) struct Queries {
     pub(crate) measure: String,
     /// Direction in which scores improve: `up` or `down`.
-    #[schemars(extend("enum" = ["up", "down"]))]
-    pub(crate) direction: &'static str,
+    #[schemars(with = "String", extend("enum" = ["up", "down"]))]
+    pub(crate) direction: Direction,
     pub(crate) order: &'static str,
     pub(crate) gold: GoldSetInfo,
     /// Pairs of query and variant on all pages.
@@ -563,7 +563,11 @@ fn list_of(
         .into_iter()
         .map(|(key, query, of)| entry(key, query, &of, sign));
     Ok(Queries {
-        direction: if sign < 0.0 { "down" } else { "up" },
+        direction: if sign < 0.0 {
+            Direction::Down
+        } else {
+            Direction::Up
+        },
         measure: pairs.measure.clone(),
         order,
         gold: GoldSetInfo::from(pairs.stats.gold()),

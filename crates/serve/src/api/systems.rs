@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::experiments::name_of;
 use super::missed_targets::{self, MissedTarget};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
@@ -82,8 +81,8 @@ pub(crate) struct MeasureInfo {
     index: usize,
     pub(crate) measure: String,
     /// Direction in which scores improve: `up`, `down` or `neither`.
-    #[schemars(extend("enum" = ["up", "down", "neither"]))]
-    pub(crate) direction: &'static str,
+    #[schemars(with = "String", extend("enum" = ["up", "down", "neither"]))]
+    pub(crate) direction: Direction,
     /// True if the measure is about user behaviour.
     pub(crate) is_user_measure: bool,
     /// True for the measure by which rankings are judged first.
@@ -309,7 +308,7 @@ fn measures(
             MeasureInfo {
                 index,
                 measure: measure.to_string(),
-                direction: name_of(direction),
+                direction,
                 is_user_measure: measure.is_user_measure(),
                 is_primary: settings.primary_measure() == Some(index),
                 is_monitored: monitored(index).is_some(),
@@ -414,9 +413,9 @@ impl View<'_> {
             return history;
         }
         let mean = model.mean(measure, of.series, self.window);
-        let direction = Direction::of(&info.measure);
-        let reached =
-            |target: &&TargetInfo| mean.is_some_and(|mean| direction.reaches(mean, target.value));
+        let reached = |target: &&TargetInfo| {
+            mean.is_some_and(|mean| info.direction.reaches(mean, target.value))
+        };
         let tier = info.targets.iter().find(reached);
         let arm = self.arms.iter().find(|arm| arm.variant == of.variant);
         let difference = arm.zip(self.experiment);

@@ -259,7 +259,7 @@ fn table<'a>(
             },
         );
     }
-    let worse_down = found.direction == "up";
+    let worse_down = found.direction == Direction::Up;
     // A second choice of a column is its opposite order.
     let heading = |name: &str, orders: [&str; 2]| {
         let is_chosen = orders.contains(&found.order);

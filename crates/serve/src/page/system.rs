@@ -23,6 +23,7 @@ use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use crate::live::deployments::Deployment;
+use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier::LEGEND;
 use rankgauge_core::text::count_of;
 
@@ -177,7 +178,7 @@ fn family_of(info: &MeasureInfo) -> &'static str {
         "Users"
     } else if info.measure.contains('(') && is_component(&info.measure) {
         "Components"
-    } else if info.direction == "neither" {
+    } else if info.direction == Direction::Neither {
         "Descriptive"
     } else {
         "Ranking"
