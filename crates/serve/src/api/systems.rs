@@ -14,7 +14,7 @@ use crate::http::Exposition;
 use crate::target::Target;
 use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::family::QUANTILES;
+use rankgauge_core::engine::family::{QUANTILES, Quantile};
 use rankgauge_core::engine::read_model::{
     ALL_SEARCHES, ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
 };
@@ -129,7 +129,8 @@ pub(crate) struct System {
     /// Searches that reported an error, since the start.
     pub(crate) errors: u64,
     /// Latency quantiles in seconds in the window, by stage and quantile.
-    pub(crate) latency_seconds: BTreeMap<String, BTreeMap<String, f64>>,
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
+    pub(crate) latency_seconds: BTreeMap<String, BTreeMap<Quantile, f64>>,
     /// Mean cost of a search in the window, by currency.
     pub(crate) cost_per_query: BTreeMap<String, f64>,
     /// User actions since the start, by type.
@@ -334,12 +335,12 @@ struct View<'a> {
 impl View<'_> {
     fn system(&self, of: &ScoreSeries<'_>) -> System {
         let (model, window) = (self.model, self.window);
-        let mut latency: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        let mut latency: BTreeMap<String, BTreeMap<Quantile, f64>> = BTreeMap::new();
         for it in model.latencies(window).filter(|it| it.variant == of.label) {
-            for (quantile, name) in QUANTILES {
-                if let Some(seconds) = it.seconds(quantile) {
+            for quantile in QUANTILES {
+                if let Some(seconds) = it.seconds(quantile.share()) {
                     let of_stage = latency.entry(it.stage.to_owned()).or_default();
-                    of_stage.insert(name.to_owned(), seconds);
+                    of_stage.insert(quantile, seconds);
                 }
             }
         }

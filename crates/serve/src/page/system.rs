@@ -23,6 +23,8 @@ use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use crate::live::deployments::Deployment;
+use rankgauge_core::engine::family::Quantile;
+use rankgauge_core::engine::settings::WHOLE_SEARCH;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier::LEGEND;
 use rankgauge_core::text::count_of;
@@ -374,7 +376,12 @@ fn slices(
 const MAX_OPEN_VALUES: usize = 12;
 
 fn latency(system: &System, window: &str) -> Markup {
-    let quantiles = ["0.5", "0.9", "0.95", "0.99"];
+    let quantiles = [
+        (Quantile::P50, "p50"),
+        (Quantile::P90, "p90"),
+        (Quantile::P95, "p95"),
+        (Quantile::P99, "p99"),
+    ];
     html! {
         section {
             h2 { "Latency by stage" }
@@ -383,10 +390,10 @@ fn latency(system: &System, window: &str) -> Markup {
             } @else {
                 div.scroll tabindex="0" role="group" aria-label={ "Latency quantiles of the last " (window) } {
                     table.narrow {
-                        thead { tr { th scope="col" { "Stage" } @for quantile in quantiles { th scope="col" { "p" (quantile.trim_start_matches("0.")) @if quantile == "0.5" { "0" } @if quantile == "0.9" { "0" } } } } }
+                        thead { tr { th scope="col" { "Stage" } @for (_, name) in quantiles { th scope="col" { (name) } } } }
                         tbody { @for (stage, of_stage) in &system.latency_seconds { tr {
-                            th scope="row" { @if stage == "all" { "whole search" } @else { (text(stage)) } }
-                            @for quantile in quantiles { td data-label={ "p" (quantile) } { @if let Some(it) = of_stage.get(quantile) { (duration(*it)) } @else { span.name { "–" } } } }
+                            th scope="row" { @if stage == WHOLE_SEARCH { "whole search" } @else { (text(stage)) } }
+                            @for (quantile, _) in quantiles { td data-label={ "p" (quantile.name()) } { @if let Some(it) = of_stage.get(&quantile) { (duration(*it)) } @else { span.name { "–" } } } }
                         } } }
                     }
                 }
