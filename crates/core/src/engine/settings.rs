@@ -396,6 +396,15 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
+    /// Monitored measure of this canonical name.
+    pub(super) fn monitored(&self, name: &str) -> Option<&MonitoredMeasure> {
+        let mut monitored = self.detection.measures.iter();
+        monitored.find(|it| {
+            let measure = self.measures.get(it.index);
+            measure.is_some_and(|measure| measure.to_string() == name)
+        })
+    }
+
     /// Slices of the configuration: without those of experiments and of synthetic searches.
     pub fn shown_slices(&self) -> impl Iterator<Item = &String> {
         let slices = self.slices.iter();

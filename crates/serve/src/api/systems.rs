@@ -237,7 +237,10 @@ pub(crate) fn of(
     let window = window.map_or(Ok(0), |name| super::measures::window(name, settings))?;
     let wanted: Vec<String> = params
         .values("measure")
-        .map(|text| super::measures::configured(text, settings))
+        .map(|text| {
+            let index = super::measures::configured(text, settings);
+            index.map(|index| settings.measures[index].to_string())
+        })
         .collect::<Result<_, _>>()?;
     let is_wanted = |measure: &str| wanted.is_empty() || wanted.iter().any(|it| it == measure);
     let snapshot = exposition.published.merged();
