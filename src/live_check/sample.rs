@@ -22,7 +22,6 @@ pub(super) struct SampledRecord {
     pub(super) content: OwnedRecord,
 }
 
-/// Sample of one topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TopicSample {
     /// Records, in the order of reading: by offset within a partition.

@@ -97,7 +97,6 @@ impl Sidecar {
         )
     }
 
-    /// Address of the gateway.
     pub(crate) fn gateway_address(&self) -> SocketAddr {
         wait_until(
             START_TIMEOUT,
@@ -256,7 +255,6 @@ pub(crate) struct Exposition {
 pub(crate) struct Exposed {
     /// Name of the sample, with `_bucket`, `_sum` or `_count` for a histogram.
     pub(crate) name: String,
-    /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
     /// Value exactly as written: sums are decimals with more digits than a float holds.
     pub(crate) text: String,
