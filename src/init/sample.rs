@@ -92,7 +92,7 @@ pub enum SampleError {
     /// Records without an event.
     #[error("no search event among {records} records{problem}{gaps}")]
     NoEvent {
-        /// Number of records.
+        /// Number of records in the sample.
         records: usize,
         /// First problem with its record.
         problem: String,

@@ -58,7 +58,7 @@ pub enum From {
 pub struct Record<'a> {
     /// Kind of events in the topic.
     pub kind: Kind,
-    /// Partition.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Offset in the partition.
     pub offset: i64,

@@ -229,7 +229,7 @@ fn policy(settings: &Settings, name: &str, wait: Duration) -> Result<Option<Stri
 /// State topic as the brokers describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateTopicStatus {
-    /// Number of partitions.
+    /// Number of partitions, at least 1.
     pub partitions: usize,
     /// Policy by which records are removed; `None` without the permission to read it.
     pub policy: Option<String>,

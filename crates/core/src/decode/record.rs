@@ -5,7 +5,7 @@ use crate::time::EventTime;
 
 /// Parts of a record around its payload.
 pub trait Envelope: std::fmt::Debug {
-    /// Key.
+    /// Key; `None` for a record without one.
     fn key(&self) -> Option<&[u8]>;
 
     /// Time that Kafka states: of the producer or of the broker.

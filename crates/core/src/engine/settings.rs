@@ -211,7 +211,7 @@ pub struct MeanObjective {
     pub name: Box<str>,
     /// Name of the [`Objective`].
     pub objective: Box<str>,
-    /// Quantity.
+    /// Quantity of a search whose mean is tested.
     pub quantity: TestedQuantity,
     /// Highest mean that meets the objective; above 0, and below 1 for a share.
     pub target: f64,
@@ -455,7 +455,7 @@ pub enum Rolling {
     /// Of all searches.
     #[default]
     Whole,
-    /// None.
+    /// No rolling scores: neither of all searches nor of a slice.
     None,
 }
 
@@ -468,7 +468,7 @@ pub enum Ranges {
     /// The monitored ones, and the primary one.
     #[default]
     Watched,
-    /// None.
+    /// No measure.
     None,
 }
 
