@@ -56,7 +56,6 @@ struct Arguments {
     /// Number of copies of each of the demo's five variants.
     #[arg(long, default_value_t = 6)]
     copies: usize,
-    /// Number of rounds.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     #[command(flatten)]

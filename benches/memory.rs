@@ -74,7 +74,6 @@ struct Case {
     budget: usize,
 }
 
-/// Result of one case.
 #[derive(serde::Deserialize, serde::Serialize)]
 struct CaseResult {
     /// Pending searches at the end.

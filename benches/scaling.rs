@@ -97,7 +97,6 @@ struct Arguments {
     cargo: CargoArguments,
 }
 
-/// One case.
 #[derive(Clone, Copy, Parser)]
 struct Case {
     #[arg(long, default_value_t = 1)]
@@ -115,7 +114,6 @@ struct Case {
     rate: u64,
 }
 
-/// Result of one case.
 #[derive(Deserialize, Serialize)]
 struct CaseResult {
     /// CPU time of one event in microseconds.

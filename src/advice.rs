@@ -35,7 +35,6 @@ const HIGH_RATE: f64 = 10.0;
 /// Searches of a variant that the drop test compares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Compared {
-    /// Number a day.
     per_day: f64,
     /// Scores in the baseline of a query.
     scores: f64,

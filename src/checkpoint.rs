@@ -33,7 +33,7 @@ const MAX_BYTES: u64 = 8 << 30;
 /// Counters and positions of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// Worker number.
+    /// Number of the worker, from 0.
     pub worker: usize,
     /// Time of the checkpoint; later than every earlier checkpoint of this worker.
     pub written: WallTime,

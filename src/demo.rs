@@ -326,7 +326,6 @@ fn pane_start(at: EventTime) -> EventTime {
     EventTime(at.0 - at.0.rem_euclid(5_000))
 }
 
-/// Progress of the traffic.
 #[derive(Debug, Default)]
 struct TrafficProgress {
     sent: AtomicU64,

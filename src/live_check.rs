@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use crate::config::{Config, container};
 use crate::registry::Blocking;
-use rankgauge_core::decode::Encoded;
 use rankgauge_core::engine::position::{FeedbackTopic, Join};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
@@ -92,7 +91,8 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
                 }
                 if kind == Kind::Search {
                     // Feedback follows its search: it is sampled from the same time on.
-                    since = sample.records.iter().filter_map(|it| it.timestamp).min();
+                    let records = sample.records.iter();
+                    since = records.filter_map(|it| it.content.timestamp).min();
                 }
                 by_kind[kind.index()] = Some(sample);
             }
@@ -141,8 +141,8 @@ fn receive_schemas(config: &Config, samples: &[Option<TopicSample>; 2]) -> Optio
     for kind in Kind::ALL {
         let records = samples[kind.index()].iter().flat_map(|it| &it.records);
         for record in records {
-            let payload = Encoded::from(record).payload;
-            schemas.receive(&config.formats, kind, payload, &config.engine.record_limits);
+            let (payload, limits) = (&record.content.payload, &config.engine.record_limits);
+            schemas.receive(&config.formats, kind, payload, limits);
         }
     }
     let problem = schemas.problem()?;

@@ -32,7 +32,7 @@ pub struct Line {
     pub outcome: &'static str,
     /// Topic or file.
     pub source: String,
-    /// Partition.
+    /// Partition; `None` for a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partition: Option<i32>,
     /// Offset, or number of the line or record.
@@ -43,7 +43,7 @@ pub struct Line {
     /// Id of the search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query_id: Option<String>,
-    /// Id of the session.
+    /// Id of the session; `None` if the event states none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Variant of the search.
@@ -58,7 +58,7 @@ pub struct Line {
     /// Key of the gold query that matches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gold: Option<String>,
-    /// Number of results.
+    /// Number of results; `None` for feedback.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub results: Option<usize>,
     /// Scores by measure. A measure without a score for this search is absent.
@@ -70,7 +70,7 @@ pub struct Line {
     /// Error that the search reports.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_type: Option<String>,
-    /// Type of the feedback.
+    /// Type of the feedback; `None` for a search.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub feedback_type: Option<&'static str>,
     /// Id of the feedback event.
@@ -119,7 +119,7 @@ const AFTER_SCORES: [&str; 8] = [
 pub struct RecordPlace<'a> {
     /// Topic or file.
     pub source: &'a str,
-    /// Partition.
+    /// Partition; `None` for a file.
     pub partition: Option<i32>,
     /// Offset, or number of the line or record.
     pub offset: i64,

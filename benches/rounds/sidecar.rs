@@ -37,7 +37,6 @@ pub(crate) struct SidecarRun<'a> {
 /// Measurements of one run of any program.
 #[derive(Clone, Copy, Debug, serde::Deserialize, serde::Serialize)]
 pub(crate) struct Measured {
-    /// Number of events.
     pub(crate) events: u64,
     /// Wall time of `events`.
     pub(crate) seconds: f64,

@@ -61,7 +61,6 @@ pub(crate) struct Workload {
     pub(crate) judgements: u64,
     /// Number of results of each search.
     pub(crate) results: u64,
-    /// Number of variants.
     pub(crate) variants: u64,
     /// Searches per second of event time.
     pub(crate) rate: u64,

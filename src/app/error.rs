@@ -69,7 +69,7 @@ pub enum AppError {
     /// Permanent error of a worker.
     #[error("worker {worker}: {source}")]
     Worker {
-        /// Worker number.
+        /// Number of the worker, from 0.
         worker: usize,
         /// Cause.
         source: IngestError,

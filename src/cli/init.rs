@@ -11,7 +11,7 @@ use super::output::{print, warn};
 use super::settings::SettingsArguments;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::init::{self, Proposal, SampleRecord};
-use rankgauge_core::decode::{Envelope, Formats};
+use rankgauge_core::decode::{Encoded, Formats, OwnedRecord};
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::settings::NO_TOPIC;
 use rankgauge_kafka::{Error, reader};
@@ -159,18 +159,12 @@ struct Sample {
 impl Sample {
     /// Adds a record. Returns false when the sample is full.
     fn add(&mut self, record: RawRecord<'_>) -> bool {
-        let mut headers = Vec::new();
-        if let Some(envelope) = record.envelope {
-            envelope.for_each_header(&mut |name, value| {
-                headers.push((name.to_owned(), value.to_vec()));
-            });
-        }
         self.bytes += record.payload.len();
         self.records.push(SampleRecord {
-            payload: record.payload.trim_ascii_end().to_vec(),
-            key: record.envelope.and_then(|it| it.key()).map(<[u8]>::to_vec),
-            timestamp: record.envelope.and_then(Envelope::timestamp),
-            headers,
+            content: OwnedRecord::from(Encoded {
+                payload: record.payload.trim_ascii_end(),
+                envelope: record.envelope,
+            }),
             source: record.source.to_owned(),
             is_topic: record.partition.is_some(),
         });

@@ -73,7 +73,6 @@ impl Page {
         self.table(&table);
     }
 
-    /// Returns the text.
     pub(super) fn into_text(self) -> String {
         self.0
     }

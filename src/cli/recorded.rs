@@ -4,14 +4,44 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use clap::Args;
 
 use super::failure::Failure;
-use crate::config::Config;
+use crate::config::{Config, parse_duration};
 use crate::ingest::history::{Record, Wire, from_files, from_kafka};
 use crate::ingest::source::{self, SourceError};
 use crate::registry::Blocking;
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::Error;
+
+/// Recorded searches and feedback that a command reads.
+#[derive(Debug, Args)]
+pub(super) struct RecordedEvents {
+    /// Files of search events, in the format of `replay`.
+    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "last")]
+    search: Vec<PathBuf>,
+    /// Files of feedback events.
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
+    feedback: Vec<PathBuf>,
+    /// Read the configured topics instead of files, from this long ago (90m, 24h) until now. No
+    /// offset is committed, and no consumer group is joined.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
+    pub(super) last: Option<Duration>,
+}
+
+impl RecordedEvents {
+    /// Passes all feedback, then all searches, to `take`.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the topics cannot.
+    pub(super) fn read(
+        &self,
+        config: &Config,
+        take: &mut dyn FnMut(Record<'_>),
+    ) -> Result<(), Failure> {
+        read_events(config, self.last, &self.search, &self.feedback, take)
+    }
+}
 
 /// Requests the schemas of the records in files, if the formats need a registry.
 ///

@@ -131,7 +131,6 @@ pub(super) trait Kind {
 
 /// Type of scalars.
 pub(super) trait Scalar {
-    /// Value.
     type Value;
 
     /// Values that the key can have.

@@ -28,7 +28,6 @@ pub(super) struct Element<T> {
     pub(super) path: String,
     /// Text as written.
     pub(super) text: String,
-    /// Value.
     pub(super) value: T,
 }
 

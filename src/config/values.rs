@@ -205,7 +205,6 @@ pub(super) fn slice(text: &str) -> Result<String, String> {
     label_name(text)
 }
 
-/// Name of a goal.
 pub(super) fn goal_name(text: &str) -> Result<String, String> {
     if text.is_empty() || text.contains(['<', '>']) {
         return Err("is not a name; write some text without < and >".to_owned());
@@ -213,7 +212,6 @@ pub(super) fn goal_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Currency.
 pub(super) fn currency(text: &str) -> Result<String, String> {
     if text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
         return Ok(text.to_owned());

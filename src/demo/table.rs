@@ -128,7 +128,6 @@ pub(super) fn outcomes(view: &View, kind: Kind) -> String {
     format!("{kind:<9} {received} received:{outcomes} {pending} pending")
 }
 
-/// An incident in one line.
 pub(super) fn incident_line(it: &IncidentLine) -> String {
     let IncidentLine {
         variant, measure, ..

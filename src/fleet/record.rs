@@ -65,7 +65,6 @@ pub(super) enum Key {
         id: u64,
         /// Hash of gold set, variant and measure.
         group: u64,
-        /// Number of the part.
         part: u32,
     },
     /// Share of a worker in an incident.
@@ -79,21 +78,18 @@ pub(super) enum Key {
     Learned {
         /// Worker.
         id: u64,
-        /// Number of the part.
         part: u32,
     },
     /// Part of the evidence of a process, under the id of its first worker.
     Evidence {
         /// Worker.
         id: u64,
-        /// Number of the part.
         part: u32,
     },
     /// Part of the score history of a process, under the id of its first worker.
     History {
         /// Worker.
         id: u64,
-        /// Number of the part.
         part: u32,
     },
     /// Command of an operator.

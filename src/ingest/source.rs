@@ -23,7 +23,7 @@ pub struct RawRecord<'a> {
     pub partition: Option<i32>,
     /// Offset, or number of the line or record.
     pub offset: i64,
-    /// Payload.
+    /// Payload; empty for a tombstone.
     pub payload: &'a [u8],
     /// Parts around the payload; `None` in a file.
     pub envelope: Option<&'a dyn Envelope>,

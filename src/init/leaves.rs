@@ -159,7 +159,6 @@ pub(super) struct Values {
     fractions: usize,
     /// Smallest number.
     pub(super) least: Option<f64>,
-    /// Largest number.
     pub(super) largest: Option<f64>,
     /// Number of values by the time they look like.
     times: Vec<(Time, usize)>,

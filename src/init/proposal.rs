@@ -13,11 +13,11 @@ pub struct Proposal {
     pub own: Option<OwnFormat>,
     /// Topic of search events.
     pub search_topic: String,
-    /// Topic of feedback.
+    /// Topic of feedback events; that of searches if both share one.
     pub feedback_topic: String,
     /// Labels for slices, with their number of values.
     pub slices: Vec<(String, usize)>,
-    /// Measures.
+    /// Names of the measures.
     pub measures: Vec<String>,
     /// Field that identifies the judged document.
     pub judge_by: &'static str,

@@ -10,9 +10,8 @@ use super::proposal::{OwnFormat, Proposal, StarterQuery};
 use super::yaml::yaml;
 use rankgauge_core::decode::framing::{self, Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
-use rankgauge_core::decode::{Encoded, Envelope, EventRef, Format, Formats};
+use rankgauge_core::decode::{EventRef, Format, Formats, OwnedRecord};
 use rankgauge_core::event::{Acceptance, Kind, Limits, Search};
-use rankgauge_core::time::EventTime;
 
 /// Maximum number of values of a label that is proposed as a slice.
 const MAX_SLICE_VALUES: usize = 20;
@@ -49,61 +48,28 @@ const ACCEPTANCE: Acceptance = Acceptance {
 };
 
 /// Record of a sample: a line of a file, or a record of a topic.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct SampleRecord {
-    /// Content.
-    pub payload: Vec<u8>,
-    /// Key.
-    pub key: Option<Vec<u8>>,
-    /// Time that Kafka states.
-    pub timestamp: Option<EventTime>,
-    /// Headers.
-    pub headers: Vec<(String, Vec<u8>)>,
+    /// Content, without white space at the end of a line.
+    pub content: OwnedRecord,
     /// File or topic.
     pub source: String,
     /// True for a topic.
     pub is_topic: bool,
 }
 
-impl Envelope for SampleRecord {
-    fn key(&self) -> Option<&[u8]> {
-        self.key.as_deref()
-    }
-
-    fn timestamp(&self) -> Option<EventTime> {
-        self.timestamp
-    }
-
-    fn header(&self, name: &str) -> Option<&[u8]> {
-        let last = self.headers.iter().rfind(|(known, _)| known == name);
-        last.map(|(_, value)| value.as_slice())
-    }
-
-    fn for_each_header(&self, visit: &mut dyn FnMut(&str, &[u8])) {
-        for (name, value) in &self.headers {
-            visit(name, value);
-        }
-    }
-}
-
 impl SampleRecord {
-    fn encoded(&self) -> Encoded<'_> {
-        Encoded {
-            payload: &self.payload,
-            envelope: Some(self),
-        }
-    }
-
     /// Shape of a record that is JSON, with or without the framing of a schema registry.
     /// `files` are the names of the files and topics before.
     fn shape<'a>(&'a self, files: &mut Vec<&'a str>) -> Option<Shape> {
-        let unframed = framing::unframed(&self.payload).map(|(_, content)| content);
-        let value = serde_json::from_slice(unframed.unwrap_or(&self.payload)).ok()?;
+        let payload = self.content.payload.as_slice();
+        let unframed = framing::unframed(payload).map(|(_, content)| content);
+        let value = serde_json::from_slice(unframed.unwrap_or(payload)).ok()?;
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
-        let headers = self.headers.iter();
+        let headers = self.content.headers.iter();
         let headers =
             headers.filter_map(|(name, value)| Some((format!("header:{name}"), text(value)?)));
-        let key = self.key.as_deref().and_then(text);
+        let key = self.content.key.as_deref().and_then(text);
         let key = key.map(|key| ("key".to_owned(), key));
         let file = files.iter().position(|it| *it == self.source);
         Some(Shape {
@@ -126,7 +92,7 @@ pub enum SampleError {
     /// Records without an event.
     #[error("no search event among {records} records{problem}{gaps}")]
     NoEvent {
-        /// Number of records.
+        /// Number of records in the sample.
         records: usize,
         /// First problem with its record.
         problem: String,
@@ -224,7 +190,7 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     } = guess(&shapes);
     let framed = records
         .iter()
-        .filter(|record| framing::unframed(&record.payload).is_some());
+        .filter(|record| framing::unframed(&record.content.payload).is_some());
     let is_framed = framed.count() * 2 > records.len();
     let form = Form {
         encoding: Encoding::Json,
@@ -253,7 +219,7 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     let (Ok(mapped), false) = (mapped, kinds.is_empty()) else {
         let first = records.first().and_then(|record| {
             let formats = Formats::NATIVE;
-            let decoded = formats.events(Kind::Search, record.encoded(), &ACCEPTANCE, &mut |_| ());
+            let decoded = formats.events(Kind::Search, &record.content, &ACCEPTANCE, &mut |_| ());
             Some((1, decoded.err()?.to_string()))
         });
         return Err(failed(first));
@@ -332,7 +298,7 @@ impl Sample {
         self.records += 1;
         let (mut events, mut problem) = (0, None);
         for &kind in kinds {
-            let decoded = formats.events(kind, record.encoded(), &ACCEPTANCE, &mut |event| {
+            let decoded = formats.events(kind, &record.content, &ACCEPTANCE, &mut |event| {
                 let kind = match event {
                     Ok(EventRef::Search(search)) => {
                         self.note(search);
@@ -363,7 +329,7 @@ impl Sample {
         match problem {
             _ if events > 0 => {
                 source.decoded += 1;
-                self.max_bytes = self.max_bytes.max(record.payload.len());
+                self.max_bytes = self.max_bytes.max(record.content.payload.len());
             }
             None => {
                 source.ignored += 1;

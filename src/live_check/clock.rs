@@ -63,8 +63,8 @@ fn ahead(
     // The broker or the producer sets Kafka's timestamp. If it is ahead too, the clock of this
     // machine may be slow.
     let records = samples[kind.index()].iter().flat_map(|it| &it.records);
-    let newest = records.filter_map(|record| record.timestamp).max();
-    let is_kafka_ahead = newest.is_some_and(|newest| newest - wall.0 > TOLERANCE);
+    let newest = records.filter_map(|record| record.content.timestamp).max();
+    let is_kafka_ahead = newest.is_some_and(|newest| newest.0 - wall.0 > TOLERANCE);
     let cause = if is_kafka_ahead {
         "synchronise the clocks of this machine, the brokers and the producers with NTP: the \
          timestamps of Kafka are ahead of this machine too"

@@ -92,7 +92,7 @@ fn number(
     for topic in Kind::ALL {
         let sample = samples[topic.index()].as_ref();
         for record in sample.iter().flat_map(|sample| &sample.records) {
-            let read = formats.events(topic, record, acceptance, &mut |event| {
+            let read = formats.events(topic, &record.content, acceptance, &mut |event| {
                 let is_counted = match event {
                     Ok(EventRef::Search(_)) => kind == Kind::Search,
                     Ok(EventRef::Feedback(_)) => kind == Kind::Feedback,

@@ -138,22 +138,21 @@ impl Sample {
         for kind in Kind::ALL {
             let sample = samples[kind.index()].as_ref();
             for record in sample.iter().flat_map(|sample| &sample.records) {
-                let counts = config
-                    .formats
-                    .events(kind, record, &acceptance, &mut |event| {
-                        let ts = event.map(|event| match event {
-                            EventRef::Search(event) => {
-                                let search = search(config, gold, record, event);
-                                decoded.searches.push(search);
-                                event.ts
-                            }
-                            EventRef::Feedback(event) => {
-                                decoded.feedback.push(feedback(record, event));
-                                event.ts
-                            }
-                        });
-                        decoded.note(kind, record, ts, wall, latest);
+                let formats = &config.formats;
+                let counts = formats.events(kind, &record.content, &acceptance, &mut |event| {
+                    let ts = event.map(|event| match event {
+                        EventRef::Search(event) => {
+                            let search = search(config, gold, record, event);
+                            decoded.searches.push(search);
+                            event.ts
+                        }
+                        EventRef::Feedback(event) => {
+                            decoded.feedback.push(feedback(record, event));
+                            event.ts
+                        }
                     });
+                    decoded.note(kind, record, ts, wall, latest);
+                });
                 match counts {
                     Ok(counts) => decoded.spans += counts.spans,
                     Err(why) => decoded.note(kind, record, Err(why), wall, latest),
@@ -218,7 +217,7 @@ pub(super) fn time_of(config: &Config, kind: Kind, record: &SampledRecord) -> Op
     let mut earliest: Option<EventTime> = None;
     let read = config
         .formats
-        .events(kind, record, &acceptance, &mut |event| {
+        .events(kind, &record.content, &acceptance, &mut |event| {
             let ts = event.ok().map(|event| match event {
                 EventRef::Search(event) => event.ts,
                 EventRef::Feedback(event) => event.ts,
@@ -265,7 +264,7 @@ fn search(
         .unwrap_or_default();
     SampledSearch {
         at: place(record),
-        key: record.key.clone(),
+        key: record.content.key.clone(),
         ts: event.ts,
         query_id: event.query_id.to_string(),
         session_id: event.session_id.as_deref().map(str::to_owned),
@@ -286,7 +285,7 @@ fn search(
 fn feedback(record: &SampledRecord, event: &Feedback<'_>) -> SampledFeedback {
     SampledFeedback {
         at: place(record),
-        key: record.key.clone(),
+        key: record.content.key.clone(),
         ts: event.ts,
         query_id: event.query_id.as_deref().map(str::to_owned),
         session_id: event.session_id.as_deref().map(str::to_owned),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rankgauge_core::decode::{Encoded, Envelope};
+use rankgauge_core::decode::{Encoded, OwnedRecord};
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 use rankgauge_kafka::Error;
@@ -19,48 +19,9 @@ const MAX_BISECTIONS: usize = 30;
 pub(super) struct SampledRecord {
     pub(super) partition: i32,
     pub(super) offset: i64,
-    /// Key; `None` if the record has none.
-    pub(super) key: Option<Vec<u8>>,
-    /// Timestamp of Kafka in milliseconds since the epoch, set by the producer or by the broker.
-    pub(super) timestamp: Option<i64>,
-    /// Payload; empty for a tombstone.
-    pub(super) payload: Vec<u8>,
-    /// Headers.
-    pub(super) headers: Vec<(String, Vec<u8>)>,
+    pub(super) content: OwnedRecord,
 }
 
-impl Envelope for SampledRecord {
-    fn key(&self) -> Option<&[u8]> {
-        self.key.as_deref()
-    }
-
-    fn timestamp(&self) -> Option<EventTime> {
-        self.timestamp.map(EventTime)
-    }
-
-    fn header(&self, name: &str) -> Option<&[u8]> {
-        let mut headers = self.headers.iter().rev();
-        let found = headers.find(|(known, _)| known == name);
-        found.map(|(_, value)| value.as_slice())
-    }
-
-    fn for_each_header(&self, visit: &mut dyn FnMut(&str, &[u8])) {
-        for (name, value) in &self.headers {
-            visit(name, value);
-        }
-    }
-}
-
-impl<'a> std::convert::From<&'a SampledRecord> for Encoded<'a> {
-    fn from(record: &'a SampledRecord) -> Self {
-        Self {
-            payload: &record.payload,
-            envelope: Some(record),
-        }
-    }
-}
-
-/// Sample of one topic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct TopicSample {
     /// Records, in the order of reading: by offset within a partition.
@@ -95,11 +56,11 @@ pub(super) fn read(
     reader: &Reader<'_>,
     kind: Kind,
     Share { records: share }: Share,
-    since: Option<i64>,
+    since: Option<EventTime>,
 ) -> Result<TopicSample, Error> {
     let mut ranges = reader.ranges(kind, From::Newest(share))?;
     if let Some(since) = since {
-        for (partition, earlier) in reader.ranges(kind, From::Time(EventTime(since)))? {
+        for (partition, earlier) in reader.ranges(kind, From::Time(since))? {
             let range = ranges.entry(partition).or_insert(earlier.clone());
             range.start = range.start.min(earlier.start);
         }
@@ -189,19 +150,16 @@ fn read_ranges(reader: &Reader<'_>, kind: Kind, ranges: Ranges) -> Result<TopicS
 fn read_once(reader: &Reader<'_>, kind: Kind, ranges: Ranges) -> Result<TopicSample, Error> {
     let (mut records, mut bytes) = (Vec::new(), 0);
     let is_complete = reader.read(kind, ranges, &mut |record| {
-        bytes += record.payload.len() + record.key.map_or(0, <[u8]>::len);
-        let mut headers = Vec::new();
-        record.envelope.for_each_header(&mut |name, value| {
-            bytes += name.len() + value.len();
-            headers.push((name.to_owned(), value.to_vec()));
-        });
+        let content = Encoded {
+            payload: record.payload,
+            envelope: Some(record.envelope),
+        };
+        let content: OwnedRecord = content.into();
+        bytes += content.bytes();
         records.push(SampledRecord {
             partition: record.partition,
             offset: record.offset,
-            key: record.key.map(<[u8]>::to_vec),
-            timestamp: record.timestamp,
-            payload: record.payload.to_vec(),
-            headers,
+            content,
         });
         bytes <= MAX_BYTES
     })?;

@@ -31,9 +31,9 @@ pub enum FetchError {
 /// Reference to a schema by subject and version.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub struct Reference {
-    /// Subject.
+    /// Subject of the schema in the registry.
     pub subject: String,
-    /// Version.
+    /// Version of the schema within its subject.
     pub version: i64,
 }
 

@@ -6,13 +6,23 @@ mod mistakes;
 mod scores;
 mod slices;
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {
     crate::repository("tests/data/compare").join(name)
+}
+
+/// Writes three files into a folder. Returns their paths.
+fn written<C: AsRef<[u8]>>(folder: &Path, files: [(&str, C); 3]) -> [String; 3] {
+    files.map(|(name, content)| {
+        let path = folder.join(name);
+        fs::write(&path, content).expect("a file");
+        path.to_str().expect("a path").to_owned()
+    })
 }
 
 /// Runs `rankgauge compare`.

@@ -44,7 +44,6 @@ pub(crate) fn panel_queries() -> Vec<PanelQuery> {
     dashboards().iter().flat_map(Dashboard::queries).collect()
 }
 
-/// All queries of annotations.
 pub(crate) fn annotation_queries() -> Vec<String> {
     dashboards()
         .iter()
@@ -157,7 +156,6 @@ impl Dashboard {
         panel.and_then(|panel| panel["title"].as_str())
     }
 
-    /// Names of all variables.
     pub(crate) fn variable_names(&self) -> BTreeSet<&str> {
         let variables = list(&self.json["templating"]["list"]).iter();
         variables

@@ -26,7 +26,7 @@ use mapped::Mapped;
 
 pub use action::ActionName;
 pub(crate) use record::{Decoded, Event};
-pub use record::{Encoded, Envelope, EventRef};
+pub use record::{Encoded, Envelope, EventRef, OwnedRecord};
 
 /// Wire format of a topic's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,7 +121,6 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// Rejected event.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RejectedEvent {
     /// Number of the event in the request, from 0.

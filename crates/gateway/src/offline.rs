@@ -29,7 +29,7 @@ pub struct Offline {
 pub struct OfflineRecord {
     /// Kind of the event.
     pub kind: Kind,
-    /// Key.
+    /// Key of the record.
     pub key: String,
     /// Native event.
     pub payload: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct OfflineRecord {
 /// Response to a request, with the records that it became.
 #[derive(Debug)]
 pub struct OfflineResponse {
-    /// Status.
+    /// Status code of HTTP.
     pub status: u16,
     /// Body.
     pub body: Bytes,

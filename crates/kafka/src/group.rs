@@ -96,7 +96,7 @@ pub trait Member: Send + 'static {
 pub struct Lost {
     /// Kind of the topic.
     pub kind: Kind,
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// First offset that is not lost.
     pub before: i64,

@@ -58,14 +58,10 @@ pub enum From {
 pub struct Record<'a> {
     /// Kind of events in the topic.
     pub kind: Kind,
-    /// Partition.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Offset in the partition.
     pub offset: i64,
-    /// Key; `None` if the record has none.
-    pub key: Option<&'a [u8]>,
-    /// Timestamp of Kafka in milliseconds since the epoch, set by the producer or by the broker.
-    pub timestamp: Option<i64>,
     /// Payload; empty for a tombstone.
     pub payload: &'a [u8],
     /// Parts around the payload.
@@ -417,8 +413,6 @@ fn record<'a>(
         kind,
         partition: message.partition(),
         offset: message.offset(),
-        key: message.key(),
-        timestamp: message.timestamp().to_millis(),
         payload: message.payload().unwrap_or_default(),
         envelope,
     }

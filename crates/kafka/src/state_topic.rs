@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use rdkafka::Message as _;
 use rdkafka::TopicPartitionList;
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
-use rdkafka::client::DefaultClientContext;
+use rdkafka::admin::ResourceSpecifier;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::Offset;
@@ -22,10 +21,6 @@ use crate::{Error, Settings};
 
 /// Time limit of one request to a broker.
 const BROKER_REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Number and interval of the requests for a topic that was created.
-const METADATA_ATTEMPTS: usize = 40;
-const METADATA_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Policy of a topic that keeps the last record of each key.
 const COMPACT: &str = "compact";
@@ -192,18 +187,20 @@ fn ensure(
     settings: &Settings,
     name: &str,
 ) -> Result<usize, Error> {
-    let partitions =
-        || topic::partitions(consumer.client(), settings, name, BROKER_REQUEST_TIMEOUT);
-    let admin: AdminClient<DefaultClientContext> = settings
-        .client()
-        .create()
-        .map_err(|error| Error::of_configuration(&error, settings))?;
-    let options = AdminOptions::new().operation_timeout(Some(BROKER_REQUEST_TIMEOUT));
-    match partitions() {
+    let (client, wait) = (consumer.client(), BROKER_REQUEST_TIMEOUT);
+    match topic::partitions(client, settings, name, wait) {
         Err(Error::NoTopic(_)) => {}
-        Ok(count) => {
-            warn_unless_compacted(&admin, &options, name);
-            return Ok(count);
+        Ok(partitions) => {
+            let policy = policy(settings, name, wait)?;
+            let status = StateTopicStatus { partitions, policy };
+            if status.forgets() {
+                warn!(
+                    topic = name,
+                    policy = status.policy,
+                    "state topic is not compacted: it forgets records by age; set cleanup.policy=compact"
+                );
+            }
+            return Ok(partitions);
         }
         other => return other,
     }
@@ -211,64 +208,28 @@ fn ensure(
         topic: name.to_owned(),
         error: format!("cannot be created: {error}"),
     };
-    // The brokers choose the number of replicas.
-    let mut wanted = NewTopic::new(name, 1, TopicReplication::Fixed(-1));
-    for (property, value) in CONFIGURATION {
-        wanted = wanted.set(property, value);
-    }
-    let created = block_on(admin.create_topics([&wanted], &options));
-    for result in created.map_err(|error| failed(settings.text_of(&error)))? {
-        match result {
-            Ok(_) | Err((_, RDKafkaErrorCode::TopicAlreadyExists)) => {}
-            Err((_, code)) => return Err(failed(code.to_string())),
-        }
-    }
+    let count = topic::create(client, settings, (name, 1, &CONFIGURATION), wait, failed)?;
     info!(topic = name, "state topic created");
-    // It is known when its leader is.
-    for _ in 0..METADATA_ATTEMPTS {
-        if let Ok(count) = partitions() {
-            return Ok(count);
-        }
-        std::thread::sleep(METADATA_INTERVAL);
-    }
-    Err(failed("it is not available yet".to_owned()))
-}
-
-/// Warns of a topic that loses records by age.
-fn warn_unless_compacted(
-    admin: &AdminClient<DefaultClientContext>,
-    options: &AdminOptions,
-    name: &str,
-) {
-    let policy = policy(admin, options, name);
-    if policy.as_deref().is_some_and(|policy| policy != COMPACT) {
-        warn!(
-            topic = name,
-            policy,
-            "state topic is not compacted: it forgets records by age; set cleanup.policy=compact"
-        );
-    }
+    Ok(count)
 }
 
 /// Policy by which the topic removes records. `None` without the permission to read it.
-fn policy(
-    admin: &AdminClient<DefaultClientContext>,
-    options: &AdminOptions,
-    name: &str,
-) -> Option<String> {
+fn policy(settings: &Settings, name: &str, wait: Duration) -> Result<Option<String>, Error> {
+    let (admin, options) = topic::admin(settings, wait)?;
     let wanted = [ResourceSpecifier::Topic(name)];
-    let found = block_on(admin.describe_configs(&wanted, options)).ok()?;
-    let mut policies = found.into_iter().flatten().filter_map(|resource| {
+    let found = block_on(admin.describe_configs(&wanted, &options));
+    let found = found.into_iter().flatten().flatten();
+    let mut policies = found.filter_map(|resource| {
         let policy = resource.get("cleanup.policy");
         policy.and_then(|it| it.value.clone())
     });
-    policies.next()
+    Ok(policies.next())
 }
 
 /// State topic as the brokers describe it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateTopicStatus {
-    /// Number of partitions.
+    /// Number of partitions, at least 1.
     pub partitions: usize,
     /// Policy by which records are removed; `None` without the permission to read it.
     pub policy: Option<String>,
@@ -291,12 +252,7 @@ pub(crate) fn inspect(
     wait: Duration,
 ) -> Result<StateTopicStatus, Error> {
     let partitions = topic::partitions(consumer.client(), settings, name, wait)?;
-    let admin: AdminClient<DefaultClientContext> = settings
-        .client()
-        .create()
-        .map_err(|error| Error::of_configuration(&error, settings))?;
-    let options = AdminOptions::new().operation_timeout(Some(wait));
-    let policy = policy(&admin, &options, name);
+    let policy = policy(settings, name, wait)?;
     let failed = |error: KafkaError| Error::of_topic(name, &error, settings);
     let mut start = TopicPartitionList::new();
     start

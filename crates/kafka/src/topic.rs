@@ -95,33 +95,55 @@ pub(crate) fn ensure_owner<C: ClientContext>(
         topic: topic.clone(),
         error,
     };
-    match partitions(client, settings, &topic, wait) {
-        Ok(1) => return Ok(()),
-        Ok(count) => return Err(failed(format!("it has {count} partitions"))),
-        Err(Error::NoTopic(_)) => {}
-        Err(problem) => return Err(problem),
+    let count = match partitions(client, settings, &topic, wait) {
+        Err(Error::NoTopic(_)) => {
+            let count = create(client, settings, (&topic, 1, &[]), wait, failed)?;
+            info!(topic, "topic of the owner created");
+            count
+        }
+        known => known?,
+    };
+    if count == 1 {
+        Ok(())
+    } else {
+        Err(failed(format!("it has {count} partitions")))
     }
-    // The brokers choose the number of replicas.
-    let wanted = NewTopic::new(&topic, 1, TopicReplication::Fixed(-1));
-    create(client, settings, &wanted, (1, wait), failed)?;
-    info!(topic, "topic of the owner created");
-    Ok(())
 }
 
-/// Creates a topic, unless another process just did, and waits until its partitions are known.
-fn create<C: ClientContext>(
+/// Connects a client for requests that take at most `wait` on a broker.
+///
+/// # Errors
+/// The settings of the connection are not valid.
+pub(crate) fn admin(
+    settings: &Settings,
+    wait: Duration,
+) -> Result<(AdminClient<DefaultClientContext>, AdminOptions), Error> {
+    let admin = settings.client().create();
+    let admin = admin.map_err(|error| Error::of_configuration(&error, settings))?;
+    Ok((admin, AdminOptions::new().operation_timeout(Some(wait))))
+}
+
+/// Name, number of partitions and configuration of a topic to create.
+type Wanted<'a> = (&'a str, usize, &'a [(&'a str, &'a str)]);
+
+/// Creates a topic, unless another process just did, and waits until its partitions are known. Returns their
+/// number, which is larger than the wanted one if another process chose it.
+///
+/// # Errors
+/// The one that `failed` makes of the reason.
+pub(crate) fn create<C: ClientContext>(
     client: &Client<C>,
     settings: &Settings,
-    wanted: &NewTopic<'_>,
-    (number, wait): (usize, Duration),
+    (name, number, configuration): Wanted<'_>,
+    wait: Duration,
     failed: impl Fn(String) -> Error,
-) -> Result<(), Error> {
-    let admin: AdminClient<DefaultClientContext> = settings
-        .client()
-        .create()
-        .map_err(|error| Error::of_configuration(&error, settings))?;
-    let options = AdminOptions::new().operation_timeout(Some(wait));
-    let created = block_on(admin.create_topics([wanted], &options));
+) -> Result<usize, Error> {
+    let (admin, options) = admin(settings, wait)?;
+    // The brokers choose the number of replicas.
+    let wanted = i32::try_from(number).unwrap_or(i32::MAX);
+    let wanted = NewTopic::new(name, wanted, TopicReplication::Fixed(-1));
+    let wanted = (configuration.iter()).fold(wanted, |topic, (key, value)| topic.set(key, value));
+    let created = block_on(admin.create_topics([&wanted], &options));
     let created = created.map_err(|error| failed(settings.text_of(&error)))?;
     for result in created {
         match result {
@@ -131,10 +153,10 @@ fn create<C: ClientContext>(
     }
     // It is known when its leader is.
     for _ in 0..METADATA_ATTEMPTS {
-        if partitions(client, settings, wanted.name, wait) == Ok(number) {
-            return Ok(());
+        match partitions(client, settings, name, wait) {
+            Ok(count) if count >= number => return Ok(count),
+            _ => thread::sleep(METADATA_INTERVAL),
         }
-        thread::sleep(METADATA_INTERVAL);
     }
     Err(failed("it is not available yet".to_owned()))
 }
@@ -178,17 +200,17 @@ pub(crate) fn ensure_internal<C: ClientContext>(
             partitions: number,
             error,
         };
-        match count {
-            Some(count) if count == number => continue,
-            Some(count) => return Err(failed(format!("it has {count} partitions"))),
-            None => {}
+        let count = if let Some(count) = count {
+            count
+        } else {
+            let wanted: Wanted<'_> = (name, number, &INTERNAL_CONFIGURATION);
+            let count = create(client, settings, wanted, wait, failed)?;
+            info!(topic = name, partitions = count, "internal topic created");
+            count
+        };
+        if count != number {
+            return Err(failed(format!("it has {count} partitions")));
         }
-        let partitions_of = i32::try_from(number).unwrap_or(i32::MAX);
-        let topic = NewTopic::new(name, partitions_of, TopicReplication::Fixed(-1));
-        let topic = (INTERNAL_CONFIGURATION.iter())
-            .fold(topic, |topic, (key, value)| topic.set(key, value));
-        create(client, settings, &topic, (number, wait), failed)?;
-        info!(topic = name, partitions = number, "internal topic created");
     }
     Ok(number)
 }

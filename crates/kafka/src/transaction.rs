@@ -99,9 +99,9 @@ fn failed(settings: &Settings, id: &str, error: &KafkaError) -> Error {
 /// Place of a record in its source topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SourcePlace {
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
-    /// Offset.
+    /// Offset in the partition.
     pub offset: i64,
     /// Time that Kafka states, in milliseconds since the epoch.
     pub time: Option<i64>,

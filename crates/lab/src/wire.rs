@@ -152,7 +152,6 @@ pub(super) struct Fired {
     pub(super) a2a: Option<bool>,
 }
 
-/// Labels of a search.
 #[derive(Serialize)]
 pub(super) struct SearchLabels {
     pub(super) channel: &'static str,

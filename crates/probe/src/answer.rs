@@ -31,13 +31,13 @@ pub struct Answer {
 /// Answer that is not what the target describes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
-    /// Not JSON.
+    /// Answer that is not JSON, with the problem.
     #[error("the answer is not JSON: {0}")]
     NotJson(String),
     /// No list of hits.
     #[error("the answer has no list at {pointer} (hits); it begins with {beginning}")]
     NoHits {
-        /// Pointer.
+        /// JSON pointer to the list of hits.
         pointer: String,
         /// First characters of the answer.
         beginning: String,
@@ -47,7 +47,7 @@ pub enum AnswerError {
     NoId {
         /// 1-based number of the hit.
         number: usize,
-        /// Pointer.
+        /// JSON pointer from a hit to its id.
         pointer: String,
     },
     /// Score that is no number.
@@ -55,7 +55,7 @@ pub enum AnswerError {
     NoScore {
         /// 1-based number of the hit.
         number: usize,
-        /// Pointer.
+        /// JSON pointer from a hit to its score.
         pointer: String,
     },
 }

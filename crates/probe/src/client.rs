@@ -40,9 +40,9 @@ pub enum ClientError {
     /// Certificates cannot be used.
     #[error("probe.ca_file: {path}: {problem}")]
     CaFile {
-        /// Path.
+        /// Path in `probe.ca_file`.
         path: String,
-        /// Problem.
+        /// Reason for which the file cannot be used.
         problem: String,
     },
     /// The system has no certificates, and a target needs them.

@@ -37,7 +37,6 @@ impl std::fmt::Display for ErrorType {
     }
 }
 
-/// Parts of an event.
 pub(super) struct EventParts<'a> {
     pub(super) query_id: &'a str,
     pub(super) ts: EventTime,

@@ -13,7 +13,6 @@ pub struct HeaderText(Vec<HeaderPart>);
 /// Part of a header value.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum HeaderPart {
-    /// Text.
     Text(String),
     /// Value of an environment variable.
     Variable(String),

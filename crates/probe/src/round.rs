@@ -38,7 +38,7 @@ const MAX_FAILURES_IN_A_ROW: usize = 20;
 /// Probe that cannot be run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// No target.
+    /// No target is configured.
     #[error("there is nothing to probe: configure probe.targets (docs/probe.md)")]
     NoTarget,
     /// No gold query.
@@ -65,7 +65,7 @@ pub enum ProbeError {
     UnknownPlaceholder {
         /// Variant of the target.
         variant: String,
-        /// Name.
+        /// Name of the placeholder.
         name: String,
         /// Known names, separated by commas.
         known: String,

@@ -32,7 +32,6 @@ const URL_TEXT: &AsciiSet = &CONTROLS
 /// Format of the text around the placeholders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Context {
-    /// URL.
     Url,
     /// One or more JSON documents.
     Json,
@@ -62,7 +61,6 @@ enum Part {
 /// Value of a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TemplateValue<'a> {
-    /// Text.
     Text(Cow<'a, str>),
     /// Whole number, which needs no quotes in JSON.
     Number(usize),

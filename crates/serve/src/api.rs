@@ -26,6 +26,7 @@ pub(crate) mod query;
 mod state;
 pub(crate) mod status;
 pub(crate) mod systems;
+pub(crate) mod timestamp;
 
 pub(crate) use state::{Accepted, SNAPSHOT_PARAMETERS};
 pub use state::{AdminApi, GoldSetInfo, Reload, ReloadError, ReloadRequest};

@@ -22,13 +22,13 @@ pub use labels::{LabelPair, Labels};
 /// A sample's value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A count.
+    /// A whole number, at least 0.
     Count(u64),
     /// An exact decimal: `units` times 10^-`decimals`.
     Decimal {
         /// Value in units of the last decimal.
         units: i128,
-        /// Number of decimals.
+        /// Number of digits after the decimal point.
         decimals: usize,
     },
     /// A ratio or a time, with the precision of floating point.

@@ -53,7 +53,7 @@ impl Span {
     /// Names, in the order of [`Span::ALL`].
     pub const NAMES: [&'static str; 4] = ["10m", "1h", "1d", "1w"];
 
-    /// Name.
+    /// Name: `10m`, `1h`, `1d` or `1w`.
     pub fn name(self) -> &'static str {
         Self::NAMES[self as usize]
     }

@@ -138,7 +138,8 @@ impl Series {
             (None, Some(older)) => all = Some(older.clone()),
             (_, None) => {}
         }
-        let quantiles = QUANTILES.map(|(quantile, _)| {
+        let quantiles = QUANTILES.map(|quantile| {
+            let quantile = quantile.share();
             let value = all
                 .as_ref()
                 .map_or(f64::NAN, |all| real(all.value_at_quantile(quantile)) / 1e6);

@@ -21,7 +21,6 @@ pub(super) const DEFAULT_STREAMS: u32 = 240;
 /// Name of the models beyond the assumptions. They have no promise.
 const LIMITS_NAME: &str = "beyond the assumptions";
 
-/// Minutes of a day.
 const MINUTES_PER_DAY: f64 = 1_440.0;
 
 /// Results on a group of models.

@@ -11,7 +11,6 @@ use rankgauge_eval::compare::{RunScores, StoredEvaluation};
 use rankgauge_eval::evaluate::{GoldFacts, StatedSettings};
 use rankgauge_eval::run::name_of;
 
-/// Scores of one file.
 pub(super) struct ScoreFile {
     /// Gold set, if the file states it.
     pub(super) gold: Option<GoldFacts>,

@@ -1,7 +1,6 @@
 //! `gold from-clicks`: a gold set of the kind `clicks` from searches and clicks, with its checks.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::{Args, ValueEnum};
@@ -12,9 +11,9 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
-use crate::cli::recorded::read_events;
+use crate::cli::recorded::RecordedEvents;
 use crate::cli::settings::SettingsArguments;
-use crate::config::{Config, parse_duration};
+use crate::config::Config;
 use crate::ingest::history::Record;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::number::percent;
@@ -27,16 +26,8 @@ use rankgauge_eval::text_layout::{Column, TextTable, count_of, escape_controls};
 pub(in crate::cli) struct FromClicks {
     #[command(flatten)]
     settings: SettingsArguments,
-    /// Files of search events, in the format of `replay`.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "last")]
-    search: Vec<PathBuf>,
-    /// Files of feedback events.
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
-    feedback: Vec<PathBuf>,
-    /// Read the configured topics instead of files, from this long ago (24h, 90d) until now. No
-    /// offset is committed, and no consumer group is joined.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
-    last: Option<Duration>,
+    #[command(flatten)]
+    recorded: RecordedEvents,
     /// File to write, in the native format of gold sets.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -135,7 +126,7 @@ impl FromClicks {
                 first_invalid.get_or_insert_with(|| format!("{place}: {why}"));
             }
         };
-        read_events(config, self.last, &self.search, &self.feedback, &mut take)?;
+        self.recorded.read(config, &mut take)?;
         let log = log.clean();
         if log.searches_read == 0 {
             let first = first_invalid.map_or_else(String::new, |it| format!("; first: {it}"));

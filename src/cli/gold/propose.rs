@@ -11,7 +11,6 @@ use super::adopt::write_set;
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::logging;
-use crate::cli::recorded::read_events;
 use crate::config::Config;
 use crate::ingest::history::Record;
 use rankgauge_core::event::Kind;
@@ -59,7 +58,7 @@ pub(super) fn run(arguments: &Propose) -> Result<(), Failure> {
     let proposals = arguments.proposals(&config, &gold, &mut invalid)?;
     if let (0, Some(first)) = (proposals.searches.read, &invalid.first) {
         let wrong = anyhow!("no search could be read; first: {first}");
-        return Err(match arguments.last {
+        return Err(match arguments.recorded.last {
             None => Failure::Usage(wrong),
             Some(_) => Failure::Running(wrong),
         });
@@ -102,7 +101,7 @@ impl Propose {
                 }
             }
         };
-        read_events(config, self.last, &self.search, &self.feedback, &mut take)?;
+        self.recorded.read(config, &mut take)?;
         Ok(tally.proposals(&ProposalOptions {
             min_clicks: self.min_clicks,
             min_searches: self.min_searches,

@@ -1,7 +1,6 @@
 //! `gold suggest-aliases`: frequent queries that seem to be rewordings of a gold query.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -12,9 +11,8 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
-use crate::cli::recorded::read_events;
+use crate::cli::recorded::RecordedEvents;
 use crate::cli::settings::SettingsArguments;
-use crate::config::parse_duration;
 use crate::ingest::history::Record;
 use rankgauge_core::event::Kind;
 use rankgauge_eval::proposal::aliases::AliasSuggestions;
@@ -34,16 +32,8 @@ pub(in crate::cli) struct SuggestAliases {
     gold: Vec<PathBuf>,
     #[command(flatten)]
     input: Input,
-    /// Files of search events, in the format of `replay`.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present = "last")]
-    search: Vec<PathBuf>,
-    /// Files of feedback events.
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
-    feedback: Vec<PathBuf>,
-    /// Read the configured topics instead of files, from this long ago (90m, 24h) until now. No
-    /// offset is committed, and no consumer group is joined.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
-    last: Option<Duration>,
+    #[command(flatten)]
+    recorded: RecordedEvents,
     /// Minimum number of searches of a query.
     #[arg(long, value_name = "N", default_value_t = 3)]
     min_searches: u32,
@@ -78,13 +68,7 @@ pub(super) fn run(arguments: &SuggestAliases) -> Result<(), Failure> {
             }
         }
     };
-    read_events(
-        &config,
-        arguments.last,
-        &arguments.search,
-        &arguments.feedback,
-        &mut take,
-    )?;
+    arguments.recorded.read(&config, &mut take)?;
     let suggestions = tally.aliases(arguments.min_searches, arguments.limit);
     if let (0, Some(first)) = (suggestions.searches.read, &first_invalid) {
         return Err(Failure::Usage(anyhow!(

@@ -1,11 +1,10 @@
 //! `compare` of runs judged against a gold set.
 
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
 
-use super::{json, rankgauge, text};
+use super::{json, rankgauge, text, written};
 
 /// Folder with a gold set and two of its runs.
 fn law_library(folder: &Path) -> [String; 3] {
@@ -17,16 +16,12 @@ fn law_library(folder: &Path) -> [String; 3] {
                   q3 Q0 민법::제7조 1 9 x\nq3 Q0 민법::제8조 2 8 x\nq3 Q0 민법::제6조 3 7 x\n";
     let after = "q1 Q0 민법::제3조 1 9 x\nq1 Q0 민법::제4조 2 8 x\nq2 Q0 민법::제9조 1 9 x\n\
                  q3 Q0 민법::제7조 1 9 x\nq3 Q0 민법::제5조 2 8 x\nq3 Q0 민법::제6조 3 7 x\n";
-    [
+    let files = [
         ("gold.json", gold),
         ("before.run", before),
         ("after.run", after),
-    ]
-    .map(|(name, content)| {
-        let path = folder.join(name);
-        fs::write(&path, content).expect("a file");
-        path.to_str().expect("a path").to_owned()
-    })
+    ];
+    written(folder, files)
 }
 
 #[test]

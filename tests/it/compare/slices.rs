@@ -1,6 +1,6 @@
 //! The best run of each slice.
 
-use super::{json, rankgauge};
+use super::{json, rankgauge, written};
 
 #[test]
 fn labels_come_from_the_gold_set_or_else_from_agreeing_runs() {
@@ -41,11 +41,7 @@ fn labels_come_from_the_gold_set_or_else_from_agreeing_runs() {
             .join("\n"),
         ),
     ];
-    let [gold, before, after] = files.map(|(name, content)| {
-        let path = folder.path().join(name);
-        std::fs::write(&path, content).expect("a file");
-        path.to_str().expect("a path").to_owned()
-    });
+    let [gold, before, after] = written(folder.path(), files);
     let found = json(&rankgauge(&[
         "--gold",
         &gold,

@@ -74,6 +74,16 @@ fn records(broker: &Broker, topic: &str) -> BTreeMap<String, usize> {
     records
 }
 
+/// Checks that the topic has each confirmed event once. Returns their number.
+fn assert_confirmed_once(load: Load, records: &BTreeMap<String, usize>) -> usize {
+    let confirmed = load.confirmed.into_inner().expect("no panic");
+    for number in &confirmed {
+        let written = records.get(&format!("q{number}"));
+        assert_eq!(written, Some(&1), "event {number}");
+    }
+    confirmed.len()
+}
+
 #[test]
 fn a_killed_gateway_loses_nothing_that_it_confirmed() {
     let mut gateway = Gateway::start("");
@@ -89,15 +99,7 @@ fn a_killed_gateway_loses_nothing_that_it_confirmed() {
         gateway.process.kill();
         load.stop.store(true, Ordering::Relaxed);
     });
-    let records = records(broker(), &gateway.search);
-    let confirmed = load.confirmed.into_inner().expect("no panic");
-    for number in &confirmed {
-        assert_eq!(
-            records.get(&format!("q{number}")),
-            Some(&1),
-            "event {number}"
-        );
-    }
+    assert_confirmed_once(load, &records(broker(), &gateway.search));
 }
 
 #[test]
@@ -118,16 +120,9 @@ fn a_gateway_answers_what_it_took_before_it_ends() {
     });
     assert_eq!(status.code(), Some(0));
     let records = records(broker(), &gateway.search);
-    let confirmed = load.confirmed.into_inner().expect("no panic");
-    for number in &confirmed {
-        assert_eq!(
-            records.get(&format!("q{number}")),
-            Some(&1),
-            "event {number}"
-        );
-    }
+    let confirmed = assert_confirmed_once(load, &records);
     // What has no answer is not in the topic either: the gateway took it before its end, or refused it.
-    assert_eq!(records.len(), confirmed.len());
+    assert_eq!(records.len(), confirmed);
 }
 
 #[test]

@@ -27,6 +27,15 @@ fn draw(folder: &Path) {
     assert!(output.status.success(), "{output:?}");
 }
 
+/// Command that serves the sheet in `folder`.
+fn serve(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
+    command
+        .args("label serve --draw draw.json --sheet sheet.csv".split(' '))
+        .current_dir(folder);
+    command
+}
+
 /// Running command.
 struct Serving {
     child: Child,
@@ -36,16 +45,7 @@ struct Serving {
 
 impl Serving {
     fn start(folder: &Path) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .args([
-                "label",
-                "serve",
-                "--draw",
-                "draw.json",
-                "--sheet",
-                "sheet.csv",
-            ])
-            .current_dir(folder)
+        let mut child = serve(folder)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the command runs");
@@ -222,17 +222,8 @@ fn labels_keep_the_order_and_the_file() {
     assert_eq!(label(&serving, 2, json!("skip")).0, 200);
     assert!(serving.stop().contains("2 labels in sheet.csv; next:"));
 
-    let refused = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args([
-            "label",
-            "serve",
-            "--draw",
-            "draw.json",
-            "--sheet",
-            "sheet.csv",
-        ])
+    let refused = serve(folder.path())
         .args(["--listen", "0.0.0.0:0"])
-        .current_dir(folder.path())
         .output()
         .expect("the command runs");
     assert_eq!(refused.status.code(), Some(2));

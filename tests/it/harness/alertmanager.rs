@@ -63,7 +63,6 @@ pub(crate) struct Notified {
     pub(crate) status: String,
     /// All labels, including `alertname`.
     pub(crate) labels: BTreeMap<String, String>,
-    /// Annotations.
     pub(crate) annotations: BTreeMap<String, String>,
     /// Link to the expression in Prometheus.
     #[serde(rename = "generatorURL")]
@@ -73,7 +72,6 @@ pub(crate) struct Notified {
 /// Alert in the Alertmanager.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Alert {
-    /// All labels.
     pub(crate) labels: BTreeMap<String, String>,
     /// Identifier in [`AlertStatus::inhibited_by`].
     pub(crate) fingerprint: String,

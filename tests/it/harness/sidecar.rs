@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Output};
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{Program, http_get, scratch_folder, wait_until};
@@ -96,7 +97,6 @@ impl Sidecar {
         )
     }
 
-    /// Address of the gateway.
     pub(crate) fn gateway_address(&self) -> SocketAddr {
         wait_until(
             START_TIMEOUT,
@@ -120,6 +120,34 @@ impl Sidecar {
     pub(crate) fn get(&self, path: &str) -> (u16, String) {
         http_get(&format!("http://{}{path}", self.address))
             .unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    /// Requests a path of the API or of the page. Returns the status and the body.
+    ///
+    /// # Panics
+    /// If there is no response.
+    pub(crate) fn ask_admin(&self, path: &str) -> (u16, String) {
+        http_get(&format!("http://{}{path}", self.admin_address()))
+            .unwrap_or_else(|error| panic!("GET {path}: {error}"))
+    }
+
+    /// Body of a screen of the page.
+    ///
+    /// # Panics
+    /// If it is not served.
+    pub(crate) fn page(&self, path: &str) -> String {
+        let (status, body) = self.ask_admin(path);
+        assert_eq!(status, 200, "{path}: {body}");
+        body
+    }
+
+    /// Response of the API.
+    ///
+    /// # Panics
+    /// If it is not served, or is not JSON.
+    pub(crate) fn api(&self, path: &str) -> Value {
+        let body = self.page(path);
+        serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
     }
 
     /// Current exposition.
@@ -227,7 +255,6 @@ pub(crate) struct Exposition {
 pub(crate) struct Exposed {
     /// Name of the sample, with `_bucket`, `_sum` or `_count` for a histogram.
     pub(crate) name: String,
-    /// Labels.
     pub(crate) labels: BTreeMap<String, String>,
     /// Value exactly as written: sums are decimals with more digits than a float holds.
     pub(crate) text: String,

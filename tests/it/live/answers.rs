@@ -4,28 +4,14 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::http::ask_with_body;
 use super::{SOON, start};
 use crate::harness::kafka::{broker, unique_name};
-use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 
 const START: i64 = 1_763_337_600_000;
 
 /// Text of the answers, which no page shows.
 const TEXT: &str = "a secret sentence";
-
-fn ask(sidecar: &Sidecar, path: &str) -> String {
-    let address = sidecar.admin_address();
-    let answer = ask_with_body(address, "GET", path, "Host: localhost\r\n", "");
-    let body = String::from_utf8(answer.body).expect("UTF-8");
-    assert_eq!(answer.status, 200, "{path}: {body}");
-    body
-}
-
-fn get(sidecar: &Sidecar, path: &str) -> Value {
-    serde_json::from_str(&ask(sidecar, path)).expect("JSON")
-}
 
 /// Search `number`, which cites a relevant document, an irrelevant one and an invention.
 fn search(number: u32) -> Value {
@@ -90,7 +76,7 @@ fn evaluators_and_citations_are_shown_by_api_page_and_metrics() {
     }));
 
     let of_judge = wait_until(SOON, "the judgments are counted", || {
-        let found = get(&sidecar, "/api/v1/evaluators");
+        let found = sidecar.api("/api/v1/evaluators");
         let mut evaluators = found["evaluators"].as_array()?.iter();
         let judge = evaluators.find(|it| it["evaluator"] == "judge")?;
         (judge["pairs"] == 40).then(|| judge.clone())
@@ -115,7 +101,7 @@ fn evaluators_and_citations_are_shown_by_api_page_and_metrics() {
         "{error:?}"
     );
 
-    let page = ask(&sidecar, "/gold");
+    let page = sidecar.page("/gold");
     for text in [
         "<h2 id=\"evaluators\">Evaluators</h2>",
         "judge version 2",
@@ -123,7 +109,7 @@ fn evaluators_and_citations_are_shown_by_api_page_and_metrics() {
     ] {
         assert!(page.contains(text), "{text} is not in {page}");
     }
-    let query = get(&sidecar, "/api/v1/queries/Q1");
+    let query = sidecar.api("/api/v1/queries/Q1");
     let expected = json!({"refused": false, "cited": 3, "citations": [
         {"id": "a", "grade": 3, "served": true},
         {"id": "b", "grade": 0, "served": true},
@@ -131,7 +117,7 @@ fn evaluators_and_citations_are_shown_by_api_page_and_metrics() {
     ]});
     let ranking = &query["variants"][0]["rankings"][0];
     assert_eq!(ranking["answer"], expected, "{query}");
-    let page = ask(&sidecar, "/queries/Q1");
+    let page = sidecar.page("/queries/Q1");
     for shown in ["The answer cites", "✗ was not retrieved"] {
         assert!(page.contains(shown), "{shown} is not in {page}");
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::check::check;
 use super::secure::Authority;
-use super::state_topic::{baselines, get, post};
+use super::state_topic::{baselines, post};
 use super::stream::Stream;
 use super::{
     CONSUMED, SOON, added, assert_same, count, counters, replayed, scrape_when_received, settings,
@@ -18,6 +18,7 @@ use super::{
 };
 use crate::harness::kafka::security::{Operation, Resource, SecureBroker};
 use crate::harness::kafka::unique_name;
+use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 
 const PASSWORD: &str = "geheim-und-lang";
@@ -248,7 +249,7 @@ fn a_replica_without_permission_to_write_the_state_topic_uses_it_and_reports_tha
         "/-/deployment",
         r#"{"variant": "V5", "version": "5.1"}"#,
     );
-    let version = |it: &_| get(it, "/api/v1/deployments")["deployments"][0]["version"].clone();
+    let version = |it: &Sidecar| it.api("/api/v1/deployments")["deployments"][0]["version"].clone();
     wait_until(CONSUMED, "the command is not written", || {
         let exposition = replica.metrics();
         let is_known = !baselines(&exposition).contains_key("V5");

@@ -110,14 +110,7 @@ fn quality(sidecar: &Sidecar, variant: &str) -> Option<[f64; 3]> {
 
 /// Compares the estimates of the API with the truth, and with the metrics.
 fn check_estimates(sidecar: &Sidecar, truth: &BTreeMap<(String, i64), (f64, u64)>) {
-    let answer = super::http::ask_with_body(
-        sidecar.admin_address(),
-        "GET",
-        "/api/v1/quality",
-        "Host: localhost\r\n",
-        "",
-    );
-    let listed: Value = serde_json::from_slice(&answer.body).expect("JSON");
+    let listed = sidecar.api("/api/v1/quality");
     let estimates = listed["estimates"].as_array().expect("a list");
     assert!(estimates.len() >= 2, "{listed}");
     for it in estimates {
@@ -223,14 +216,7 @@ fn labels_of_a_service_estimate_all_traffic() {
         let exposition = sidecar.metrics();
         (exposition.value("rankgauge_labels_total", &labels) == Some(1.0)).then_some(())
     });
-    let page = super::http::ask_with_body(
-        sidecar.admin_address(),
-        "GET",
-        "/systems/V5",
-        "Host: localhost\r\n",
-        "",
-    );
-    let page = String::from_utf8(page.body).expect("UTF-8");
+    let page = sidecar.page("/systems/V5");
     assert!(page.contains("Quality of all traffic"), "{page}");
     let exposition = sidecar.metrics();
     let requested = [("variant", "V5"), ("stratum", "tail")];

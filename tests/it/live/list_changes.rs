@@ -2,26 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::http::ask_with_body;
 use super::{SOON, start_with_builds};
 use crate::harness::kafka::broker;
-use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
 use rankgauge_serve::clock::wall_now;
 
 const QUERIES: usize = 220;
-
-fn get(sidecar: &Sidecar, path: &str) -> (u16, Value) {
-    let answer = ask_with_body(
-        sidecar.admin_address(),
-        "GET",
-        path,
-        "Host: localhost\r\n",
-        "",
-    );
-    let body = serde_json::from_slice(&answer.body).expect("JSON");
-    (answer.status, body)
-}
 
 /// Results of a query. Every tenth query has other ones in version 2 of V5.
 fn results(query: usize, is_changed: bool) -> Vec<Value> {
@@ -68,7 +54,7 @@ fn a_deployment_shows_the_share_of_head_queries_whose_lists_changed() {
     broker().produce(&search, searches());
 
     let marked = wait_until(SOON, "the deployment is marked", || {
-        let (_, listed) = get(&sidecar, "/api/v1/deployments");
+        let listed = sidecar.api("/api/v1/deployments");
         let deployment = listed["deployments"].get(0)?.clone();
         deployment["lists"].is_object().then_some(deployment)
     });
@@ -79,7 +65,7 @@ fn a_deployment_shows_the_share_of_head_queries_whose_lists_changed() {
     assert_eq!(log.matches("lists compared after a deployment").count(), 1);
     assert!(log.contains(words), "{log}");
 
-    let (_, found) = get(&sidecar, "/api/v1/list-changes?variant=V5");
+    let found = sidecar.api("/api/v1/list-changes?variant=V5");
     let change = &found["changes"][0];
     let named = ["variant", "version", "with", "with_version"].map(|name| change[name].as_str());
     assert_eq!(named, [Some("V5"), Some("2"), Some("V5"), Some("1")]);
@@ -96,17 +82,17 @@ fn a_deployment_shows_the_share_of_head_queries_whose_lists_changed() {
         assert!(text.ends_with('0'), "{text}");
         close(&query["overlap"], 0.5);
     }
-    let (_, against) = get(&sidecar, "/api/v1/list-changes?variant=V5&with=V4");
+    let against = sidecar.api("/api/v1/list-changes?variant=V5&with=V4");
     assert_eq!(against["changes"][0]["with"], "V4");
     close(&against["changes"][0]["changed"]["mean"], 0.1);
-    let (_, all) = get(&sidecar, "/api/v1/list-changes");
+    let all = sidecar.api("/api/v1/list-changes");
     assert_eq!(all["changes"].as_array().map(Vec::len), Some(1));
     assert_eq!(
-        get(&sidecar, "/api/v1/list-changes?variant=V4").1,
+        sidecar.api("/api/v1/list-changes?variant=V4"),
         json!({"changes": []})
     );
-    assert_eq!(get(&sidecar, "/api/v1/list-changes?variant=V9").0, 404);
-    assert_eq!(get(&sidecar, "/api/v1/list-changes?with=V4").0, 400);
+    assert_eq!(sidecar.ask_admin("/api/v1/list-changes?variant=V9").0, 404);
+    assert_eq!(sidecar.ask_admin("/api/v1/list-changes?with=V4").0, 400);
 
     let exposition = sidecar.metrics();
     let of = |name: &str, bound: &str| {
@@ -126,14 +112,7 @@ fn a_deployment_shows_the_share_of_head_queries_whose_lists_changed() {
     let queries = exposition.value("rankgauge_list_queries", &[("variant", "V5")]);
     assert_eq!(queries, Some(220.0));
 
-    let page = ask_with_body(
-        sidecar.admin_address(),
-        "GET",
-        "/systems/V5",
-        "Host: localhost\r\n",
-        "",
-    );
-    let page = String::from_utf8(page.body).expect("UTF-8");
+    let page = sidecar.page("/systems/V5");
     assert!(
         page.contains("Result lists") && page.contains(words),
         "{page}"

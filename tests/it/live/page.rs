@@ -19,7 +19,7 @@ use super::{SOON, scrape_when_received, settings, start, yaml};
 use crate::harness::browser::look;
 use crate::harness::kafka::broker;
 use crate::harness::sidecar::Sidecar;
-use crate::harness::{http_get, wait_until};
+use crate::harness::wait_until;
 
 /// Text of a query that must stay a text.
 const HOSTILE: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>";
@@ -72,19 +72,12 @@ fn regressed(stream: &mut Stream) -> Sidecar {
     let sidecar = Sidecar::start(&configuration, &[]);
     scrape_when_received(&sidecar, stream.produced());
     wait_until(SOON, "the incident of V5 is open", || {
-        let found = get(&sidecar, "/api/v1/incidents");
+        let found = sidecar.api("/api/v1/incidents");
         let mut incidents = found["incidents"].as_array()?.iter();
         let is_found = |it: &Value| it["ended_at"].is_null() && it["variant"] == "V5";
         incidents.any(is_found).then_some(())
     });
     sidecar
-}
-
-fn get(sidecar: &Sidecar, path: &str) -> Value {
-    let (status, body) = http_get(&format!("http://{}{path}", sidecar.admin_address()))
-        .unwrap_or_else(|error| panic!("{path}: {error}"));
-    assert_eq!(status, 200, "{path}: {body}");
-    serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
 }
 
 #[test]
@@ -93,7 +86,7 @@ fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
     let regress_after = Some(Millis(600_000));
     let mut stream = Stream::of_queries(broker(), 40, 10.0, Millis(2_000_000), regress_after);
     let sidecar = regressed(&mut stream);
-    let listed = get(&sidecar, "/api/v1/queries?limit=1");
+    let listed = sidecar.api("/api/v1/queries?limit=1");
     let query = &listed["queries"][0];
     let claims = json!({
         "systems": 5,
@@ -116,7 +109,7 @@ fn a_reader_gets_from_an_alarm_to_its_cause_in_two_clicks() {
 /// The loss and the means of the incident are equal in the API, the metrics, Markdown, `ctl` and the
 /// page.
 fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
-    let found = get(sidecar, "/api/v1/incidents");
+    let found = sidecar.api("/api/v1/incidents");
     let incident = &found["incidents"][0];
     assert_eq!(incident["variant"], "V5", "{found}");
     let primary = &incident["measures"][0];
@@ -138,12 +131,7 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
     let exposed = exposed.expect("the loss is exposed");
     assert!((exposed - mean("loss")).abs() < 1e-9, "{exposed}");
     let id = incident["id"].as_str().expect("an id");
-    let text = |path: &str| {
-        let (status, body) = http_get(&format!("http://{}{path}", sidecar.admin_address()))
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
-        assert_eq!(status, 200, "{path}: {body}");
-        body
-    };
+    let text = |path: &str| sidecar.page(path);
     let now = format!("{:.3}", mean("now"));
     for path in [
         format!("/incidents/{id}"),
@@ -161,7 +149,7 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
     let markdown = text(&format!("/api/v1/incidents/{id}?format=markdown"));
     assert!(markdown.contains(&loss), "no {loss} in {markdown}");
     // The systems have the same means.
-    let systems = get(sidecar, "/api/v1/systems");
+    let systems = sidecar.api("/api/v1/systems");
     let systems = systems["systems"].as_array().expect("a list");
     let system = systems.iter().find(|it| it["variant"] == "V5");
     let scores = system.expect("V5")["scores"].as_array().expect("a list");
@@ -185,7 +173,7 @@ fn one_size_is_shown_everywhere(sidecar: &Sidecar) {
 
 /// Operators acknowledge an incident and leave notes, which all readers show.
 fn words_of_operators_are_kept(sidecar: &Sidecar) {
-    let incident = get(sidecar, "/api/v1/incidents?limit=1")["incidents"][0].clone();
+    let incident = sidecar.api("/api/v1/incidents?limit=1")["incidents"][0].clone();
     let id = incident["id"].as_str().expect("an id");
     let path = format!("/api/v1/incidents/{id}");
     let printed = ctl_text(sidecar, &["acknowledge", id, "--by", "alice"]);
@@ -204,7 +192,7 @@ fn words_of_operators_are_kept(sidecar: &Sidecar) {
         "{printed}"
     );
     let shown = wait_until(SOON, "the note is kept", || {
-        let shown = get(sidecar, &path);
+        let shown = sidecar.api(&path);
         let is_kept = shown["notes"][0].is_object() && shown["acknowledged"].is_object();
         is_kept.then_some(shown)
     });
@@ -214,10 +202,7 @@ fn words_of_operators_are_kept(sidecar: &Sidecar) {
         (&note["by"], &note["text"]),
         (&json!("bob"), &json!("rolled *back*"))
     );
-    let text = |path: &str| {
-        let read = http_get(&format!("http://{}{path}", sidecar.admin_address()));
-        read.unwrap_or_else(|error| panic!("{path}: {error}")).1
-    };
+    let text = |path: &str| sidecar.page(path);
     let markdown = text(&format!("{path}?format=markdown"));
     assert!(markdown.contains(r"bob: rolled \*back\*"), "{markdown}");
     assert!(markdown.contains("Acknowledged by alice"), "{markdown}");
@@ -238,7 +223,7 @@ fn words_of_operators_are_kept(sidecar: &Sidecar) {
         ctl_text(sidecar, &["note", id, &format!("note {number}")]);
     }
     wait_until(SOON, "all notes are kept", || {
-        let shown = get(sidecar, &path);
+        let shown = sidecar.api(&path);
         (shown["notes"].as_array()?.len() == 32).then_some(())
     });
     refused(
@@ -250,15 +235,15 @@ fn words_of_operators_are_kept(sidecar: &Sidecar) {
 /// Validates the responses of all endpoints, and of all pages of lists, against the description of
 /// the API.
 fn responses_match_the_description(sidecar: &Sidecar) {
-    let described = get(sidecar, "/api/v1/openapi.json");
+    let described = sidecar.api("/api/v1/openapi.json");
     let checked_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/openapi.json");
     let checked_in = fs::read_to_string(checked_in).expect("the description is checked in");
     let checked_in: Value = serde_json::from_str(&checked_in).expect("the description is JSON");
     assert_eq!(described, checked_in);
     let paths = described["paths"].as_object().expect("paths are an object");
-    let key = get(sidecar, "/api/v1/queries?limit=1")["queries"][0]["key"].clone();
+    let key = sidecar.api("/api/v1/queries?limit=1")["queries"][0]["key"].clone();
     let key = key.as_str().expect("a key is a text");
-    let incident = get(sidecar, "/api/v1/incidents?limit=1")["incidents"][0]["id"].clone();
+    let incident = sidecar.api("/api/v1/incidents?limit=1")["incidents"][0]["id"].clone();
     let incident = incident.as_str().expect("an id is a text");
     for (path, operations) in paths {
         // The fuzzer checks commands (`make api-fuzz`).
@@ -279,7 +264,7 @@ fn responses_match_the_description(sidecar: &Sidecar) {
         schema["components"] = described["components"].clone();
         let validator = jsonschema::validator_for(&schema).expect("a schema");
         let check = |address: &str| -> Value {
-            let response = get(sidecar, address);
+            let response = sidecar.api(address);
             let errors = validator.iter_errors(&response);
             let errors: Vec<_> = errors
                 .map(|error| format!("{}: {error}", error.instance_path()))
@@ -366,10 +351,10 @@ fn a_healthy_system_lists_no_query_as_regressed() {
     measures_of_users_are_not_compared_with_their_baselines(&sidecar);
     for measure in ["nDCG@10", "P@5", "R@10", "RR"] {
         let path = format!("/api/v1/queries?measure={measure}&order=regressed");
-        let lost = get(&sidecar, &path);
+        let lost = sidecar.api(&path);
         assert_eq!(lost["found"], 0, "{lost}");
         // All 200 pairs are compared.
-        let all = get(&sidecar, &format!("{path}&evidence=any&limit=1000"));
+        let all = sidecar.api(&format!("{path}&evidence=any&limit=1000"));
         let entries = all["queries"].as_array().expect("a list");
         assert!(entries.len() > 150, "{measure}: {}", entries.len());
         for entry in entries {
@@ -384,10 +369,9 @@ fn a_healthy_system_lists_no_query_as_regressed() {
     assert!(!page("/").contains(" that lost"));
 
     let slice = "slice=query_type&value=specific_article";
-    let found = get(
-        &sidecar,
-        &format!("/api/v1/queries?{slice}&min_count=20&order=searched&limit=1000"),
-    );
+    let found = sidecar.api(&format!(
+        "/api/v1/queries?{slice}&min_count=20&order=searched&limit=1000"
+    ));
     let entries = found["queries"].as_array().expect("a list");
     assert!(!entries.is_empty());
     for entry in entries {
@@ -412,7 +396,7 @@ fn a_healthy_system_lists_no_query_as_regressed() {
 
 /// Baselines of a measure of users have the last search of each session, its mean has all.
 fn measures_of_users_are_not_compared_with_their_baselines(sidecar: &Sidecar) {
-    let found = get(sidecar, "/api/v1/systems");
+    let found = sidecar.api("/api/v1/systems");
     let systems = found["systems"].as_array().expect("a list");
     let of_v4 = systems.iter().find(|it| it["variant"] == "V4");
     let scores = of_v4.expect("V4")["scores"].as_array().expect("a list");
@@ -484,7 +468,7 @@ fn the_first_view_of_a_large_gold_set_is_small_and_fast() {
 
 /// Deployment of V5 with this version, if its period is known.
 fn deployed(sidecar: &Sidecar, version: &str) -> Option<Value> {
-    let listed = get(sidecar, "/api/v1/deployments");
+    let listed = sidecar.api("/api/v1/deployments");
     let mut listed = listed["deployments"].as_array().expect("a list").iter();
     let found = listed.find(|it| it["version"] == version && it["period"].is_object());
     found.cloned()
@@ -613,10 +597,10 @@ fn in_one_of_many_systems(mut record: Record) -> Record {
 fn the_first_view_of_many_systems_is_small_and_short() {
     let mut stream = Stream::of_queries(broker(), 1_000, 50.0, Millis(240_000), None);
     let sidecar = with_many_systems(&mut stream);
-    let systems = get(&sidecar, "/api/v1/systems");
+    let systems = sidecar.api("/api/v1/systems");
     let systems = systems["systems"].as_array().expect("a list");
     assert_eq!(systems.len() as u64, MANY_SYSTEMS);
-    let overflow = &get(&sidecar, "/api/v1/pipeline")["overflow"];
+    let overflow = &sidecar.api("/api/v1/pipeline")["overflow"];
     assert_eq!(overflow, &json!({}), "no series is beyond its limit");
     let screens = [
         "/",

@@ -52,7 +52,6 @@ const BOMBS: [(&str, usize); 4] = [
     ("lz4", 100_000),
     ("snappy", 20_000),
 ];
-/// Records of a bomb.
 const BOMB_RECORDS: usize = 20;
 /// Allowed relative change.
 const TOLERANCE: f64 = 0.05;

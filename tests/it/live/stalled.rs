@@ -2,13 +2,13 @@
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::stream::Stream;
 use super::{CONSUMED, SHUTDOWN, SOON, count, received, settings, start};
 use crate::harness::kafka::{Broker, broker};
 use crate::harness::sidecar::Sidecar;
-use crate::harness::{http_get, wait_until};
+use crate::harness::wait_until;
 
 #[test]
 fn zstd_batch_beyond_the_buffer_of_the_client_is_read() {
@@ -94,15 +94,13 @@ fn damaged_batch_of_a_forwarder_is_reported_with_its_offset_or_skipped_as_lost()
         let lag = exposition.value("rankgauge_forwarder_lag_records", &labels);
         (received(&exposition)[0] == 5 && lag == Some(7.0)).then_some(())
     });
-    let status = http_get(&format!("http://{}/api/v1/status", waiting.admin_address()));
-    let status: Value = serde_json::from_str(&status.expect("an answer").1).expect("JSON");
+    let status = waiting.api("/api/v1/status");
     let sources = status["sources"].as_array().expect("a list");
     let source = sources.iter().find(|it| it["topic"] == *topic);
     let source = source.expect("the source partition");
     assert_eq!(source["lag"], 7, "{source}");
     assert_eq!(source["stalled"]["offset"], 5, "{source}");
-    let page = http_get(&format!("http://{}/pipeline", waiting.admin_address()));
-    let page = page.expect("an answer").1;
+    let page = waiting.page("/pipeline");
     assert!(page.contains("stalled at offset 5 for "), "{page}");
     assert!(waiting.terminate(SHUTDOWN).success());
 

@@ -12,7 +12,7 @@ use super::stream::Stream;
 use super::{CONSUMED, SOON, count, settings, start, wait_until_counted};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
-use crate::harness::{http_get, wait_until};
+use crate::harness::wait_until;
 
 /// Settings of replicas without disks that share a state topic.
 fn sharing(stream: &Stream) -> Value {
@@ -30,13 +30,6 @@ pub(super) fn baselines(exposition: &Exposition) -> BTreeMap<String, f64> {
     samples
         .map(|it| (it.labels["variant"].clone(), it.value))
         .collect()
-}
-
-pub(super) fn get(sidecar: &Sidecar, path: &str) -> Value {
-    let url = format!("http://{}{path}", sidecar.admin_address());
-    let (status, body) = http_get(&url).expect("the sidecar answers");
-    assert_eq!(status, 200, "{path}: {body}");
-    serde_json::from_str(&body).expect("JSON")
 }
 
 pub(super) fn post(sidecar: &Sidecar, path: &str, body: &str) {
@@ -100,14 +93,14 @@ fn replicas_without_disks_continue_with_the_baselines_of_those_before_them() {
     post(&successors[1], "/-/deployment", body);
     for replica in &successors {
         wait_until(SOON, "the deployment is known", || {
-            let found = get(replica, "/api/v1/deployments");
+            let found = replica.api("/api/v1/deployments");
             let is_known = found["deployments"][0]["version"] == "5.1";
             (is_known && !baselines(&replica.metrics()).contains_key("V5")).then_some(())
         });
     }
     let later = start(&settings);
     wait_until(SOON, "a later replica has the state", || {
-        let found = get(&later, "/api/v1/deployments");
+        let found = later.api("/api/v1/deployments");
         let known = baselines(&later.metrics());
         (found["deployments"][0]["note"] == "repair" && known.len() == 4).then_some(())
     });
@@ -150,7 +143,7 @@ fn replicas_without_disks_continue_with_the_baselines_of_those_before_them() {
 
 /// Points of the last hour: means by time and variant.
 fn points(replica: &Sidecar) -> BTreeMap<String, BTreeMap<String, f64>> {
-    let found = get(replica, "/api/v1/systems?history=1h");
+    let found = replica.api("/api/v1/systems?history=1h");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     let list = |value: &Value| value.as_array().expect("a list").clone();
     let times: Vec<String> = list(&found["history"]["times"]).iter().map(text).collect();
@@ -323,7 +316,7 @@ fn wait_until_read(replicas: &[Sidecar], number: u64) {
 
 /// The incident that a replica lists, if it lists one.
 fn incident(replica: &Sidecar) -> Option<Value> {
-    let found = get(replica, "/api/v1/incidents");
+    let found = replica.api("/api/v1/incidents");
     // Two replicas that raise the alarm at once have one incident after the next exchange.
     match found["incidents"].as_array().expect("a list").as_slice() {
         [incident] => Some(incident.clone()),

@@ -12,7 +12,6 @@ pub(crate) struct Received {
     pub(crate) line: String,
     /// Headers, with names in lower case.
     pub(crate) headers: Vec<(String, String)>,
-    /// Body.
     pub(crate) body: String,
 }
 

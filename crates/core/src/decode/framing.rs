@@ -11,7 +11,7 @@ use crate::text;
 /// Framing of the payloads of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// None.
+    /// The payload is the content alone.
     None,
     /// A zero byte and the id of a schema in a schema registry, 4 bytes. In Protocol Buffers, the indexes
     /// of the message follow.
@@ -32,7 +32,7 @@ impl Framing {
 /// Compression of the payloads of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
-    /// None.
+    /// The payload is not compressed.
     None,
     /// Gzip.
     Gzip,

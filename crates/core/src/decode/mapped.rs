@@ -55,7 +55,7 @@ impl Encoding {
 /// Form of the records of a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// Encoding.
+    /// Encoding of the content inside the framing.
     pub encoding: Encoding,
     /// Framing around the encoding.
     pub framing: Framing,

@@ -209,7 +209,7 @@ impl Eq for Source {}
 /// Schemas of a format, and the message that its mapping is for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schemas {
-    /// Source.
+    /// A file, a registry, or none for a format that needs no schema.
     pub source: Source,
     /// Full name of the message. Records of other messages are ignored.
     pub message: Option<String>,

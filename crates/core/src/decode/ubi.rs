@@ -152,7 +152,6 @@ struct EventWire<'a> {
     event_attributes: Option<Loose<'a, EventAttributes<'a>>>,
 }
 
-/// Attributes of an event.
 #[derive(Default, Deserialize)]
 struct EventAttributes<'a> {
     #[serde(borrow, default)]

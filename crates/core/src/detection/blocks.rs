@@ -248,7 +248,6 @@ impl BlockTests {
         self.0.truncate(MAX_PARTS);
     }
 
-    /// Number of parts.
     pub(crate) fn parts(&self) -> usize {
         self.0.len()
     }

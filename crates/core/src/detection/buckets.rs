@@ -73,7 +73,6 @@ impl Default for BucketArm {
     }
 }
 
-/// Mean of an arm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct ArmMean {
     /// Mean of the counted searches.

@@ -252,11 +252,7 @@ impl Evidence {
     ) {
         let series = incidents::named_series(&theirs.variant, settings, registry);
         for member in &theirs.measures {
-            let mut watched = settings.detection.measures.iter();
-            let watched = watched.find(|it| {
-                let measure = settings.measures.get(it.index);
-                measure.is_some_and(|measure| measure.to_string() == *member.measure)
-            });
+            let watched = settings.monitored(&member.measure);
             let is_named = |(_, slice, value): &&(_, Box<str>, Box<str>)| {
                 *slice == member.slice && *value == member.value
             };

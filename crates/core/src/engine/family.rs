@@ -18,7 +18,9 @@
 
 mod catalogue;
 mod descriptor;
+mod quantile;
 
 pub use catalogue::*;
 pub(super) use descriptor::Table;
-pub use descriptor::{Family, LabelName, QUANTILES, Source, Type};
+pub use descriptor::{Family, LabelName, Source, Type};
+pub use quantile::{QUANTILES, Quantile};

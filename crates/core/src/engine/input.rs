@@ -39,7 +39,7 @@ pub enum RecordInput<'a> {
         at: Position,
         /// The search.
         event: &'a Search<'a>,
-        /// Its ids.
+        /// Ids by which the join finds the search.
         ids: SearchIds,
     },
     /// A feedback event.
@@ -156,7 +156,7 @@ pub enum Input<'a> {
     Noted {
         /// Id of the incident.
         incident: u64,
-        /// The note.
+        /// Note with its time and operator.
         note: &'a Note,
     },
     /// Baselines of the other workers of the fleet.

@@ -45,7 +45,7 @@ pub struct Resume {
 /// State committed to Kafka for one topic partition, from which a new owner continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitPoint {
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Kind of the topic.
     pub kind: Kind,

@@ -5,7 +5,7 @@ use crate::event::Kind;
 /// Position of a record in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Offset in its topic.
     pub offset: i64,

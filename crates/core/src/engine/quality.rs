@@ -666,7 +666,7 @@ fn request(
 /// Estimate of a measure for the searches of a variant in a window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QualityEstimate {
-    /// Variant.
+    /// Number of the variant.
     pub variant: Label,
     /// Name of the measure.
     pub measure: Box<str>,

@@ -211,7 +211,7 @@ pub struct MeanObjective {
     pub name: Box<str>,
     /// Name of the [`Objective`].
     pub objective: Box<str>,
-    /// Quantity.
+    /// Quantity of a search whose mean is tested.
     pub quantity: TestedQuantity,
     /// Highest mean that meets the objective; above 0, and below 1 for a share.
     pub target: f64,
@@ -396,6 +396,15 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
+    /// Monitored measure of this canonical name.
+    pub(super) fn monitored(&self, name: &str) -> Option<&MonitoredMeasure> {
+        let mut monitored = self.detection.measures.iter();
+        monitored.find(|it| {
+            let measure = self.measures.get(it.index);
+            measure.is_some_and(|measure| measure.to_string() == name)
+        })
+    }
+
     /// Slices of the configuration: without those of experiments and of synthetic searches.
     pub fn shown_slices(&self) -> impl Iterator<Item = &String> {
         let slices = self.slices.iter();
@@ -446,7 +455,7 @@ pub enum Rolling {
     /// Of all searches.
     #[default]
     Whole,
-    /// None.
+    /// No rolling scores: neither of all searches nor of a slice.
     None,
 }
 
@@ -459,7 +468,7 @@ pub enum Ranges {
     /// The monitored ones, and the primary one.
     #[default]
     Watched,
-    /// None.
+    /// No measure.
     None,
 }
 

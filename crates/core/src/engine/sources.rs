@@ -28,7 +28,7 @@ pub struct SourceReport {
 /// Progress of a source partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceClock {
-    /// Number of the partition.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Newest event time of its records so far.
     pub newest: Option<EventTime>,

@@ -13,7 +13,6 @@ pub struct Score<'a>(Number<'a>);
 enum Number<'a> {
     /// Decimal of up to 15 characters. Every way of reading one has the same result.
     Text(&'a str),
-    /// Value.
     Value(f64),
 }
 

@@ -86,7 +86,7 @@ pub struct GoldSet {
 /// Set-level metadata that the files state, where they agree.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SetMetadata {
-    /// Version.
+    /// Version; `None` if no file states one, or if they differ.
     pub version: Option<String>,
     /// Creation time, as written.
     pub created_at: Option<String>,

@@ -3,7 +3,6 @@
 /// Outcome of a judgement that returns a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LabelOutcome {
-    /// Counted.
     Counted,
     /// The request has a label.
     Duplicate,

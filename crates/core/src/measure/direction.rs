@@ -2,11 +2,14 @@
 
 use std::cmp::Ordering;
 
+use serde::Serialize;
+
 use super::catalogue::find;
 use super::requirement::Relation;
 
 /// Direction in which a measure improves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Direction {
     /// Higher is better, as for nearly every measure.
     Up,

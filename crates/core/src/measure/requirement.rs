@@ -11,7 +11,7 @@ use super::grammar::MeasureError;
 /// Requirement on the mean of a measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
-    /// Measure.
+    /// Measure whose mean is compared with the bound.
     pub measure: Measure,
     /// Relation of the mean to the bound.
     pub relation: Relation,
@@ -61,7 +61,7 @@ pub enum RequirementError {
     /// No score, or every score, has this relation to the bound.
     #[error("{bound} is not between {min} and {max}, but {measure} always is{advice}")]
     OutOfRange {
-        /// Measure.
+        /// Name of the measure.
         measure: String,
         /// Given bound.
         bound: f64,

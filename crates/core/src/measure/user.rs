@@ -46,7 +46,7 @@ pub struct Evaluated<'a> {
     pub name: &'a str,
     /// Id of the evaluator.
     pub evaluator: &'a str,
-    /// Value.
+    /// Value from 0 to 1.
     pub value: f64,
 }
 
@@ -64,7 +64,7 @@ pub struct Click {
 /// Value of conversions in one currency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Worth {
-    /// Currency.
+    /// Currency of the value.
     pub currency: Currency,
     /// Value in units of 10⁻⁹ of the currency.
     pub nanos: u64,

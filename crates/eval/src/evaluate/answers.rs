@@ -26,7 +26,6 @@ enum Slot {
     Missing,
     /// Answered, and left out of the means.
     LeftOut,
-    /// Judged.
     Judged(Box<Outcome>),
 }
 

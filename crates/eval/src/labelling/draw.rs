@@ -22,7 +22,7 @@ pub enum Focus {
     Level,
     /// Difference of the two variants.
     Difference,
-    /// Both.
+    /// Mean of each variant, and their difference.
     Both,
 }
 
@@ -91,7 +91,7 @@ pub struct DrawnRow {
 pub struct Draw {
     /// Format of the file.
     pub version: u32,
-    /// Measure.
+    /// Name of the measure: P@k, RBP or sDCG@k.
     pub measure: String,
     /// Highest grade of the scale.
     pub scale_max: f64,
@@ -99,7 +99,7 @@ pub struct Draw {
     pub focus: Focus,
     /// Seed of the order.
     pub seed: u64,
-    /// Variants.
+    /// One variant, or two, of which the first is subtracted from the second.
     pub variants: Vec<String>,
     /// Rows of the sheet.
     pub planned: usize,

@@ -152,15 +152,15 @@ pub enum Kind {
 /// Estimate of one value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LabelEstimate {
-    /// Measure.
+    /// Name of the measure.
     pub measure: String,
     /// Mean or difference.
     pub kind: Kind,
-    /// Variant.
+    /// Variant whose mean, or whose difference from `against`, is estimated.
     pub variant: String,
     /// Variant whose mean is subtracted.
     pub against: Option<String>,
-    /// Estimate.
+    /// Estimated mean or difference.
     pub estimate: f64,
     /// Standard error. `None` for a single label.
     pub standard_error: Option<f64>,
@@ -168,7 +168,7 @@ pub struct LabelEstimate {
     pub once: [f64; 2],
     /// Interval of 95 % that may be looked at after each label.
     pub any_time: [f64; 2],
-    /// Number of labels.
+    /// Labels that the estimate is computed from.
     pub labels: usize,
     /// Number of planned rows.
     pub rows: usize,

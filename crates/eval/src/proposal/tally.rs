@@ -83,7 +83,6 @@ pub(super) struct QueryTally {
     pub(super) documents: FxHashMap<Box<str>, DocumentTally>,
 }
 
-/// Identity of a query.
 #[derive(Debug, PartialEq, Eq, Hash)]
 enum QueryIdentity {
     Gold(QueryIndex),

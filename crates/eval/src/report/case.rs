@@ -20,7 +20,6 @@ pub(super) struct Case<'a> {
     pub(super) documents: Vec<CaseDocument<'a>>,
 }
 
-/// One run of a case.
 #[derive(Serialize)]
 pub(super) struct CaseRun<'a> {
     pub(super) run: &'a str,

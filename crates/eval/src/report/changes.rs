@@ -5,9 +5,23 @@ use serde::Serialize;
 use super::document::{Block, Cell, Rows, interval, percentage, signed};
 use super::members::Members;
 use super::names::name;
-use crate::compare::{Pair, testable};
+use crate::compare::{MeasureComparison, Pair, testable};
 use crate::text_layout::{escape_controls, probability};
 use rankgauge_core::statistics::Interval;
+
+/// Adds the columns of a difference: its size, interval and significance.
+pub(super) fn with_difference<T>(rows: Rows<T>, of: impl Fn(&T) -> &MeasureComparison) -> Rows<T> {
+    rows.column("difference", |it| {
+        Cell::optional(of(it).paired.difference, signed)
+    })
+    .column("relative", |it| {
+        Cell::optional(of(it).relative(), percentage)
+    })
+    .column("interval", |it| {
+        Cell::optional(of(it).simultaneous, interval)
+    })
+    .column("Holm p", |it| Cell::optional(of(it).p_holm, probability))
+}
 
 /// Blocks of the section about differences in `measures`; empty without any.
 pub(super) fn blocks(changes: &[Pair], measures: &[String]) -> Vec<Block> {
@@ -22,17 +36,8 @@ pub(super) fn blocks(changes: &[Pair], measures: &[String]) -> Vec<Block> {
         .flat_map(|pair| pair.measures.iter().map(|of| (&pair.b, of)));
     let tests = Rows::of(tests)
         .column("run", |(run, _)| name(run))
-        .column("measure", |(_, of)| escape_controls(&of.measure))
-        .column("difference", |(_, of)| {
-            Cell::optional(of.paired.difference, signed)
-        })
-        .column("relative", |(_, of)| {
-            Cell::optional(of.relative(), percentage)
-        })
-        .column("interval", |(_, of)| {
-            Cell::optional(of.simultaneous, interval)
-        })
-        .column("Holm p", |(_, of)| Cell::optional(of.p_holm, probability))
+        .column("measure", |(_, of)| escape_controls(&of.measure));
+    let tests = with_difference(tests, |(_, of)| of)
         .column("queries", |(_, of)| of.paired.n)
         .column("verdict", |(_, of)| Cell::words(of.verdict.words()));
     let caption = format!("Mean difference per query from {}", name(&first.a));

@@ -21,7 +21,6 @@ const COLUMNS: [&str; 8] = [
     "table", "run", "slice", "value", "measure", "score", "n", "text",
 ];
 
-/// One row.
 #[derive(Clone, Default)]
 pub(super) struct Row {
     pub(super) table: &'static str,

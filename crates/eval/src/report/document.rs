@@ -99,9 +99,7 @@ pub(crate) struct CardFigure {
 /// Judgement that a colour stands for. The text beside it says the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// Good.
     Good,
-    /// Bad.
     Bad,
     /// Neither.
     Neutral,
@@ -110,11 +108,9 @@ pub(crate) enum Tone {
 /// Part of a section.
 #[derive(Clone, Debug)]
 pub(crate) enum Block {
-    /// A paragraph.
     Paragraph(String),
     /// Short sentences, unordered.
     List(Vec<String>),
-    /// A table.
     Table(Table),
     /// A chart with its numbers.
     Figure(Figure),
@@ -127,13 +123,11 @@ pub(crate) enum Block {
 pub(crate) struct Figure {
     /// Description of the chart in one sentence, for readers who do not see it.
     pub(crate) description: String,
-    /// The chart.
     pub(crate) chart: Chart,
     /// Table of the same numbers. Its caption is also the title of the chart.
     pub(crate) table: Table,
 }
 
-/// One recommendation.
 #[derive(Clone, Debug)]
 pub(crate) struct Recommendation {
     /// Recommended action.

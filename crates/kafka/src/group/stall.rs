@@ -20,7 +20,7 @@ const REPORT_AGE: Duration = Duration::from_secs(10);
 pub struct Stall {
     /// Kind of the topic.
     pub kind: Kind,
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Offset at which reading stopped.
     pub offset: i64,

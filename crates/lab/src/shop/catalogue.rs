@@ -20,7 +20,6 @@ const NAMED: usize = 3;
 /// Every so many types have a question that no product answers.
 const UNANSWERABLE: usize = 4;
 
-/// One product.
 #[derive(Debug)]
 pub(super) struct Product {
     /// Id, such as `norvik-trail-hiking-boots`.

@@ -269,7 +269,6 @@ pub fn violations(models: &[Model], report: &Report) -> Vec<String> {
 /// Place of the first alarm at each level.
 type FirstAlarms = [Option<usize>; LEVELS];
 
-/// Results of one stream.
 struct StreamResult {
     searches: usize,
     target: FirstAlarms,

@@ -68,7 +68,6 @@ impl Subject {
         Self::Practice,
     ];
 
-    /// Title.
     fn title(self) -> &'static str {
         match self {
             Self::Audit => "Drop test on a service with users, sessions, days and weekends",

@@ -5,6 +5,7 @@ use std::ops::Range;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::timestamp::Timestamp;
 use crate::history::{History, Operation, Span};
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict};
@@ -43,8 +44,7 @@ pub(crate) struct Cause {
     /// Version, name of the measure, latency of a stage, cost in a currency, or evaluator with its version.
     pub(crate) name: String,
     /// Time of the deployment, or of the change of the evaluator; null for a measure.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) at: Option<String>,
+    pub(crate) at: Option<Timestamp>,
     /// Mean before the beginning; null for a deployment. Of an evaluator, its difference from people.
     pub(crate) before: Option<f64>,
     /// Mean after the beginning; null for a deployment.
@@ -127,7 +127,7 @@ impl Cause {
         Self {
             kind: "evaluator",
             name,
-            at: part.at.map(|it| it.to_string()),
+            at: part.at.map(Timestamp),
             before: part.shift.map(|it| it.before),
             after: part.shift.map(|it| it.since),
             verdict: Some(part.verdict.name()),
@@ -154,7 +154,7 @@ pub(super) fn of(
             .as_deref()
             .unwrap_or_default()
             .to_owned(),
-        at: Some(mark.deployed.at.to_string()),
+        at: Some(Timestamp(mark.deployed.at)),
         before: None,
         after: None,
         verdict: None,

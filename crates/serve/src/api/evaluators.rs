@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use rankgauge_core::engine::read_model::EvaluatorDrift;
 use rankgauge_core::time::EventTime;
@@ -22,11 +23,9 @@ pub(crate) struct EvaluatorEntry {
     /// Version; empty if not stated. Nothing is compared with another version.
     pub(crate) version: String,
     /// Event time of the first judged search.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) first_at: String,
+    pub(crate) first_at: Timestamp,
     /// Event time of the last judged search.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) last_at: String,
+    pub(crate) last_at: Timestamp,
     /// Number of searches that people judged as well.
     pub(crate) pairs: u64,
     /// Cohen's kappa with people, high or low; null without both.
@@ -118,8 +117,7 @@ pub(crate) struct Change {
     pub(crate) lower: f64,
     pub(crate) upper: f64,
     /// Estimated beginning.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) since: String,
+    pub(crate) since: Timestamp,
     /// Compared searches since then.
     pub(crate) pairs: u64,
 }
@@ -132,7 +130,7 @@ fn drift(it: &EvaluatorDrift<'_>, threshold: f64) -> Option<Drift> {
         estimate: change.estimate,
         lower: change.lower,
         upper: change.upper,
-        since: EventTime(change.since.saturating_mul(MINUTE)).to_string(),
+        since: Timestamp(EventTime(change.since.saturating_mul(MINUTE))),
         pairs: change.searches,
     });
     Some(Drift {
@@ -203,8 +201,8 @@ pub(crate) fn of(exposition: &Exposition) -> Evaluators {
             cost: costs.collect(),
             evaluator: it.evaluator.to_owned(),
             version: it.version.to_owned(),
-            first_at: it.judged[0].to_string(),
-            last_at: it.judged[1].to_string(),
+            first_at: Timestamp(it.judged[0]),
+            last_at: Timestamp(it.judged[1]),
             pairs: it.pairs,
             kappa: kappa.map(|(_, kappa)| *kappa),
             variants: variants.collect(),

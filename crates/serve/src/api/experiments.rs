@@ -66,8 +66,8 @@ pub(crate) struct ExperimentStatus {
 pub(crate) struct ExperimentMeasure {
     pub(crate) measure: String,
     /// Direction in which scores improve: `up`, `down` or `neither`.
-    #[schemars(extend("enum" = ["up", "down", "neither"]))]
-    pub(crate) direction: &'static str,
+    #[schemars(with = "String", extend("enum" = ["up", "down", "neither"]))]
+    pub(crate) direction: Direction,
 }
 
 /// One arm.
@@ -154,7 +154,7 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             measures: measures
                 .map(|(name, measure)| ExperimentMeasure {
                     measure: name,
-                    direction: name_of(measure.descriptor().direction),
+                    direction: measure.descriptor().direction,
                 })
                 .collect(),
             arms: statuses,
@@ -178,15 +178,6 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
     Experiments {
         experiments: experiments.collect(),
         interleaving: interleaving.collect(),
-    }
-}
-
-/// Name of a direction.
-pub(super) fn name_of(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Up => "up",
-        Direction::Down => "down",
-        Direction::Neither => "neither",
     }
 }
 

@@ -12,6 +12,7 @@ use super::pagination::{cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::state::AdminApi;
+use super::timestamp::Timestamp;
 use crate::clock::wall_now;
 use crate::history::History;
 use crate::live::{Order, ReportedCommand};
@@ -71,20 +72,15 @@ pub(crate) struct IncidentEntry {
     /// Measures and slices that fell together, the primary one first.
     pub(crate) measures: Vec<MeasureEntry>,
     /// Estimated beginning in event time.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) started_at: String,
+    pub(crate) started_at: Timestamp,
     /// Earliest likely beginning.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) started_at_lower: String,
+    pub(crate) started_at_lower: Timestamp,
     /// Latest likely beginning.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) started_at_upper: String,
+    pub(crate) started_at_upper: Timestamp,
     /// Event time of the first alarm.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) alarmed_at: String,
+    pub(crate) alarmed_at: Timestamp,
     /// Event time of the end; null while the incident is open.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) ended_at: Option<String>,
+    pub(crate) ended_at: Option<Timestamp>,
     /// Reason of the end.
     #[schemars(with = "Option<String>", extend("enum" = ["recovered", "reset", "expired", null]))]
     pub(crate) ended_by: Option<&'static str>,
@@ -119,8 +115,7 @@ pub(crate) struct IncidentEntry {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "IncidentNote")]
 pub(crate) struct NoteEntry {
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) at: String,
+    pub(crate) at: Timestamp,
     /// User of the API, or the name that the request states; null without both.
     pub(crate) by: Option<String>,
     pub(crate) text: String,
@@ -129,7 +124,7 @@ pub(crate) struct NoteEntry {
 impl From<&Note> for NoteEntry {
     fn from(it: &Note) -> Self {
         Self {
-            at: it.at.as_event_time().to_string(),
+            at: Timestamp(it.at.as_event_time()),
             by: it.by.as_deref().map(str::to_owned),
             text: it.text.to_string(),
         }
@@ -140,8 +135,7 @@ impl From<&Note> for NoteEntry {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Acknowledged")]
 pub(crate) struct AcknowledgedEntry {
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) at: String,
+    pub(crate) at: Timestamp,
     /// User of the API, or the name that the request states; null without both.
     pub(crate) by: Option<String>,
 }
@@ -149,7 +143,7 @@ pub(crate) struct AcknowledgedEntry {
 impl From<&Acknowledged> for AcknowledgedEntry {
     fn from(it: &Acknowledged) -> Self {
         Self {
-            at: it.at.as_event_time().to_string(),
+            at: Timestamp(it.at.as_event_time()),
             by: it.by.as_deref().map(str::to_owned),
         }
     }
@@ -254,8 +248,7 @@ pub(crate) struct QueryEntry {
 #[schemars(rename = "IncidentDeployment")]
 pub(crate) struct DeploymentEntry {
     pub(crate) version: Option<String>,
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) at: String,
+    pub(crate) at: Timestamp,
     /// `before` the beginning; `continues`: the searches after it are worse than before the incident;
     /// `improved`: this is not shown; `testing`: below 30 searches after it.
     #[schemars(extend("enum" = ["before", "continues", "improved", "testing"]))]
@@ -320,13 +313,13 @@ impl IncidentEntry {
     fn of(it: &Incident, history: &History, model: &ReadModel<'_>) -> Self {
         let evaluator = model.evaluator_part(it);
         let evaluator = evaluator.as_ref();
-        let time = |ts: i64| EventTime(ts).to_string();
+        let time = |ts: i64| Timestamp(EventTime(ts));
         let measures: Vec<MeasureEntry> = (it.measures.iter())
             .map(|of| MeasureEntry::of(it, of))
             .collect();
         let deployments = it.deployments.iter().map(|mark| DeploymentEntry {
             version: mark.deployed.version.as_deref().map(str::to_owned),
-            at: mark.deployed.at.to_string(),
+            at: Timestamp(mark.deployed.at),
             state: match (mark.is_during, it.continues_after(mark)) {
                 (false, _) => "before",
                 (true, None) => "testing",
@@ -347,8 +340,8 @@ impl IncidentEntry {
             started_at: time(it.started.at),
             started_at_lower: time(it.started.lower),
             started_at_upper: time(it.started.upper),
-            alarmed_at: it.alarmed_at.to_string(),
-            ended_at: it.ended.as_ref().map(|it| it.at.to_string()),
+            alarmed_at: Timestamp(it.alarmed_at),
+            ended_at: it.ended.as_ref().map(|it| Timestamp(it.at)),
             ended_by: it.ended.as_ref().map(|it| it.by.name()),
             ended_after: it
                 .ended
@@ -378,7 +371,7 @@ impl IncidentEntry {
     /// The incident in Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut text = format!("# {}\n\n", escaped(&self.summary));
-        let ended = match (self.ended_at.as_deref(), self.ended_by) {
+        let ended = match (self.ended_at, self.ended_by) {
             (Some(at), Some(by)) => match &self.ended_after {
                 Some(version) => format!("ended {at} ({by} after {})", escaped(version)),
                 None => format!("ended {at} ({by})"),
@@ -431,11 +424,12 @@ impl IncidentEntry {
                 Some(verdict) => format!("evaluator {} ({verdict})", escaped(&it.name)),
                 None => escaped(&it.name),
             };
-            _ = match (&it.at, it.before, it.after) {
+            _ = match (it.at, it.before, it.after) {
                 (_, Some(before), Some(after)) => {
                     writeln!(text, "- {name}: {before:.3} before, {after:.3} after")
                 }
-                (at, ..) => writeln!(text, "- {} {name} {}", it.kind, at.as_deref().unwrap_or("")),
+                (Some(at), ..) => writeln!(text, "- {} {name} {at}", it.kind),
+                (None, ..) => writeln!(text, "- {} {name} ", it.kind),
             };
         }
         if !self.deployments.is_empty() {
@@ -759,7 +753,7 @@ pub(crate) mod tests {
             upper: 0.6,
             searches: 100,
         });
-        let at = "2026-11-28T01:21:00.051Z".to_owned();
+        let at = Timestamp("2026-11-28T01:21:00.051Z".parse().expect("a time"));
         IncidentEntry {
             id: "0000000000000001".to_owned(),
             variant: "V5".to_owned(),
@@ -775,10 +769,10 @@ pub(crate) mod tests {
                 now: level,
                 loss: level,
             }],
-            started_at: at.clone(),
-            started_at_lower: at.clone(),
-            started_at_upper: at.clone(),
-            alarmed_at: at.clone(),
+            started_at: at,
+            started_at_lower: at,
+            started_at_upper: at,
+            alarmed_at: at,
             ended_at: Some(at),
             ended_by: Some("recovered"),
             ended_after: None,

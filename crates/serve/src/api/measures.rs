@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::pagination::{CursorKey, cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT};
 use super::problem::ApiError;
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use rankgauge_core::engine::read_model::ScoreSeries;
 use rankgauge_core::engine::settings::Settings;
@@ -32,8 +33,7 @@ const MAX_LISTED: usize = 100_000;
 )]
 pub(crate) struct Measures {
     /// End of the rolling windows; null before the first watermark.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) watermark: Option<String>,
+    pub(crate) watermark: Option<Timestamp>,
     pub(crate) measures: Vec<MeasureValues>,
     /// Cursor of the next page; null on the last one.
     pub(crate) next_cursor: Option<String>,
@@ -89,7 +89,7 @@ pub(crate) struct Rolling {
 /// Returns the values that the parameters select.
 pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measures, ApiError> {
     let settings = &exposition.names.settings;
-    let wanted: Vec<String> = params
+    let wanted: Vec<usize> = params
         .values("measure")
         .map(|text| configured(text, settings))
         .collect::<Result<_, _>>()?;
@@ -110,7 +110,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
     let series: Vec<_> = model.series().filter(is_selected).collect();
     let mut measures = Vec::new();
     for (index, measure) in model.measures().iter().enumerate() {
-        if !wanted.is_empty() && !wanted.contains(measure) {
+        if !wanted.is_empty() && !wanted.contains(&index) {
             continue;
         }
         for it in &series {
@@ -146,7 +146,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Result<Measure
     let next_cursor = page(&mut measures, params.limit(), |entry| entry.place);
     Ok(Measures {
         next_cursor,
-        watermark: model.watermark().map(|it| it.to_string()),
+        watermark: model.watermark().map(Timestamp),
         measures,
     })
 }
@@ -164,17 +164,17 @@ pub(crate) fn window(name: &str, settings: &Settings) -> Result<usize, ApiError>
     })
 }
 
-/// Canonical name of the configured measure that `text` names in any spelling.
-pub(crate) fn configured(text: &str, settings: &Settings) -> Result<String, ApiError> {
+/// Position of the configured measure that `text` names in any spelling.
+pub(crate) fn configured(text: &str, settings: &Settings) -> Result<usize, ApiError> {
     let measure = text
         .parse::<Measure>()
         .map_err(|error| ApiError::bad_request(error.to_string()))?;
-    if settings.measures.contains(&measure) {
-        return Ok(measure.to_string());
-    }
-    let known: Vec<String> = settings.measures.iter().map(ToString::to_string).collect();
-    Err(ApiError::bad_request(format!(
-        "{measure} is not computed: use one of {}",
-        known.join(", ")
-    )))
+    let found = settings.measures.iter().position(|it| *it == measure);
+    found.ok_or_else(|| {
+        let known: Vec<String> = settings.measures.iter().map(ToString::to_string).collect();
+        ApiError::bad_request(format!(
+            "{measure} is not computed: use one of {}",
+            known.join(", ")
+        ))
+    })
 }

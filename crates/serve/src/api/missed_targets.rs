@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::systems::Interval;
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, WatchedSeries};
@@ -28,8 +29,7 @@ pub(crate) struct MissedTarget {
     /// Threshold of `log_evidence`.
     pub(crate) threshold: f64,
     /// Time at which a worker of this process reported it; null if none has since the start.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) reported_at: Option<String>,
+    pub(crate) reported_at: Option<Timestamp>,
 }
 
 /// Number of missed targets.
@@ -65,7 +65,7 @@ pub(crate) fn all(exposition: &Exposition, model: &ReadModel<'_>) -> Vec<MissedT
             searches: it.bounded_searches,
             log_evidence: it.log_evidence[Test::Target as usize]?,
             threshold,
-            reported_at: alarm.map(|of| of.at.as_event_time().to_string()),
+            reported_at: alarm.map(|of| Timestamp(of.at.as_event_time())),
         })
     });
     let mut missed: Vec<MissedTarget> = missed.collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use rankgauge_core::event::Kind;
 
@@ -52,8 +53,7 @@ pub(crate) struct RejectedCount {
 /// A rejected record.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct RejectedRecord {
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) time: String,
+    pub(crate) time: Timestamp,
     pub(crate) partition: i32,
     pub(crate) offset: i64,
     /// Field and cause. It may quote the record.
@@ -97,7 +97,7 @@ pub(crate) fn of(exposition: &Exposition) -> Pipeline {
                 .rejections
                 .last(kind, reason)
                 .map(|(at, last)| RejectedRecord {
-                    time: at.as_event_time().to_string(),
+                    time: Timestamp(at.as_event_time()),
                     partition: last.at.partition,
                     offset: last.at.offset,
                     detail: last.rejection.detail,

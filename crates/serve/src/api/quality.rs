@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::parameters::{Parameter, Parameters, VARIANT};
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 
 pub(crate) const PARAMETERS: [Parameter; 1] = [VARIANT];
@@ -22,8 +23,7 @@ pub(crate) struct Estimate {
     pub(crate) measure: String,
     pub(crate) variant: String,
     /// Beginning of the window.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) window: String,
+    pub(crate) window: Timestamp,
     pub(crate) searches: u64,
     /// Requested labels.
     pub(crate) requests: u64,
@@ -48,7 +48,7 @@ pub(crate) fn of(exposition: &Exposition, params: &Parameters) -> Estimates {
     let estimates = estimates.map(|(variant, it)| Estimate {
         measure: it.measure.to_string(),
         variant: variant.to_owned(),
-        window: it.window.to_string(),
+        window: Timestamp(it.window),
         searches: it.searches,
         requests: it.requests,
         labels: it.labels,

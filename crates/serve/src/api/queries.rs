@@ -14,6 +14,7 @@ use serde::Serialize;
 use super::pagination::{CursorKey, cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
+use super::timestamp::Timestamp;
 use super::{GoldSetInfo, measures};
 use crate::http::Exposition;
 use crate::live::query_stats::{ColumnScore, MergedQueryStats};
@@ -21,7 +22,6 @@ use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::series::{Dimension, Label, OTHER};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, QueryIndex, normalise};
-use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::statistics::{Sample, Shrunken};
 use rankgauge_core::time::EventTime;
@@ -160,8 +160,8 @@ pub(super) const MAX_LISTED: usize = 1_000;
 pub(crate) struct Queries {
     pub(crate) measure: String,
     /// Direction in which scores improve: `up` or `down`.
-    #[schemars(extend("enum" = ["up", "down"]))]
-    pub(crate) direction: &'static str,
+    #[schemars(with = "String", extend("enum" = ["up", "down"]))]
+    pub(crate) direction: Direction,
     pub(crate) order: &'static str,
     pub(crate) gold: GoldSetInfo,
     /// Pairs of query and variant on all pages.
@@ -211,8 +211,7 @@ pub(crate) struct QueryScore {
     /// `regressed` or `improved` if the interval of the effect excludes 0, else `within_noise`.
     pub(crate) verdict: Option<&'static str>,
     /// Time of the last search.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) last: Option<String>,
+    pub(crate) last: Option<Timestamp>,
 }
 
 /// Position of an entry in the list: the lowest comes first.
@@ -365,6 +364,7 @@ fn compared(score: &ColumnScore) -> (Sample, Sample) {
 struct Pairs {
     stats: MergedQueryStats,
     measure: String,
+    direction: Direction,
     all: Vec<((QueryIndex, Label), Estimated)>,
 }
 
@@ -373,18 +373,12 @@ impl Pairs {
     fn read(exposition: &Exposition, params: &Parameters) -> Result<Self, ApiError> {
         let stats = query_stats(exposition)?;
         let settings = &exposition.names.settings;
-        let measure = measure(params, settings)?;
-        let names = settings.measures.iter().map(ToString::to_string);
-        let position = names.into_iter().position(|name| name == measure);
-        let position = position.unwrap_or(0);
-        let is_share = settings
-            .measures
-            .get(position)
-            .is_some_and(Measure::is_share);
-        let column = column_of(position);
+        let index = measure(params, settings)?;
+        let measure = &settings.measures[index];
         Ok(Self {
-            all: estimated(stats.scores(column), is_share),
-            measure,
+            all: estimated(stats.scores(column_of(index)), measure.is_share()),
+            measure: measure.to_string(),
+            direction: measure.descriptor().direction,
             stats,
         })
     }
@@ -403,7 +397,7 @@ fn find<'a>(
     params: &Parameters,
 ) -> Result<Found<'a>, ApiError> {
     let order = params.word("order");
-    let sign = match Direction::of(&pairs.measure) {
+    let sign = match pairs.direction {
         Direction::Down => -1.0,
         Direction::Up | Direction::Neither => 1.0,
     };
@@ -563,7 +557,7 @@ fn list_of(
         .into_iter()
         .map(|(key, query, of)| entry(key, query, &of, sign));
     Ok(Queries {
-        direction: if sign < 0.0 { "down" } else { "up" },
+        direction: pairs.direction,
         measure: pairs.measure.clone(),
         order,
         gold: GoldSetInfo::from(pairs.stats.gold()),
@@ -599,7 +593,7 @@ fn entry(key: SortKey, query: &GoldQuery, of: &Estimated, sign: f64) -> QuerySco
         effect_lower: of.change.map(|it| it.interval[0]),
         effect_upper: of.change.map(|it| it.interval[1]),
         verdict: of.verdict(sign),
-        last: score.last.map(|it| it.to_string()),
+        last: score.last.map(Timestamp),
     }
 }
 
@@ -668,7 +662,7 @@ fn table_row(of: QueryScore) -> [String; 20] {
         number(of.effect_lower),
         number(of.effect_upper),
         of.verdict.unwrap_or_default().to_owned(),
-        of.last.unwrap_or_default(),
+        of.last.map(|it| it.to_string()).unwrap_or_default(),
     ]
 }
 
@@ -691,9 +685,9 @@ fn fold(text: &str) -> String {
     normalise(text).to_lowercase()
 }
 
-/// Measure that queries are ordered by: the requested one, else the first for which higher values
-/// are better.
-fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError> {
+/// Position of the measure that queries are ordered by: the requested one, else the first for which higher
+/// values are better.
+fn measure(params: &Parameters, settings: &Settings) -> Result<usize, ApiError> {
     let cutoff = params.whole("cutoff");
     let chosen = match (params.single("measure"), cutoff) {
         (Some(name), Some(cutoff)) => measures::configured(&format!("{name}@{cutoff}"), settings)?,
@@ -704,28 +698,23 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<String, ApiError>
             ));
         }
         (None, None) => {
-            let ranked = settings.measures.iter();
-            let ranked = ranked.filter(|measure| !measure.is_user_measure());
-            let mut upwards =
-                ranked.filter(|measure| measure.descriptor().direction == Direction::Up);
-            let first = upwards.next().map(ToString::to_string);
+            let first = settings.measures.iter().position(|measure| {
+                !measure.is_user_measure() && measure.descriptor().direction == Direction::Up
+            });
             let error = "no measure of rankings is configured; add one to measures and restart";
             first.ok_or_else(|| ApiError::bad_request(error))?
         }
     };
-    let is_user_measure = settings
-        .measures
-        .iter()
-        .any(|measure| measure.is_user_measure() && measure.to_string() == chosen);
-    if is_user_measure {
+    let measure = &settings.measures[chosen];
+    if measure.is_user_measure() {
         return Err(ApiError::bad_request(format!(
-            "{chosen} is computed when the feedback window has passed, and is not kept by query; give a \
+            "{measure} is computed when the feedback window has passed, and is not kept by query; give a \
              measure of rankings, or read it from /api/v1/measures"
         )));
     }
-    if Direction::of(&chosen) == Direction::Neither {
+    if measure.descriptor().direction == Direction::Neither {
         return Err(ApiError::bad_request(format!(
-            "{chosen} describes searches: none of its values is worse than another; give a measure with a \
+            "{measure} describes searches: none of its values is worse than another; give a measure with a \
              direction of up or down in /api/v1/systems"
         )));
     }

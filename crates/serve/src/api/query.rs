@@ -11,6 +11,7 @@ use super::deployments::{self, Entry};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
 use super::queries::{self, variant_name};
+use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use crate::live::query_stats::{MAX_DOCUMENTS, Moments, Row, Served, ServedAnswer, ServedDocument};
 use rankgauge_core::engine::fixed::{Nano, units_to_f64};
@@ -18,7 +19,6 @@ use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, Grade};
-use rankgauge_core::time::EventTime;
 
 pub(crate) const PARAMETERS: [Parameter; 2] = [VARIANT, CUTOFF];
 
@@ -89,10 +89,7 @@ pub(crate) struct Trend {
 /// Score of one search.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct TrendScore {
-    #[serde(skip)]
-    pub(crate) at: EventTime,
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) time: String,
+    pub(crate) time: Timestamp,
     pub(crate) score: f64,
 }
 
@@ -111,11 +108,8 @@ pub(crate) struct Score {
 /// A ranking that was served.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Ranking {
-    #[serde(skip)]
-    pub(crate) at: EventTime,
     pub(crate) query_id: String,
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) time: String,
+    pub(crate) time: Timestamp,
     /// Number of documents in the ranking; only the first of them are listed.
     pub(crate) length: usize,
     pub(crate) documents: Vec<RankedDocument>,
@@ -276,8 +270,7 @@ fn scores(row: &Row, names: &[String]) -> Vec<Score> {
 fn trend(row: &Row, settings: &Settings) -> Option<Trend> {
     let measure = settings.measures.get(settings.primary_measure()?)?;
     let scores = row.trend().into_iter().map(|(at, score)| TrendScore {
-        at,
-        time: at.to_string(),
+        time: Timestamp(at),
         score: units_to_f64(score.get().into(), Nano::DECIMALS),
     });
     Some(Trend {
@@ -305,9 +298,8 @@ fn ranking(
         Some((names[index].clone(), score))
     });
     Ranking {
-        at: list.at(),
         query_id: list.query_id.clone(),
-        time: list.at().to_string(),
+        time: Timestamp(list.at()),
         length: list.length,
         missing: best
             .iter()

@@ -13,6 +13,7 @@ use super::pagination::{cursor, page};
 use super::parameters::{CURSOR, Parameter, Parameters};
 use super::problem::ApiError;
 use super::systems::{self, Systems};
+use super::timestamp::Timestamp;
 use crate::clock::wall_now;
 use crate::history::History;
 use crate::http::Exposition;
@@ -119,7 +120,7 @@ impl AdminApi {
         let mut metrics: Vec<(u64, Sample)> = (1..).zip(metrics).skip(first).collect();
         let next_cursor = page(&mut metrics, params.limit(), |(number, _)| *number);
         Ok(Snapshot {
-            time: now.as_event_time().to_string(),
+            time: Timestamp(now.as_event_time()),
             metrics: metrics.into_iter().map(|(_, sample)| sample).collect(),
             next_cursor,
         })
@@ -194,8 +195,7 @@ pub(crate) struct Accepted {
 /// The samples of `/metrics` at a point in time.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Snapshot {
-    #[schemars(extend("format" = "date-time"))]
-    time: String,
+    time: Timestamp,
     metrics: Vec<Sample>,
     /// Cursor of the next page; null on the last one. It is the number of the last sample, so
     /// series that appear between two requests can move samples.

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::state::{AdminApi, GoldSetInfo};
+use super::timestamp::Timestamp;
 use super::{incidents, missed_targets};
 use crate::live::{CheckpointView, StalledPartition, WorkerView};
 use rankgauge_core::engine::fixed::units_to_f64;
@@ -20,8 +21,7 @@ pub(crate) struct Status {
     pub(crate) version: &'static str,
     pub(crate) revision: &'static str,
     pub(crate) rustc: &'static str,
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) started: String,
+    pub(crate) started: Timestamp,
     pub(crate) uptime_seconds: f64,
     /// Problem reported by `/healthz`, if any.
     pub(crate) liveness_problem: Option<String>,
@@ -32,8 +32,7 @@ pub(crate) struct Status {
     /// Partitions of the topics that forwarders of this process copy; empty unless kafka.join is repartition.
     pub(crate) sources: Vec<SourcePosition>,
     /// The lowest watermark of all partitions; end of the rolling windows.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) watermark: Option<String>,
+    pub(crate) watermark: Option<Timestamp>,
     pub(crate) gold: Option<GoldSetInfo>,
     pub(crate) events: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
     pub(crate) finalised_early: u64,
@@ -86,8 +85,7 @@ pub(crate) struct PartitionPosition {
     pub(crate) worker: usize,
     /// Records not yet read, by topic; null until the broker has reported the end of the partition.
     pub(crate) lag: BTreeMap<String, Option<u64>>,
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) watermark: Option<String>,
+    pub(crate) watermark: Option<Timestamp>,
     pub(crate) watermark_delay_seconds: Option<f64>,
     /// Topics of the partition that have records to read and deliver none.
     pub(crate) stalled: Vec<StalledTopic>,
@@ -148,7 +146,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         version: exposition.process.base.build.version,
         revision: exposition.process.base.build.revision,
         rustc: exposition.process.base.build.rustc,
-        started: admin.started.as_event_time().to_string(),
+        started: Timestamp(admin.started.as_event_time()),
         uptime_seconds: seconds(now.since(admin.started)),
         readiness_problem: liveness_problem
             .clone()
@@ -159,7 +157,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
             .collect(),
         partitions,
         sources,
-        watermark: model.watermark().map(|it| it.to_string()),
+        watermark: model.watermark().map(Timestamp),
         gold: exposition
             .is_gold_configured
             .then(|| GoldSetInfo::from(&*exposition.control.gold())),
@@ -209,7 +207,7 @@ fn partition(
         partition: status.partition,
         worker,
         lag: topics.iter().cloned().zip(status.lag).collect(),
-        watermark: status.watermark.map(|it| it.to_string()),
+        watermark: status.watermark.map(Timestamp),
         watermark_delay_seconds: status
             .watermark
             .map(|watermark| seconds(now.as_event_time().since(watermark))),

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::experiments::name_of;
 use super::missed_targets::{self, MissedTarget};
 use super::parameters::{Parameter, Parameters, VARIANT, Values};
 use super::problem::ApiError;
+use super::timestamp::Timestamp;
 use crate::history::{History, Series, Span};
 use crate::http::Exposition;
 use crate::target::Target;
 use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::family::QUANTILES;
+use rankgauge_core::engine::family::{QUANTILES, Quantile};
 use rankgauge_core::engine::read_model::{
     ALL_SEARCHES, ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
 };
@@ -47,8 +47,7 @@ pub(crate) const HISTORY: Parameter = Parameter {
 )]
 pub(crate) struct Systems {
     /// End of the window; null before the first watermark.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) watermark: Option<String>,
+    pub(crate) watermark: Option<Timestamp>,
     /// Rolling window of the means.
     pub(crate) window: String,
     /// All configured windows, shortest first.
@@ -82,8 +81,8 @@ pub(crate) struct MeasureInfo {
     index: usize,
     pub(crate) measure: String,
     /// Direction in which scores improve: `up`, `down` or `neither`.
-    #[schemars(extend("enum" = ["up", "down", "neither"]))]
-    pub(crate) direction: &'static str,
+    #[schemars(with = "String", extend("enum" = ["up", "down", "neither"]))]
+    pub(crate) direction: Direction,
     /// True if the measure is about user behaviour.
     pub(crate) is_user_measure: bool,
     /// True for the measure by which rankings are judged first.
@@ -114,10 +113,7 @@ pub(crate) struct HistoryTimes {
     pub(crate) window: Option<String>,
     pub(crate) interval_seconds: u64,
     /// Times of the points, oldest first.
-    #[schemars(extend("items" = { "type": "string", "format": "date-time" }))]
-    pub(crate) times: Vec<String>,
-    #[serde(skip)]
-    pub(crate) at: Vec<EventTime>,
+    pub(crate) times: Vec<Timestamp>,
 }
 
 /// One variant.
@@ -133,7 +129,8 @@ pub(crate) struct System {
     /// Searches that reported an error, since the start.
     pub(crate) errors: u64,
     /// Latency quantiles in seconds in the window, by stage and quantile.
-    pub(crate) latency_seconds: BTreeMap<String, BTreeMap<String, f64>>,
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, f64>>")]
+    pub(crate) latency_seconds: BTreeMap<String, BTreeMap<Quantile, f64>>,
     /// Mean cost of a search in the window, by currency.
     pub(crate) cost_per_query: BTreeMap<String, f64>,
     /// User actions since the start, by type.
@@ -163,8 +160,7 @@ pub(crate) struct SystemScore {
     pub(crate) tolerance: Option<f64>,
     /// End of the warm-up of the drop test in event time; null before the first comparison and after
     /// the warm-up.
-    #[schemars(extend("format" = "date-time"))]
-    pub(crate) warm_up_until: Option<String>,
+    pub(crate) warm_up_until: Option<Timestamp>,
     /// Confidence bounds of the mean of all searches since the last deployment.
     pub(crate) bounds: Option<Interval>,
     /// Mean minus the mean of the control since the start, with its confidence interval.
@@ -241,7 +237,10 @@ pub(crate) fn of(
     let window = window.map_or(Ok(0), |name| super::measures::window(name, settings))?;
     let wanted: Vec<String> = params
         .values("measure")
-        .map(|text| super::measures::configured(text, settings))
+        .map(|text| {
+            let index = super::measures::configured(text, settings);
+            index.map(|index| settings.measures[index].to_string())
+        })
         .collect::<Result<_, _>>()?;
     let is_wanted = |measure: &str| wanted.is_empty() || wanted.iter().any(|it| it == measure);
     let snapshot = exposition.published.merged();
@@ -268,15 +267,14 @@ pub(crate) fn of(
     let mut missed_targets = missed_targets::all(exposition, &model);
     missed_targets.retain(|it| is_wanted(&it.measure) && params.matches("variant", &it.variant));
     Ok(Systems {
-        watermark: model.watermark().map(|it| it.to_string()),
+        watermark: model.watermark().map(Timestamp),
         history: HistoryTimes {
             span: span.name(),
             window: windows.first().cloned().filter(|_| span == Span::Minutes),
             interval_seconds: span.interval().as_secs(),
-            at: times.iter().map(|at| at.as_event_time()).collect(),
             times: times
                 .into_iter()
-                .map(|at| at.as_event_time().to_string())
+                .map(|at| Timestamp(at.as_event_time()))
                 .collect(),
         },
         window: windows.get(window).cloned().unwrap_or_default(),
@@ -314,7 +312,7 @@ fn measures(
             MeasureInfo {
                 index,
                 measure: measure.to_string(),
-                direction: name_of(direction),
+                direction,
                 is_user_measure: measure.is_user_measure(),
                 is_primary: settings.primary_measure() == Some(index),
                 is_monitored: monitored(index).is_some(),
@@ -340,12 +338,12 @@ struct View<'a> {
 impl View<'_> {
     fn system(&self, of: &ScoreSeries<'_>) -> System {
         let (model, window) = (self.model, self.window);
-        let mut latency: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
+        let mut latency: BTreeMap<String, BTreeMap<Quantile, f64>> = BTreeMap::new();
         for it in model.latencies(window).filter(|it| it.variant == of.label) {
-            for (quantile, name) in QUANTILES {
-                if let Some(seconds) = it.seconds(quantile) {
+            for quantile in QUANTILES {
+                if let Some(seconds) = it.seconds(quantile.share()) {
                     let of_stage = latency.entry(it.stage.to_owned()).or_default();
-                    of_stage.insert(name.to_owned(), seconds);
+                    of_stage.insert(quantile, seconds);
                 }
             }
         }
@@ -419,9 +417,9 @@ impl View<'_> {
             return history;
         }
         let mean = model.mean(measure, of.series, self.window);
-        let direction = Direction::of(&info.measure);
-        let reached =
-            |target: &&TargetInfo| mean.is_some_and(|mean| direction.reaches(mean, target.value));
+        let reached = |target: &&TargetInfo| {
+            mean.is_some_and(|mean| info.direction.reaches(mean, target.value))
+        };
         let tier = info.targets.iter().find(reached);
         let arm = self.arms.iter().find(|arm| arm.variant == of.variant);
         let difference = arm.zip(self.experiment);
@@ -447,7 +445,7 @@ impl View<'_> {
                 .as_ref()
                 .filter(|it| it.is_warm_up)
                 .and_then(|it| it.warm_up_until)
-                .map(|minute| EventTime(minute.saturating_mul(60_000)).to_string()),
+                .map(|minute| Timestamp(EventTime(minute.saturating_mul(60_000)))),
             drop: self.drop_of(of.variant, &info.measure),
             alarms: alarms.map(|test| test.name().to_owned()).collect(),
             bounds: watched

@@ -114,7 +114,7 @@ fn histograms(
 
 /// Labels of the quantiles.
 fn quantile_names() -> [Labels<'static>; QUANTILES.len()] {
-    QUANTILES.map(|(_, name)| Labels::new(&[("quantile", name)]))
+    QUANTILES.map(|it| Labels::new(&[("quantile", it.name())]))
 }
 
 /// Writes the quantiles of a series in a window. `value_of` returns `None` without samples.
@@ -124,8 +124,8 @@ fn write_quantiles(
     value_of: impl Fn(f64) -> Option<f64>,
     sink: &mut dyn Sink,
 ) {
-    for ((quantile, _), name) in QUANTILES.iter().zip(names) {
-        if let Some(value) = value_of(*quantile) {
+    for (quantile, name) in QUANTILES.iter().zip(names) {
+        if let Some(value) = value_of(quantile.share()) {
             sink.write("", &[series, window, name], value.into());
         }
     }

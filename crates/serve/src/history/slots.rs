@@ -40,7 +40,7 @@ impl HistorySpan {
     /// All spans, shortest first.
     pub const ALL: [Self; 3] = [Self::Hour, Self::Day, Self::Week];
 
-    /// Length of a slot.
+    /// Length of a slot: one minute, 15 minutes, or one hour.
     pub fn slot_length(self) -> Millis {
         Millis(match self {
             Self::Hour => 60_000,

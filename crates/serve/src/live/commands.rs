@@ -102,7 +102,7 @@ pub enum Command {
     Noted {
         /// Id of the incident.
         incident: u64,
-        /// The note.
+        /// Note with its time and operator.
         note: Note,
     },
 }

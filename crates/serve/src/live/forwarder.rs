@@ -32,7 +32,7 @@ pub struct ForwarderView {
 pub struct SourcePartition {
     /// Kind of the topic.
     pub kind: Kind,
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Number of records that are not copied yet; `None` until the broker has reported the end.
     pub lag: Option<u64>,

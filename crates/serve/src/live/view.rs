@@ -46,7 +46,7 @@ pub struct StalledPartition {
     pub kind: Kind,
     /// Name of the topic.
     pub topic: String,
-    /// Partition number.
+    /// Number of the partition, from 0.
     pub partition: i32,
     /// Offset at which reading stopped.
     pub offset: i64,

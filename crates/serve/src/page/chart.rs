@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
+use crate::api::timestamp::Timestamp;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::number::{real, real_length};
-use rankgauge_core::time::EventTime;
 
 /// Size of a sparkline.
 const SPARK: (f64, f64) = (60.0, 20.0);
@@ -101,7 +101,7 @@ const ABOVE: f64 = 12.0;
 /// Course of a measure with its axis, the reference from before as a dashed line, and named marks.
 pub(super) fn history(
     title: &str,
-    (means, times): (&[Option<f64>], &[EventTime]),
+    (means, times): (&[Option<f64>], &[Timestamp]),
     reference: Option<f64>,
     (marks, direction): (&[Mark], Direction),
 ) -> Markup {
@@ -139,7 +139,7 @@ pub(super) fn history(
         .unwrap_or_default();
     let text = with_marks(format!("{title}: now {now:.3}{before}; {better}"), marks);
     let length = times.first().zip(times.last());
-    let length = length.map(|(first, last)| match last.since(*first).0 / 60_000 {
+    let length = length.map(|(first, last)| match last.0.since(first.0).0 / 60_000 {
         minutes @ ..180 => format!("{minutes} min"),
         minutes @ ..2_880 => format!("{} h", minutes / 60),
         minutes => format!("{} d", minutes / 1_440),

@@ -5,19 +5,18 @@ use maud::{Markup, html};
 use super::chart::Mark;
 use super::format::{ABSENT, ago, encoded, moment, text, variant_name};
 use super::screen::ask;
-use crate::api::deployments::{Entry, entry};
 use crate::api::status;
+use crate::api::timestamp::Timestamp;
 use crate::clock::wall_now;
 use crate::live::deployments::Deployment;
 use rankgauge_core::text::count_of;
-use rankgauge_core::time::EventTime;
 
 /// Maximum number of deployments in the line below the systems.
 const MAX_LATEST: usize = 3;
 
 /// Marks of the deployments of a variant in a chart whose points have these times, oldest first.
 /// Deployments before the first point have none.
-pub(super) fn marks(deployments: &[Deployment], variant: &str, times: &[EventTime]) -> Vec<Mark> {
+pub(super) fn marks(deployments: &[Deployment], variant: &str, times: &[Timestamp]) -> Vec<Mark> {
     let of_variant = deployments.iter().filter(|it| it.variant == variant);
     let marks = of_variant.filter_map(|it| mark(it.at(), mark_text(it), times));
     marks.collect()
@@ -32,7 +31,8 @@ fn mark_text(it: &Deployment) -> String {
 }
 
 /// Mark of a moment in a chart whose points have these times; `None` before the first point.
-pub(super) fn mark(at: EventTime, text: String, times: &[EventTime]) -> Option<Mark> {
+pub(super) fn mark(at: impl Into<Timestamp>, text: String, times: &[Timestamp]) -> Option<Mark> {
+    let at = at.into();
     let points_before = times.partition_point(|time| *time < at);
     (points_before > 0).then_some(Mark {
         points_before,
@@ -49,7 +49,7 @@ pub(super) fn last<'a>(deployments: &'a [Deployment], variant: &str) -> Option<&
 pub(super) fn version(it: &Deployment) -> Markup {
     let age = age(it);
     html! {
-        (text(&it.version)) " " span.name { "(" (moment(&entry(it.clone()).time))
+        (text(&it.version)) " " span.name { "(" (moment(it.at()))
             @if age >= 0.0 { ", " (ago(age)) } ")" }
     }
 }
@@ -76,25 +76,25 @@ pub(super) fn list<'a>(
     deployments: impl Iterator<Item = &'a Deployment>,
     has_searches: impl Fn(&str) -> bool,
 ) -> Markup {
-    let entries: Vec<Entry> = deployments.map(|it| entry(it.clone())).collect();
+    let deployments: Vec<&Deployment> = deployments.collect();
     html! {
         h2 #deployments { "Deployments" }
-        @if entries.is_empty() {
+        @if deployments.is_empty() {
             p.calm { "None was reported. Report each one, so that charts show it and rankings before and after it are compared." }
         } @else {
             div.scroll tabindex="0" role="group" aria-labelledby="deployments" { table.deployments {
                 thead { tr { th scope="col" { "System" } th.words scope="col" { "Version" } th.words scope="col" { "Note" } th.words scope="col" title="Compared once, soon after the deployment" { "Result lists at first" } th scope="col" { "Deployed" } } }
-                tbody { @for it in &entries { tr data-version=(it.deployment.version) {
-                    th scope="row" { @if has_searches(&it.deployment.variant) {
-                        a href={ "/systems/" (encoded(&it.deployment.variant)) } data-row { (variant_name(&it.deployment.variant)) }
-                    } @else { (variant_name(&it.deployment.variant)) " " span.name { "no search has it" } } }
-                    td.words data-label="Version" { (text(&it.deployment.version)) }
-                    td.words data-label="Note" { @if let Some(note) = &it.deployment.note { (text(note)) } @else { (ABSENT) } }
-                    td.words data-label="Result lists at first" { @match &it.deployment.lists {
+                tbody { @for it in deployments { tr data-version=(it.version) {
+                    th scope="row" { @if has_searches(&it.variant) {
+                        a href={ "/systems/" (encoded(&it.variant)) } data-row { (variant_name(&it.variant)) }
+                    } @else { (variant_name(&it.variant)) " " span.name { "no search has it" } } }
+                    td.words data-label="Version" { (text(&it.version)) }
+                    td.words data-label="Note" { @if let Some(note) = &it.note { (text(note)) } @else { (ABSENT) } }
+                    td.words data-label="Result lists at first" { @match &it.lists {
                         Some(lists) => { (lists.text) " " span.name { "(" (count_of(lists.queries, "query", "queries")) ")" } }
                         None => (ABSENT)
                     } }
-                    td data-label="Deployed" { span { (moment(&it.time)) @let age = age(&it.deployment); @if age >= 0.0 { " " span.name { "(" (ago(age)) ")" } } } }
+                    td data-label="Deployed" { span { (moment(it.at())) @let age = age(it); @if age >= 0.0 { " " span.name { "(" (ago(age)) ")" } } } }
                 } } }
             } }
         }

@@ -26,7 +26,7 @@ fn name(it: &EvaluatorEntry) -> Markup {
 
 fn size(of: &Drift) -> Markup {
     html! { @if let Some(change) = &of.change {
-        " by " (signed(change.estimate)) " since about " (moment(&change.since))
+        " by " (signed(change.estimate)) " since about " (moment(change.since))
     } }
 }
 

@@ -10,6 +10,7 @@ use crate::api::experiments::{
 };
 use crate::api::systems::Difference;
 use crate::api::{AdminApi, experiments};
+use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::text::count_of;
 
 pub(super) fn screen(admin: &AdminApi) -> Screen {
@@ -273,14 +274,14 @@ fn table(experiment: &ExperimentStatus, measures: &[&ExperimentMeasure], id: &st
 }
 
 /// Difference with its mark: better or worse if the interval excludes 0.
-pub(super) fn verdict(direction: &str, it: Difference) -> Markup {
+pub(super) fn verdict(direction: Direction, it: Difference) -> Markup {
     let value = html! { data value=(it.estimate) title={ (it.estimate) ", from " (it.lower) " to " (it.upper) } { (signed_text(it.estimate)) } };
     let is_higher = it.lower > 0.0;
     let arrow = if is_higher { "▲ " } else { "▼ " };
     html! {
         @if !it.is_shown() { span.name { (value) } }
-        @else if direction == "neither" { span { (arrow) (value) } }
-        @else if is_higher == (direction == "up") { span.good { (arrow) (value) span.unseen { " better" } } }
+        @else if direction == Direction::Neither { span { (arrow) (value) } }
+        @else if is_higher == (direction == Direction::Up) { span.good { (arrow) (value) span.unseen { " better" } } }
         @else { span.bad { (arrow) (value) span.unseen { " worse" } } }
     }
 }
@@ -325,7 +326,7 @@ mod tests {
         let control = std::iter::once(arm("V4", Vec::new()));
         let measures = ["nDCG@10", "P@5", "RR"].map(|measure| ExperimentMeasure {
             measure: measure.to_owned(),
-            direction: "up",
+            direction: Direction::Up,
         });
         let experiment = ExperimentStatus {
             id: "ablation".to_owned(),

@@ -3,6 +3,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use crate::api::timestamp::Timestamp;
 use crate::per_cent::per_cent;
 use rankgauge_core::number::{percent, real};
 
@@ -104,16 +105,18 @@ pub(super) fn estimate(value: u64) -> Markup {
     html! { data value=(value) title=(value) { (grouped(&rounded.to_string())) } }
 }
 
-/// A time (RFC 3339 in UTC) of this or a recent day. The script shows it in the zone of the reader.
-pub(super) fn time(text: &str) -> Markup {
+/// A time of this or a recent day. The script shows it in the zone of the reader.
+pub(super) fn time(at: impl Into<Timestamp>) -> Markup {
+    let text = at.into().to_string();
     let clock = text.split_once('T').and_then(|(_, clock)| clock.get(..8));
-    html! { time datetime=(text) title=(text) { (clock.unwrap_or(text)) " UTC" } }
+    html! { time datetime=(text) title=(text) { (clock.unwrap_or(&text)) " UTC" } }
 }
 
-/// A time (RFC 3339 in UTC) of any day.
-pub(super) fn moment(text: &str) -> Markup {
+/// A time of any day.
+pub(super) fn moment(at: impl Into<Timestamp>) -> Markup {
+    let text = at.into().to_string();
     let shown = text.get(..19).map(|it| it.replace('T', " "));
-    html! { time datetime=(text) title=(text) { (shown.as_deref().unwrap_or(text)) " UTC" } }
+    html! { time datetime=(text) title=(text) { (shown.as_deref().unwrap_or(&text)) " UTC" } }
 }
 
 /// Bytes in a binary unit.

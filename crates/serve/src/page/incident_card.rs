@@ -14,7 +14,6 @@ use crate::api::systems::Systems;
 use crate::clock::wall_now;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::text::count_of;
-use rankgauge_core::time::EventTime;
 
 /// Maximum number of causes, further measures and queries on a card. The page of the incident has all.
 const MAX_SHOWN: usize = 3;
@@ -77,16 +76,15 @@ fn size(of: &MeasureEntry) -> Markup {
 }
 
 fn since(it: &IncidentEntry) -> Markup {
-    let age =
-        started(it).map(|at| crate::api::status::seconds(wall_now().as_event_time().since(at)));
+    let age = crate::api::status::seconds(wall_now().as_event_time().since(it.started_at.0));
     html! {
-        "since about " (time(&it.started_at))
-        @if let Some(age) = age.filter(|age| *age >= 0.0) { ", " (span(age)) }
+        "since about " (time(it.started_at))
+        @if age >= 0.0 { ", " (span(age)) }
         " · " (it.severity)
         @if let Some(given) = &it.acknowledged { " · " (acknowledged(given)) }
         @if let Some(last) = it.notes.last() {
             " · " a href={ "/incidents/" (encoded(&it.id)) "#notes" } { (count_of(it.notes.len(), "note", "notes")) }
-            ", the last at " (time(&last.at))
+            ", the last at " (time(last.at))
         }
     }
 }
@@ -96,7 +94,7 @@ pub(super) fn acknowledged(given: &AcknowledgedEntry) -> Markup {
     html! {
         "acknowledged"
         @if let Some(by) = &given.by { " by " (text(by)) }
-        " at " (time(&given.at))
+        " at " (time(given.at))
     }
 }
 
@@ -106,7 +104,7 @@ pub(super) fn notes(it: &IncidentEntry) -> Markup {
         h2 #notes { "Notes" }
         @if !it.notes.is_empty() {
             ul { @for note in &it.notes { li {
-                span.name { (time(&note.at)) @if let Some(by) = &note.by { " " (text(by)) } } " " (text(&note.text))
+                span.name { (time(note.at)) @if let Some(by) = &note.by { " " (text(by)) } } " " (text(&note.text))
             } } }
         }
         (ask(
@@ -143,15 +141,6 @@ fn interval(of: &MeasureEntry) -> Markup {
     } }
 }
 
-fn started(it: &IncidentEntry) -> Option<EventTime> {
-    event_time(&it.started_at)
-}
-
-fn event_time(text: &str) -> Option<EventTime> {
-    let at: jiff::Timestamp = text.parse().ok()?;
-    Some(EventTime(at.as_millisecond()))
-}
-
 /// Likely causes: deployments, and measures that changed with it.
 fn why(it: &IncidentEntry) -> Markup {
     html! {
@@ -168,7 +157,7 @@ fn why(it: &IncidentEntry) -> Markup {
                 (Some(before), Some(after)) => { (text(&cause.name)) " " (score(before)) " → " (score(after)) },
                 _ => {
                     (cause.kind) " " strong { (text(&cause.name)) }
-                    @if let Some(at) = &cause.at { " at " (time(at)) }
+                    @if let Some(at) = cause.at { " at " (time(at)) }
                 },
             }
         }
@@ -262,22 +251,20 @@ fn chart(it: &IncidentEntry, of: &MeasureEntry, systems: &Systems) -> Markup {
     let Some(found) = scores.find(|found| found.measure == of.measure) else {
         return html! {};
     };
-    let times = &systems.history.at;
+    let times = &systems.history.times;
     let mut marks: Vec<Mark> = it
         .deployments
         .iter()
         .filter_map(|deployed| {
-            let at = event_time(&deployed.at)?;
             let text = format!(
                 "{} deployed",
                 deployed.version.as_deref().unwrap_or("version")
             );
-            deployments::mark(at, text, times)
+            deployments::mark(deployed.at, text, times)
         })
         .collect();
-    marks.extend(started(it).and_then(|at| deployments::mark(at, "began".to_owned(), times)));
-    let alarm = event_time(&it.alarmed_at);
-    marks.extend(alarm.and_then(|at| deployments::mark(at, "alarm".to_owned(), times)));
+    marks.extend(deployments::mark(it.started_at, "began".to_owned(), times));
+    marks.extend(deployments::mark(it.alarmed_at, "alarm".to_owned(), times));
     let title = format!("{} of {}", of.measure, it.variant);
     let direction = Direction::of(&of.measure);
     history(

@@ -10,6 +10,7 @@ use crate::api::incidents::{self, IncidentEntry, Incidents, LevelEntry};
 use crate::api::parameters::Parameters;
 use crate::api::problem::ApiError;
 use crate::api::queries::REGRESSED;
+use crate::api::timestamp::Timestamp;
 
 pub(super) fn index(admin: &AdminApi, params: &Parameters) -> Result<Screen, ApiError> {
     let found = incidents::list(admin, params)?;
@@ -39,8 +40,8 @@ fn list(found: &Incidents, params: &Parameters) -> Markup {
                 tbody { @for it in &found.incidents { tr {
                     th scope="row" { a href={ "/incidents/" (encoded(&it.id)) } data-row { (text(&it.summary)) } }
                     td data-label="State" { (state(it)) }
-                    td data-label="Began" { (moment(&it.started_at)) }
-                    td data-label="Ended" { @if let Some(at) = &it.ended_at { (moment(at)) } @else { span.name { "–" } } }
+                    td data-label="Began" { (moment(it.started_at)) }
+                    td data-label="Ended" { @if let Some(at) = it.ended_at { (moment(at)) } @else { span.name { "–" } } }
                 } } }
             } }
             @if let Some(address) = &earlier { p { a href=(address) { "Earlier incidents" } } }
@@ -91,11 +92,12 @@ fn level(it: Option<LevelEntry>) -> Markup {
 
 /// Estimated beginning with its interval.
 fn began(it: &IncidentEntry) -> Markup {
-    let (lower, upper) = (&it.started_at_lower, &it.started_at_upper);
+    let [lower, upper] = [it.started_at_lower, it.started_at_upper];
     // Times are shown to the second.
-    let is_one = lower.get(..19) == upper.get(..19);
+    let second = |at: Timestamp| at.0.0.div_euclid(1_000);
+    let is_one = second(lower) == second(upper);
     html! {
-        "began " @if is_one { "about " } (moment(&it.started_at))
+        "began " @if is_one { "about " } (moment(it.started_at))
         @if !is_one { " " span.name { "(between " (moment(lower)) " and " (moment(upper)) ")" } }
     }
 }
@@ -110,7 +112,7 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
     html! {
         h1 { (text(&it.summary)) }
         p { (state(it)) " · " (began(it))
-            @if let Some(at) = &it.ended_at { " · ended " (moment(at)) }
+            @if let Some(at) = it.ended_at { " · ended " (moment(at)) }
             @if let Some(given) = &it.acknowledged { " · " (incident_card::acknowledged(given)) }
         }
         (incident_card::acknowledge(it))
@@ -144,13 +146,13 @@ fn content(admin: &AdminApi, it: &IncidentEntry) -> Markup {
                 (text(&cause.name))
                 @if let (Some(before), Some(after)) = (cause.before, cause.after) {
                     ": " (score(before)) " → " (score(after)) " (" (signed(after - before)) ")"
-                } @else { " " span.name { (cause.kind) } @if let Some(at) = &cause.at { " " (moment(at)) } }
+                } @else { " " span.name { (cause.kind) } @if let Some(at) = cause.at { " " (moment(at)) } }
             } } }
         }
         @if !it.deployments.is_empty() {
             h2 { "Deployments" }
             ul { @for of in &it.deployments { li {
-                strong { (text(of.version.as_deref().unwrap_or("without a version"))) } " " (moment(&of.at)) " "
+                strong { (text(of.version.as_deref().unwrap_or("without a version"))) } " " (moment(of.at)) " "
                 @match of.state {
                     "continues" => { span.bad { "repaired nothing: the incident continues" } }
                     "improved" => { "no loss is shown since" }
@@ -178,7 +180,7 @@ mod tests {
         assert!(text.contains("began about "), "{text}");
         assert!(!text.contains("between"), "{text}");
         let it = IncidentEntry {
-            started_at_lower: "2026-11-28T01:20:58.051Z".to_owned(),
+            started_at_lower: Timestamp("2026-11-28T01:20:58.051Z".parse().expect("a time")),
             ..ended()
         };
         let text = began(&it).0;

@@ -100,7 +100,7 @@ fn missed_target(it: &MissedTarget, deployments: &[Deployment]) -> Markup {
                 }
             }
             span.when {
-                @if let Some(at) = &it.reported_at { "reported at " (time(at)) }
+                @if let Some(at) = it.reported_at { "reported at " (time(at)) }
                 @if let Some(deployed) = deployments::last(deployments, &it.variant) {
                     " " span.name { "searches since the deployment of " strong { (text(&deployed.version)) } }
                 }

@@ -16,6 +16,8 @@ use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, Systems};
 use crate::api::{AdminApi, incidents, measures};
 use crate::live::deployments::Deployment;
+use rankgauge_core::engine::family::Quantile;
+use rankgauge_core::engine::settings::WHOLE_SEARCH;
 use rankgauge_core::measure::tier::LEGEND;
 
 pub(super) const PARAMETERS: [Parameter; 4] = [
@@ -141,7 +143,7 @@ fn row(
     system: &System,
     (columns, deployed): (&[Column<'_>], &[Deployment]),
 ) -> Markup {
-    let marks = deployments::marks(deployed, &system.variant, &systems.history.at);
+    let marks = deployments::marks(deployed, &system.variant, &systems.history.times);
     let control = systems.systems.iter().find(|it| it.is_control);
     let control = control.filter(|_| against == Against::Control && !system.is_control);
     html! {
@@ -205,7 +207,8 @@ fn scale(systems: &Systems, info: &MeasureInfo) -> [f64; 2] {
 }
 
 fn p95(system: &System) -> Option<f64> {
-    system.latency_seconds.get("all")?.get("0.95").copied()
+    let whole = system.latency_seconds.get(WHOLE_SEARCH)?;
+    whole.get(&Quantile::P95).copied()
 }
 
 fn latency(system: &System) -> Markup {

@@ -102,7 +102,7 @@ fn rejected(found: &Pipeline) -> Markup {
                         td data-label="Records" { (count(it.count)) }
                         td.words data-label="Last one" { @if let Some(last) = &it.last {
                             details {
-                                summary { (time(&last.time)) ", partition " (last.partition) ", offset " (last.offset) }
+                                summary { (time(last.time)) ", partition " (last.partition) ", offset " (last.offset) }
                                 (text(&last.detail))
                             }
                         } @else { span.name { "before the last start" } } }
@@ -180,7 +180,7 @@ fn partitions(status: &Status) -> Markup {
                         th scope="row" { (it.partition) }
                         td data-label="Worker" { (it.worker) @for stalled in &it.stalled { div.bad { "✗ " (text(&stalled.topic)) " is stalled at offset " (stalled.offset) " for " (duration(stalled.seconds)) ": " (stalled.cause) } } }
                         @for (topic, lag) in &it.lag { td data-label={ "Lag of " (topic) } { @if let Some(lag) = lag { (count(*lag)) } @else { span.name { "–" } } } }
-                        td data-label="Watermark" { @if let Some(at) = &it.watermark { (time(at)) } @else { span.name { "–" } } }
+                        td data-label="Watermark" { @if let Some(at) = it.watermark { (time(at)) } @else { span.name { "–" } } }
                         td data-label="Delay" { @if let Some(delay) = it.watermark_delay_seconds { (score(delay)) " s" } @else { span.name { "–" } } }
                     } } }
                 } }

@@ -16,7 +16,7 @@ pub(super) fn section(exposition: &Exposition, variant: &str) -> Markup {
     };
     html! {
         h2 #quality { "Quality of all traffic" }
-        p { (count(first.labels)) " of " (count(first.requests)) " requested labels, " (count(first.searches)) " searches since " (moment(&first.window))
+        p { (count(first.labels)) " of " (count(first.requests)) " requested labels, " (count(first.searches)) " searches since " (moment(first.window))
             "; " (share(first.known_share)) " of the results needed no label." }
         div.scroll tabindex="0" role="group" aria-labelledby="quality" { table {
             thead { tr { th.words scope="col" { "Measure" } th scope="col" { "Mean" } th scope="col" { "95 % at any time" } th scope="col" { "Evidence of a drop" } } }

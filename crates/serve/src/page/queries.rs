@@ -196,8 +196,8 @@ fn form(admin: &AdminApi, found: &Queries, params: &Parameters) -> Markup {
             label { "Order " select name="order" { @for (value, name) in ORDERS {
                 option value=(value) selected[value == found.order] { (name) }
             } } }
-            label { "Measure " select name="measure" { @for measure in measures {
-                option selected[measure.to_string() == found.measure] { (measure.to_string()) }
+            label { "Measure " select name="measure" { @for measure in measures.map(ToString::to_string) {
+                option selected[measure == found.measure] { (measure) }
             } } }
             label { "System " select name="variant" {
                 option value="" { "all" }
@@ -259,7 +259,7 @@ fn table<'a>(
             },
         );
     }
-    let worse_down = found.direction == "up";
+    let worse_down = found.direction == Direction::Up;
     // A second choice of a column is its opposite order.
     let heading = |name: &str, orders: [&str; 2]| {
         let is_chosen = orders.contains(&found.order);

@@ -18,9 +18,9 @@ use crate::api::query::{
     self, CUTOFF, JudgedDocument, Query, RankedDocument, Ranking, RankingAnswer, VariantStats,
     query_detail,
 };
+use crate::api::timestamp::Timestamp;
 use crate::live::deployments::Deployment;
 use rankgauge_core::gold::Grade;
-use rankgauge_core::time::EventTime;
 
 /// Parameters of the screen: those of the API, and the order of the list that the reader came from.
 pub(super) const PARAMETERS: [Parameter; 3] = [VARIANT, CUTOFF, ORDER];
@@ -148,7 +148,7 @@ impl View<'_> {
                         @let scores = of.scores.iter().find(|score| score.measure == measure);
                         @let points = || of.trend.iter().flat_map(|trend| &trend.scores);
                         @let trend: Vec<f64> = points().map(|it| it.score).collect();
-                        @let times: Vec<EventTime> = points().map(|it| it.at).collect();
+                        @let times: Vec<Timestamp> = points().map(|it| it.time).collect();
                         @let marks = deployments::marks(self.deployed, &of.variant, &times);
                         @let baseline = scores.and_then(|score| score.baseline);
                         @let newest = of.rankings.first().and_then(|ranking| ranking.scores.get(measure)).copied();
@@ -173,7 +173,8 @@ impl View<'_> {
         let mut newest = of.rankings.iter();
         let now = newest.next();
         let deployment = of.deployment.as_ref().map(|it| &it.deployment);
-        let is_old = |it: &&Ranking| deployment.is_some_and(|deployment| it.at < deployment.at());
+        let is_old =
+            |it: &&Ranking| deployment.is_some_and(|deployment| it.time.0 < deployment.at());
         let is_deployed_now = now.is_some_and(|now| !is_old(&now));
         let is_other = |it: &&Ranking| now.is_none_or(|now| now.query_id != it.query_id);
         let before = of.reference.as_ref().filter(is_other);
@@ -264,7 +265,7 @@ impl View<'_> {
         html! {
             article.list {
                 h3 { (text(title)) }
-                p.name { (time(&ranking.time))
+                p.name { (time(ranking.time))
                     @if let Some(value) = value { ", " (self.measure.unwrap_or_default()) " " strong { (score(*value)) } }
                     ", search " span.id { (ranking.query_id) }
                 }

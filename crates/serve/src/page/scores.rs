@@ -86,7 +86,7 @@ pub(super) fn change(
     if let (Against::Before, Some(drop)) = (against, &of.drop) {
         let title = "mean of the current searches against the mean before the incident";
         let value = drop.now - drop.before;
-        let is_worse = (value > 0.0) == (info.direction == "down");
+        let is_worse = (value > 0.0) == (info.direction == Direction::Down);
         return marked(info, value, is_worse.then_some(false), title, " incident");
     }
     let learned = of.baseline_searches.filter(|_| of.baseline.is_none());
@@ -126,9 +126,9 @@ pub(super) fn change(
                 .difference
                 .filter(|it| (it.lower > 0.0 && value > 0.0) || (it.upper < 0.0 && value < 0.0));
             let is_better = match info.direction {
-                "up" => Some(value > 0.0),
-                "down" => Some(value < 0.0),
-                _ => None,
+                Direction::Up => Some(value > 0.0),
+                Direction::Down => Some(value < 0.0),
+                Direction::Neither => None,
             };
             let evidence = is_better.filter(|_| shown.is_some());
             let title = of.difference.map_or_else(String::new, |it| {
@@ -158,7 +158,7 @@ fn marked(
 ) -> Markup {
     // The arrow has the direction in which the score moved.
     let arrow = |is_better: bool| {
-        if (info.direction == "down") == is_better {
+        if (info.direction == Direction::Down) == is_better {
             "▼"
         } else {
             "▲"
@@ -184,7 +184,7 @@ pub(super) fn relative(value: Option<f64>, control: Option<f64>) -> Markup {
 pub(super) fn columns(systems: &Systems) -> Vec<&MeasureInfo> {
     let has_score = |info: &&MeasureInfo| {
         let mut scores = systems.systems.iter().flat_map(|system| &system.scores);
-        info.direction != "neither" && scores.any(|score| score.measure == info.measure)
+        info.direction != Direction::Neither && scores.any(|score| score.measure == info.measure)
     };
     let mut ordered: Vec<&MeasureInfo> = systems.measures.iter().filter(has_score).collect();
     // The sort is stable: equal measures keep the order of the configuration.

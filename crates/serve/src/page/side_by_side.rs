@@ -13,6 +13,7 @@ use crate::api::problem::ApiError;
 use crate::api::queries::REGRESSED;
 use crate::api::systems::{Difference, MeasureInfo, Systems};
 use crate::live::deployments::{Deployment, Period, PeriodScore};
+use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::text::count_of;
 use rankgauge_core::time::EventTime;
 
@@ -60,7 +61,7 @@ pub(super) fn section(
     let mut currencies: Vec<&String> = currencies.flat_map(|it| it.costs.keys()).collect();
     currencies.sort_unstable();
     currencies.dedup();
-    let time = |it: i64| moment(&EventTime(it).to_string());
+    let time = |it: i64| moment(EventTime(it));
     let head = html! {
         thead { tr { th scope="col" { "Period" } @for (it, _) in &pair { th scope="col" { (version_name(it)) " " span.name { (time(it.ts)) } } } th scope="col" { "Change" } } }
     };
@@ -214,7 +215,7 @@ fn change(pair: Pair<'_>, measure: &str) -> Option<Difference> {
     })
 }
 
-fn change_of(direction: &str, it: Difference) -> Markup {
+fn change_of(direction: Direction, it: Difference) -> Markup {
     html! {
         (verdict(direction, it)) " " span.name { (signed(it.lower)) " to " (signed(it.upper)) }
     }
@@ -265,7 +266,7 @@ mod tests {
     /// Change between two deployments as the page shows it.
     fn shown(from: &Deployment, to: &Deployment) -> Option<String> {
         let pair = [from, to].map(|it| (it, it.period.as_deref()));
-        change(pair, "nDCG@10").map(|it| change_of("up", it).into_string())
+        change(pair, "nDCG@10").map(|it| change_of(Direction::Up, it).into_string())
     }
 
     #[test]

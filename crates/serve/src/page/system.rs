@@ -23,6 +23,9 @@ use crate::api::problem::ApiError;
 use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use crate::live::deployments::Deployment;
+use rankgauge_core::engine::family::Quantile;
+use rankgauge_core::engine::settings::WHOLE_SEARCH;
+use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier::LEGEND;
 use rankgauge_core::text::count_of;
 
@@ -80,7 +83,7 @@ pub(super) fn screen(admin: &AdminApi, params: &Parameters) -> Result<Screen, Ap
     let against = Against::of(params, &systems);
     let found = experiments::of(&admin.exposition);
     let deployed = admin.exposition.control.deployments.latest();
-    let marks = deployments::marks(&deployed, &system.variant, &systems.history.at);
+    let marks = deployments::marks(&deployed, &system.variant, &systems.history.times);
     let of_system: Vec<&Deployment> = deployed
         .iter()
         .filter(|it| it.variant == *variant)
@@ -177,7 +180,7 @@ fn family_of(info: &MeasureInfo) -> &'static str {
         "Users"
     } else if info.measure.contains('(') && is_component(&info.measure) {
         "Components"
-    } else if info.direction == "neither" {
+    } else if info.direction == Direction::Neither {
         "Descriptive"
     } else {
         "Ranking"
@@ -263,7 +266,7 @@ fn tested_drops(info: &MeasureInfo, of: &SystemScore) -> Markup {
         @if let Some(tolerance) = of.tolerance {
             div.sub { span.name {
                 "drops above " (score(tolerance))
-                @if let Some(end) = &of.warm_up_until { ", warm-up until " (moment(end)) }
+                @if let Some(end) = of.warm_up_until { ", warm-up until " (moment(end)) }
                 @if info.is_seasonal { ", by hour of the week" }
             } }
         }
@@ -373,7 +376,12 @@ fn slices(
 const MAX_OPEN_VALUES: usize = 12;
 
 fn latency(system: &System, window: &str) -> Markup {
-    let quantiles = ["0.5", "0.9", "0.95", "0.99"];
+    let quantiles = [
+        (Quantile::P50, "p50"),
+        (Quantile::P90, "p90"),
+        (Quantile::P95, "p95"),
+        (Quantile::P99, "p99"),
+    ];
     html! {
         section {
             h2 { "Latency by stage" }
@@ -382,10 +390,10 @@ fn latency(system: &System, window: &str) -> Markup {
             } @else {
                 div.scroll tabindex="0" role="group" aria-label={ "Latency quantiles of the last " (window) } {
                     table.narrow {
-                        thead { tr { th scope="col" { "Stage" } @for quantile in quantiles { th scope="col" { "p" (quantile.trim_start_matches("0.")) @if quantile == "0.5" { "0" } @if quantile == "0.9" { "0" } } } } }
+                        thead { tr { th scope="col" { "Stage" } @for (_, name) in quantiles { th scope="col" { (name) } } } }
                         tbody { @for (stage, of_stage) in &system.latency_seconds { tr {
-                            th scope="row" { @if stage == "all" { "whole search" } @else { (text(stage)) } }
-                            @for quantile in quantiles { td data-label={ "p" (quantile) } { @if let Some(it) = of_stage.get(quantile) { (duration(*it)) } @else { span.name { "–" } } } }
+                            th scope="row" { @if stage == WHOLE_SEARCH { "whole search" } @else { (text(stage)) } }
+                            @for (quantile, _) in quantiles { td data-label={ "p" (quantile.name()) } { @if let Some(it) = of_stage.get(&quantile) { (duration(*it)) } @else { span.name { "–" } } } }
                         } } }
                     }
                 }

@@ -1,7 +1,6 @@
 //! Arguments of `gold propose`, and the sheet that it writes.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Args;
 use serde::Serialize;
@@ -10,12 +9,13 @@ use crate::cli::failure::Failure;
 use crate::cli::gold::input::Input;
 use crate::cli::gold::output::{self, Output};
 use crate::cli::output::OutputFormat;
+use crate::cli::recorded::RecordedEvents;
 use crate::cli::settings::SettingsArguments;
-use crate::config::parse_duration;
 use rankgauge_core::gold::adoption::SheetRow;
 use rankgauge_eval::gold::write;
 
 #[derive(Debug, Args)]
+#[command(mut_arg("search", |search| search.required_unless_present("templates")))]
 pub(in crate::cli) struct Propose {
     #[command(flatten)]
     pub(super) settings: SettingsArguments,
@@ -25,16 +25,8 @@ pub(in crate::cli) struct Propose {
     pub(super) gold: Vec<PathBuf>,
     #[command(flatten)]
     pub(super) input: Input,
-    /// Files of search events, in the format of `replay`.
-    #[arg(long, value_name = "FILE", num_args = 1.., required_unless_present_any = ["last", "templates"])]
-    pub(super) search: Vec<PathBuf>,
-    /// Files of feedback events.
-    #[arg(long, value_name = "FILE", num_args = 1.., requires = "search")]
-    pub(super) feedback: Vec<PathBuf>,
-    /// Read the configured topics instead of files, from this long ago (90m, 24h) until now. No
-    /// offset is committed, and no consumer group is joined.
-    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "search")]
-    pub(super) last: Option<Duration>,
+    #[command(flatten)]
+    pub(super) recorded: RecordedEvents,
     /// File of templates, one query on each line: `{number}조 검색`. Writes queries instead of
     /// reading traffic: `{attribute}` is one of a document, `{from.attribute}` and `{to.attribute}`
     /// are those of the ends of an edge.

@@ -13,7 +13,7 @@ use crate::harness::alertmanager::{Alertmanager, Notification, Notified};
 use crate::harness::kafka::broker;
 use crate::harness::prometheus::PAGE;
 use crate::harness::sidecar::Sidecar;
-use crate::harness::{http_get, wait_until};
+use crate::harness::wait_until;
 
 /// Searches per second and per minute of event time.
 const RATE: f64 = 40.0;
@@ -105,9 +105,7 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
     assert!(description.contains(link), "{description}");
     let path = link.strip_prefix(PAGE).expect("the address of the page");
     assert_ne!(path, "/incidents");
-    let (status, _) = http_get(&format!("http://{}{path}", sidecar.admin_address()))
-        .unwrap_or_else(|error| panic!("{link}: {error}"));
-    assert_eq!(status, 200, "{link}");
+    sidecar.page(path);
 }
 
 /// Alerts that a receiver was notified of: name and variant.

@@ -161,7 +161,6 @@ fields! {
     Model = "model",
 }
 
-/// Unit of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TimeUnit {
     /// Milliseconds since the epoch.
@@ -272,7 +271,6 @@ pub(super) struct Scope {
     pub(super) key: Option<Node>,
     /// Sources of the slots, as written.
     pub(super) slots: Vec<String>,
-    /// Lists.
     pub(super) lists: Vec<List>,
     /// Slots of the parts around the payload.
     pub(super) envelope: Vec<(Origin, usize)>,

@@ -14,7 +14,6 @@ pub(super) enum Scalar<'a> {
     /// No value, or null.
     #[default]
     Absent,
-    /// Text.
     Text(Cow<'a, str>),
     /// Whole number below 0.
     Int(i64),

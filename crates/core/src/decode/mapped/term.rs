@@ -7,7 +7,7 @@ use super::problem::Problem;
 pub enum Term {
     /// Scalar.
     Text(String),
-    /// List.
+    /// Terms in their order.
     List(Vec<Term>),
     /// Keys with their values.
     Section(Vec<(String, Term)>),

@@ -34,7 +34,6 @@ pub(super) enum Any<'a> {
     /// No value.
     #[default]
     Empty,
-    /// Text.
     Text(Cow<'a, str>),
     /// Boolean.
     Bool(bool),

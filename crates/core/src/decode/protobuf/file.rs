@@ -77,7 +77,6 @@ pub(super) struct Enum {
     pub(super) values: Vec<(i32, String)>,
 }
 
-/// Message.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Message {
     pub(super) name: String,
@@ -88,7 +87,6 @@ pub(super) struct Message {
     pub(super) is_entry: bool,
 }
 
-/// File.
 #[derive(Clone, Debug, Default)]
 pub(super) struct File {
     pub(super) package: String,

@@ -18,7 +18,6 @@ use crate::time::{EventTime, TimeError};
 
 /// Structure if the value is an object, otherwise a plain value.
 pub(super) enum Loose<'a, T> {
-    /// Object.
     Object(T),
     /// Any other value.
     Plain(Value<'a>),

@@ -208,11 +208,7 @@ impl Evidence {
         if self.incidents.has_open(variant, (measure, slice, value)) {
             return None;
         }
-        let mut watched = settings.detection.measures.iter();
-        let watched = watched.find(|it| {
-            let known = settings.measures.get(it.index);
-            known.is_some_and(|it| it.to_string() == **measure)
-        })?;
+        let watched = settings.monitored(measure)?;
         let label = registry.exposed_label(Dimension::Variant, variant);
         let column = column_of(watched.index);
         let judged = if watched.is_user_measure {
@@ -264,12 +260,9 @@ impl Evidence {
         self.inherited.clone_from(fleet.learned());
         let mut inherited = BTreeSet::new();
         for shared in fleet.current() {
-            let mut watched = settings.detection.measures.iter();
-            let watched = watched.find(|it| {
-                let measure = settings.measures.get(it.index);
-                measure.is_some_and(|measure| measure.to_string() == *shared.measure)
-            });
-            let Some(watched) = watched else { continue };
+            let Some(watched) = settings.monitored(&shared.measure) else {
+                continue;
+            };
             let is_other_gold = !watched.is_user_measure && *shared.gold != *self.gold;
             if is_other_gold || shared.reset_at < self.resets.of(&shared.variant) {
                 continue;

@@ -1,6 +1,7 @@
 //! Descriptor of a metric family: its name, type, labels and help, and what follows from them.
 
 use super::catalogue::ALL;
+use super::quantile::QUANTILES;
 use crate::engine::series::Dimension;
 use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
 use crate::measure::Documents;
@@ -110,15 +111,6 @@ impl Samples {
         }
     }
 }
-
-/// Exposed rolling quantiles, with their label values.
-pub const QUANTILES: [(f64, &str); 5] = [
-    (0.5, "0.5"),
-    (0.9, "0.9"),
-    (0.95, "0.95"),
-    (0.99, "0.99"),
-    (1.0, "1"),
-];
 
 /// Origin of the series of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -116,7 +116,7 @@ pub struct Note {
     pub at: WallTime,
     /// Operator, if known.
     pub by: Option<Box<str>>,
-    /// Text.
+    /// Text of at most [`Note::MAX_BYTES`] bytes.
     pub text: Box<str>,
 }
 
@@ -265,7 +265,7 @@ pub struct Level {
     pub lower: f64,
     /// Upper bound.
     pub upper: f64,
-    /// Number of searches.
+    /// Searches behind the mean.
     pub searches: u64,
 }
 

@@ -88,7 +88,6 @@ impl Closing {
         self.second
     }
 
-    /// Its bucket.
     pub(super) fn bucket(&self) -> &Bucket {
         &self.bucket
     }

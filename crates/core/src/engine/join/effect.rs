@@ -63,7 +63,6 @@ pub(crate) struct Finished {
     pub parts: Parts,
     /// Its feedback.
     pub summary: FeedbackSummary,
-    /// Its session.
     pub session: Option<Id>,
 }
 

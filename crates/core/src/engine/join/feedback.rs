@@ -28,7 +28,6 @@ pub(crate) enum Reaction {
     Conversion(Option<Worth>),
     /// Thumbs; true for thumbs up.
     Thumbs(bool),
-    /// Rating.
     Rating(Rating),
     /// Grade given to a document in production.
     Judgment(f64),
@@ -146,7 +145,6 @@ pub(super) struct Record {
 /// Owner of a list of records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
-    /// Search, by its number.
     Search(Number),
     /// Searches with one id that have not arrived, by the number of the [`Waiting`].
     Waiting(Number),

@@ -42,7 +42,6 @@ impl GoldReference {
 /// Teams of a ranking that combines two or more rankings by team-draft interleaving.
 #[derive(Clone, Debug)]
 pub(crate) struct Teams {
-    /// Experiment.
     pub experiment: Label,
     /// Team of each result, in served order; empty for a result without a team.
     pub of_results: Box<[Label]>,
@@ -87,7 +86,6 @@ impl Served {
         }
     }
 
-    /// Number of results.
     pub(crate) fn results(&self) -> usize {
         self.results as usize
     }
@@ -149,7 +147,6 @@ pub(crate) struct NewSearch {
     pub place: Place,
     /// Relation to what was counted before.
     pub reading: Reading,
-    /// Session.
     pub session: Option<Id>,
     /// Hash of the normalised query.
     pub query: u64,

@@ -45,7 +45,7 @@ pub struct SliceAgreement<'m> {
     pub evaluator: &'m str,
     /// Version; empty if not stated.
     pub version: &'m str,
-    /// Variant.
+    /// Variant; empty for searches without one.
     pub variant: &'m str,
     /// Name of the slice.
     pub slice: &'m str,
@@ -66,7 +66,7 @@ pub struct CorrectedValue<'m> {
     pub evaluator: &'m str,
     /// Version; empty if not stated.
     pub version: &'m str,
-    /// Variant.
+    /// Variant; empty for searches without one.
     pub variant: &'m str,
     /// Judged property; empty for relevance.
     pub name: &'m str,

@@ -41,7 +41,7 @@ pub struct EvaluatorAgreement<'m> {
     pub evaluator: &'m str,
     /// Version; empty if not stated.
     pub version: &'m str,
-    /// Variant.
+    /// Variant; empty for searches without one.
     pub variant: &'m str,
     /// Judgments by outcome: both low, the evaluator above people, below them, both high.
     pub pairs: [u64; 4],

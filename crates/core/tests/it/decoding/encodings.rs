@@ -7,18 +7,14 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use prost::Message as _;
 use rankgauge_core::decode::framing::{Compression, Framing};
-use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
+use rankgauge_core::decode::mapped::{Encoding, Form, Mapped};
 use rankgauge_core::decode::schema::{Schema, SchemaCache, Schemas, Source};
 use rankgauge_core::decode::{EventRef, Format, Formats};
-use rankgauge_core::event::{Acceptance, Kind, Limits, Reason, Rejection};
+use rankgauge_core::event::{Acceptance, Kind, Reason, Rejection};
 use serde_json::{Value, json};
 
 use super::avro_writer::{long, write};
-
-const LIMITS: Limits = Limits {
-    record_bytes: 100_000,
-    results_per_search: 100,
-};
+use super::mapped::{LIMITS, term};
 
 const ACCEPTANCE: Acceptance = Acceptance {
     limits: LIMITS,
@@ -27,19 +23,6 @@ const ACCEPTANCE: Acceptance = Acceptance {
 
 const AVSC: &str = include_str!("../../data/encodings/search.avsc");
 const PROTO: &str = include_str!("../../data/encodings/search.proto");
-
-fn term(value: &Value) -> Term {
-    match value {
-        Value::Null => Term::Nothing,
-        Value::Array(values) => Term::List(values.iter().map(term).collect()),
-        Value::Object(values) => {
-            let keys = values.iter().map(|(key, value)| (key.clone(), term(value)));
-            Term::Section(keys.collect())
-        }
-        Value::String(text) => Term::Text(text.clone()),
-        other => Term::Text(other.to_string()),
-    }
-}
 
 /// Mapping of the searches of all encodings.
 fn mapping() -> Value {

@@ -11,7 +11,8 @@ use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Kind, LossReason};
 
-use super::log::{Draft, Record, Shape, in_order, write_feedback};
+use super::joins::DRAFT;
+use super::log::{Record, Shape, in_order, write_feedback};
 use super::{
     FEEDBACK_WINDOW, MAX_FUTURE_SKEW, START, Samples, World, accounted, assign, counters,
     difference, drain, outcome, read, settings, tick,
@@ -138,16 +139,6 @@ impl Fleet {
         merged
     }
 }
-
-const DRAFT: Draft = Draft {
-    query: 0,
-    results: [0, 1, 6],
-    served: 3,
-    variant: 1,
-    device: 0,
-    latency: 20,
-    session: 0,
-};
 
 /// One search per second, and for each search one click after one second and one after fifteen.
 fn steady(fleet: &mut Fleet, seconds: i64) {

@@ -91,20 +91,21 @@ proptest! {
     }
 }
 
+const DRAFT: Draft = Draft {
+    query: 0,
+    results: [0, 1, 2],
+    served: 3,
+    variant: 0,
+    device: 0,
+    latency: 1,
+    session: 0,
+};
+
 /// Search with an id that is used again, and feedback on that id, at these times.
 fn reused(searches: &[i64], feedback: &[(i64, u8)]) -> Vec<Record> {
-    let draft = Draft {
-        query: 0,
-        results: [0, 1, 2],
-        served: 3,
-        variant: 0,
-        device: 0,
-        latency: 1,
-        session: 0,
-    };
     let searches = searches
         .iter()
-        .map(|time| (Kind::Search, *time, draft.write("q", *time)));
+        .map(|time| (Kind::Search, *time, DRAFT.write("q", *time)));
     let feedback = feedback.iter().enumerate().map(|(number, (time, action))| {
         let event = write_feedback(&format!("e{number}"), "q", *time, *action);
         (Kind::Feedback, *time, event)
@@ -170,16 +171,7 @@ fn a_click_hours_after_its_search_is_not_joined_when_the_feedback_topic_was_sile
     let hours = 10 * 3_600_000;
     tick(&mut engine, START + hours);
     assign(&mut engine, 0);
-    let draft = Draft {
-        query: 0,
-        results: [0, 1, 2],
-        served: 3,
-        variant: 0,
-        device: 0,
-        latency: 1,
-        session: 0,
-    };
-    read(&mut engine, Kind::Search, 0, 0, &draft.write("q", 0));
+    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
     read(
         &mut engine,
         Kind::Feedback,

@@ -13,11 +13,9 @@ pub(crate) struct Scatter {
     pub(crate) x_label: String,
     /// Label of the y axis, from 0 to 1.
     pub(crate) y_label: String,
-    /// Points.
     pub(crate) points: Vec<ScatterPoint>,
 }
 
-/// One point.
 #[derive(Clone, Debug)]
 pub(crate) struct ScatterPoint {
     /// Name of the point.

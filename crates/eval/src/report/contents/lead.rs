@@ -3,12 +3,13 @@
 use super::cells::mean;
 use crate::compare::{MeasureComparison, Pair};
 use crate::evaluate::{Evaluation, RunEvaluation, SliceValue};
+use crate::report::changes::with_difference;
 use crate::report::chart::{Chart, Estimate, Intervals};
-use crate::report::document::{Block, Cell, Figure, Rows, interval, number, percentage, signed};
+use crate::report::document::{Block, Cell, Figure, Rows, number, signed};
 use crate::report::headline::headline_of;
 use crate::report::names::{long_name as name, run_name};
 use crate::report::recommendation::leading;
-use crate::text_layout::{escape_controls, probability, shorten};
+use crate::text_layout::{escape_controls, shorten};
 use rankgauge_core::measure::direction::Direction;
 
 /// Maximum number of slice values and of queries listed.
@@ -31,17 +32,8 @@ pub(super) fn forest(evaluation: &Evaluation, changes: &[Pair]) -> Option<Block>
     let short = |pair: &Pair| shorten(&escape_controls(&pair.b), 40);
     let table = Rows::of(&found)
         .column("run", |(pair, _)| name(&pair.b))
-        .column("mean", |(_, of)| Cell::optional(of.paired.b, number))
-        .column("difference", |(_, of)| {
-            Cell::optional(of.paired.difference, signed)
-        })
-        .column("relative", |(_, of)| {
-            Cell::optional(of.relative(), percentage)
-        })
-        .column("interval", |(_, of)| {
-            Cell::optional(of.simultaneous, interval)
-        })
-        .column("Holm p", |(_, of)| Cell::optional(of.p_holm, probability))
+        .column("mean", |(_, of)| Cell::optional(of.paired.b, number));
+    let table = with_difference(table, |(_, of)| of)
         .column("verdict", |(_, of)| Cell::words(of.verdict.words()));
     let series = found.iter().map(|(_, of)| Estimate {
         value: of.paired.difference,
