@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::config::{self, Config};
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::settings::{SYNTHETIC, Settings};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Memory;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Kind, Limits};
@@ -129,9 +129,8 @@ impl Trial {
     /// Sends searches with every combination of labels in every pane of every window.
     fn fill_windows(&mut self) {
         let mut times = Vec::new();
-        for window in &self.settings.windows {
-            let length = i64::try_from(window.length.as_millis()).unwrap_or(i64::MAX);
-            times.extend((0..60).map(|pane| START - pane * (length / 60).max(1_000)));
+        for (length, pane) in self.engine.snapshot().totals.scores.pane_lengths() {
+            times.extend((0..length.0 / pane.0).map(|number| START - number * pane.0));
         }
         times.sort_unstable();
         times.dedup();
@@ -190,7 +189,6 @@ impl Trial {
             .collect();
         let value = format!("value {}", value % self.load.slice_values.max(1));
         let slices = self.settings.slices.iter();
-        let slices = slices.filter(|slice| *slice != SYNTHETIC);
         let labels: BTreeMap<&str, &str> = slices.map(|it| (it.as_str(), value.as_str())).collect();
         let session = format!("session-{}", number / SESSION);
         let step = i32::try_from(number % 500).unwrap_or(0);
@@ -268,9 +266,8 @@ const PROCESS_BYTES: u64 = 100 << 20;
 /// Describes the prediction for a load, with the measures to take where it exceeds the budget.
 pub fn describe(config: &Config, load: &Load) -> String {
     let predicted = predict(&config.engine, load);
+    let bytes = predicted.worker_bytes(config.workers);
     let workers = real(u64::try_from(config.workers).unwrap_or(1));
-    let (join, totals) = (predicted.join_bytes / workers, real(predicted.totals_bytes));
-    let waiting = predicted.conversion_bytes / workers;
     let budget = real(u64::try_from(config.engine.memory).unwrap_or(u64::MAX));
     let mib = |bytes: f64| bytes / f64::from(1 << 20);
     let mut text = format!(
@@ -282,22 +279,22 @@ pub fn describe(config: &Config, load: &Load) -> String {
         count_of(load.results, "result", "results"),
         count_of(load.variants, "variant", "variants"),
         count_of(load.slice_values, "value", "values"),
-        mib(join + waiting + totals),
-        mib(join),
+        mib(bytes),
+        mib(predicted.join_bytes / workers),
         if config.engine.conversion_window.is_some() {
             format!(
                 ", {:.1} MiB searches that wait for conversions",
-                mib(waiting)
+                mib(predicted.conversion_bytes / workers)
             )
         } else {
             String::new()
         },
-        mib(totals),
+        mib(real(predicted.totals_bytes)),
         mib(budget),
         predicted.series,
         mib(real(u64::try_from(predicted.scrape_bytes).unwrap_or(0))),
     );
-    if join + waiting + totals > budget {
+    if bytes > budget {
         text.push_str(
             "warning: the load does not fit into engine.memory, and searches will be finalised \
              before the end of their feedback window; raise engine.memory, add workers or \

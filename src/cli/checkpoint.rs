@@ -3,19 +3,24 @@
 //! Exit status 0: every checkpoint is readable. 1: at least one is not. 2: wrong usage.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use jiff::Timestamp;
 use serde::Serialize;
 
 use super::failure::Failure;
-use super::layout::Page;
+use super::layout::{Page, shown_variant};
 use super::output::OutputFormat;
 use crate::checkpoint::folder::{Contents, look};
 use crate::checkpoint::{Checkpoint, VERSION};
+use crate::config::Config;
+use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::partition::CommitPoint;
+use rankgauge_core::engine::read_model::ReadModel;
+use rankgauge_core::engine::state::State;
 use rankgauge_core::event::Kind;
+use rankgauge_core::time::{EventTime, WallTime};
 use rankgauge_eval::text_layout::{Column, TextTable};
 
 /// Subcommand of `checkpoint`.
@@ -61,7 +66,31 @@ pub(super) fn run(command: &CheckpointCommand) -> Result<(), Failure> {
 #[derive(Serialize)]
 struct Summary {
     checkpoints: Vec<WorkerSummary>,
+    /// Of all workers.
+    means: Vec<VariantMean>,
+    open_incidents: Vec<OpenIncident>,
     unreadable: Vec<Unreadable>,
+}
+
+/// Mean of a measure over all searches of a variant since the start.
+#[derive(Serialize)]
+struct VariantMean {
+    variant: String,
+    measure: String,
+    mean: f64,
+    n: u64,
+}
+
+/// Measure and slice of an open incident.
+#[derive(Serialize)]
+struct OpenIncident {
+    incident: String,
+    variant: String,
+    measure: String,
+    slice: String,
+    value: String,
+    /// Estimated beginning in event time.
+    started_at: String,
 }
 
 #[derive(Serialize)]
@@ -78,6 +107,8 @@ struct WorkerSummary {
     written: String,
     cluster: Option<String>,
     group: String,
+    /// SHA-256 of the gold set.
+    gold_sha256: Option<String>,
     events: Vec<Events>,
     measures: usize,
     /// Number of series, by the family that owns them.
@@ -117,12 +148,22 @@ impl Summary {
             file: rejected.path.display().to_string(),
             problem: rejected.error.to_string(),
         });
+        let checkpoints = contents.checkpoints.iter();
+        let states = checkpoints.clone().map(|it| &it.state);
+        let base = Config::default().engine;
+        let settings = Arc::new(State::inspection_settings(states.clone(), base));
+        let registry = Arc::new(Engine::registry(&settings));
+        let wall = WallTime::default();
+        let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall);
+        for state in states {
+            engine.restore(state);
+        }
+        let snapshot = engine.snapshot();
+        let model = ReadModel::new(&snapshot, &settings, &registry);
         Self {
-            checkpoints: contents
-                .checkpoints
-                .iter()
-                .map(WorkerSummary::new)
-                .collect(),
+            checkpoints: checkpoints.map(WorkerSummary::new).collect(),
+            means: means(&model),
+            open_incidents: open_incidents(&model),
             unreadable: unreadable.collect(),
         }
     }
@@ -138,12 +179,86 @@ impl Summary {
             }
             worker.write(&mut page);
         }
+        if !self.means.is_empty() {
+            page.heading("Means since the start, of all workers");
+            page.table(&self.means_table());
+        }
+        if !self.open_incidents.is_empty() {
+            page.heading("Open incidents");
+            page.table(&self.incidents_table());
+        }
         for unreadable in &self.unreadable {
             page.gap();
             page.item(&format!("{} {}", unreadable.file, unreadable.problem));
         }
         page.into_text()
     }
+
+    fn means_table(&self) -> TextTable {
+        let mut table = TextTable::new([
+            Column::left(2, 0),
+            Column::left(2, 0),
+            Column::right(2, 0),
+            Column::right(2, 0),
+        ]);
+        table.row(["variant", "measure", "mean", "n"]);
+        for it in &self.means {
+            table.row([
+                shown_variant(&it.variant).to_owned(),
+                it.measure.clone(),
+                format!("{:.4}", it.mean),
+                it.n.to_string(),
+            ]);
+        }
+        table
+    }
+
+    fn incidents_table(&self) -> TextTable {
+        let mut table = TextTable::new([Column::left(2, 0); 5]);
+        table.row(["variant", "measure", "slice", "value", "since"]);
+        for it in &self.open_incidents {
+            let variant = shown_variant(&it.variant);
+            let cells: [&str; 5] = [variant, &it.measure, &it.slice, &it.value, &it.started_at];
+            table.row(cells);
+        }
+        table
+    }
+}
+
+/// Means of all measures, by variant.
+fn means(model: &ReadModel<'_>) -> Vec<VariantMean> {
+    let means = model.variants().flat_map(|of| {
+        let measures = model.measures().iter().enumerate();
+        measures.filter_map(move |(measure, name)| {
+            let tally = model.tally(measure, of.series)?;
+            Some(VariantMean {
+                variant: of.variant.to_owned(),
+                measure: name.clone(),
+                mean: tally.mean()?,
+                n: tally.count,
+            })
+        })
+    });
+    let mut means: Vec<VariantMean> = means.collect();
+    means.sort_by(|a, b| a.variant.cmp(&b.variant));
+    means
+}
+
+/// Measures and slices of the open incidents.
+fn open_incidents(model: &ReadModel<'_>) -> Vec<OpenIncident> {
+    let incidents = model.snapshot().totals.evidence.incidents();
+    let open = incidents.filter(|it| it.ended.is_none());
+    let measures = open.flat_map(|of| {
+        of.measures.iter().map(move |it| OpenIncident {
+            incident: of.name(),
+            variant: of.variant.to_string(),
+            measure: it.measure.to_string(),
+            slice: it.slice.to_string(),
+            value: it.value.to_string(),
+            started_at: EventTime(of.started.at).to_string(),
+        })
+    });
+    measures.collect()
 }
 
 impl WorkerSummary {
@@ -173,9 +288,10 @@ impl WorkerSummary {
         Self {
             worker: checkpoint.worker,
             format: VERSION,
-            written: time(checkpoint.written.0),
+            written: checkpoint.written.as_event_time().to_string(),
             cluster: source.cluster.clone(),
             group: source.group.clone(),
+            gold_sha256: state.gold_set().map(str::to_owned),
             events: events.collect(),
             measures: state.measures().len(),
             series: state
@@ -184,7 +300,7 @@ impl WorkerSummary {
                 .map(|(family, count)| (family.to_owned(), count))
                 .collect(),
             windows: windows.collect(),
-            watermark: watermark.map(|watermark| time(watermark.0)),
+            watermark: watermark.map(|watermark| watermark.to_string()),
             positions: checkpoint.points.iter().map(position).collect(),
         }
     }
@@ -199,6 +315,8 @@ impl WorkerSummary {
             self.group,
             self.cluster.as_deref().unwrap_or("(unknown)")
         ));
+        let gold = self.gold_sha256.as_deref();
+        page.item(&format!("gold set {}", gold.unwrap_or("(none)")));
         let counted = |kind: &str| -> String {
             let events = self.events.iter().filter(|event| event.kind == kind);
             let events = events.filter(|event| event.count > 0);
@@ -250,10 +368,4 @@ impl WorkerSummary {
         }
         page.table(&positions);
     }
-}
-
-/// Formats milliseconds since the epoch as RFC 3339.
-fn time(millis: i64) -> String {
-    Timestamp::from_millisecond(millis)
-        .map_or_else(|_| format!("{millis} ms"), |time| time.to_string())
 }

@@ -227,7 +227,7 @@ rankgauge checkpoint show /var/lib/rankgauge",
         "checkpoint show",
         "docs/operations.md",
         "\
-# Print time, counts and positions
+# Print time, counts, means, open incidents and positions
 rankgauge checkpoint show /var/lib/rankgauge",
     ),
     help(

@@ -9,6 +9,15 @@ use rankgauge_eval::text_layout::{Column, TextTable, escape_controls, wrap};
 /// Default width of a terminal, in columns.
 const DEFAULT_COLUMNS: usize = 80;
 
+/// Name of a variant; words for the searches without one.
+pub(super) fn shown_variant(variant: &str) -> &str {
+    if variant.is_empty() {
+        "no variant"
+    } else {
+        variant
+    }
+}
+
 /// Text output, built line by line.
 #[derive(Debug, Default)]
 pub(super) struct Page(String);

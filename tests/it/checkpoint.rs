@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use rankgauge::checkpoint::folder::{Folder, look};
 use rankgauge::checkpoint::{Checkpoint, Source, Unreadable, VERSION};
-use rankgauge::config::Config;
+use rankgauge::config::{self, Config};
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::{Engine, Position};
+use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
+use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::records;
-use rankgauge_core::time::WallTime;
-use serde_json::Value;
+use rankgauge_core::time::{EventTime, WallTime};
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// 2025-06-15T15:06:40Z.
@@ -24,32 +25,34 @@ fn scratch() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder can be made")
 }
 
-/// Checkpoint of a worker that has counted `searches` searches.
-fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
-    let config = Config::default();
+fn new_engine(config: Config) -> Engine {
     let settings = Arc::new(config.engine);
     let registry = Arc::new(Engine::registry(&settings));
-    let mut engine = Engine::new(settings, registry, WallTime(WRITTEN));
-    let partition = i32::try_from(worker).expect("few workers");
-    for offset in 0..searches {
-        let search = format!(
-            r#"{{"query_id": "q{worker}-{offset}", "ts": {WRITTEN}, "query": "q", "results": []}}"#
-        );
-        let at = Position { partition, offset };
-        let record = (Kind::Search, at, search.as_bytes());
-        let rejected = records::apply(&mut engine, &Formats::NATIVE, [record], |_, _, _| ());
-        assert_eq!(rejected, []);
-    }
-    // The same search again: a duplicate has an outcome at once.
-    let again =
-        format!(r#"{{"query_id": "q{worker}-0", "ts": {WRITTEN}, "query": "q", "results": []}}"#);
-    let at = Position {
-        partition,
-        offset: searches,
-    };
-    let record = (Kind::Search, at, again.as_bytes());
-    let rejected = records::apply(&mut engine, &Formats::NATIVE, [record], |_, _, _| ());
+    Engine::new(settings, registry, WallTime(WRITTEN))
+}
+
+fn read(engine: &mut Engine, at: Position, search: &str) {
+    let record = (Kind::Search, at, search.as_bytes());
+    let rejected = records::apply(engine, &Formats::NATIVE, [record], |_, _, _| ());
     assert_eq!(rejected, []);
+}
+
+/// Checkpoint of a worker that has counted `searches` searches, and the first one again: a duplicate has an
+/// outcome at once.
+fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
+    let mut engine = new_engine(Config::default());
+    let partition = i32::try_from(worker).expect("few workers");
+    for offset in 0..=searches {
+        let number = offset % searches;
+        let search = format!(
+            r#"{{"query_id": "q{worker}-{number}", "ts": {WRITTEN}, "query": "q", "results": []}}"#
+        );
+        read(&mut engine, Position { partition, offset }, &search);
+    }
+    checkpoint_of(&engine, worker, written)
+}
+
+fn checkpoint_of(engine: &Engine, worker: usize, written: i64) -> Checkpoint {
     Checkpoint {
         worker,
         written: WallTime(written),
@@ -62,6 +65,44 @@ fn checkpoint(worker: usize, written: i64, searches: i64) -> Checkpoint {
         points: engine.commit_points(),
         state: engine.state(),
     }
+}
+
+/// Minutes of the searches of [`dropped`], and the number of queries in each.
+const MINUTES: i64 = 160;
+const QUERIES: i64 = 40;
+
+/// Engine with an open incident: of the minutes of searches, the last quarter is bad.
+fn dropped(gold: GoldSet) -> Engine {
+    let settings = [
+        ("measures", "RR"),
+        ("slices", "kind"),
+        ("detection.measures", "RR"),
+        ("detection.slices", "kind"),
+    ];
+    let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let config = config::load(&[], std::iter::empty(), &settings);
+    let mut engine = new_engine(config.expect("a valid configuration"));
+    engine.apply(Input::Gold(Arc::new(gold)));
+    for number in 0..MINUTES * QUERIES {
+        let (minute, query) = (number / QUERIES, number % QUERIES);
+        let ts = WRITTEN + minute * 60_000 + query * 1_000;
+        if query == 0 {
+            let wall = WallTime(ts);
+            engine.apply(Input::Tick { wall, others: None });
+        }
+        let document = if minute < MINUTES * 3 / 4 { "d1" } else { "d2" };
+        let search = format!(
+            r#"{{"query_id": "s{number}", "ts": {ts}, "query_key": "q{query}", "variant": "V1",
+                "labels": {{"kind": "k{}"}}, "results": [{{"id": "{document}"}}]}}"#,
+            query % 4
+        );
+        let at = Position {
+            partition: 0,
+            offset: number,
+        };
+        read(&mut engine, at, &search);
+    }
+    engine
 }
 
 fn show(folder: &Path, more: &[&str]) -> Output {
@@ -113,6 +154,75 @@ fn show_prints_time_counts_and_positions() {
     assert_eq!(position["rebuild"], 0);
     assert_eq!(position["counted"], 6);
     assert_eq!(json["unreadable"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn show_prints_gold_set_means_and_open_incidents_of_all_workers() {
+    let gold: Vec<String> = (0..QUERIES)
+        .map(|it| format!("q{it} 0 d1 1\nq{it} 0 d2 0\n"))
+        .collect();
+    let gold = gold::parse(
+        "gold.qrels",
+        gold.concat().as_bytes(),
+        &gold::Options::default(),
+    )
+    .expect("a gold set");
+    let sha256 = gold.sha256().to_owned();
+    let engine = dropped(gold);
+    let scratch = scratch();
+    let folder = Folder::open(scratch.path()).expect("nobody else uses it");
+    // A worker with other measures, and two workers with one incident.
+    for saved in [
+        checkpoint_of(&engine, 0, WRITTEN),
+        checkpoint(1, WRITTEN, 5),
+        checkpoint_of(&engine, 2, WRITTEN),
+    ] {
+        folder.save(&saved).expect("there is room");
+    }
+    let incident = engine
+        .snapshot()
+        .totals
+        .evidence
+        .incidents()
+        .next()
+        .cloned();
+    let incident = incident.expect("an open incident");
+    let since = EventTime(incident.started.at).to_string();
+
+    let shown = show(scratch.path(), &["--format", "json"]);
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    let json: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let hashes = json["checkpoints"].as_array().expect("checkpoints").iter();
+    let hashes: Vec<&Value> = hashes.map(|it| &it["gold_sha256"]).collect();
+    assert_eq!(hashes, [&json!(sha256), &Value::Null, &json!(sha256)]);
+    let n = 2 * MINUTES * QUERIES;
+    let mean = json!({"variant": "V1", "measure": "RR", "mean": 0.75, "n": n});
+    assert_eq!(json["means"], json!([mean]));
+    let parts: Vec<Value> = incident
+        .measures
+        .iter()
+        .map(|it| {
+            json!({"incident": incident.name(), "variant": "V1", "measure": "RR",
+                   "slice": it.slice, "value": it.value, "started_at": since})
+        })
+        .collect();
+    assert!(
+        parts.iter().any(|it| it["slice"] == "all"),
+        "a drop of all searches: {parts:?}"
+    );
+    assert_eq!(json["open_incidents"], Value::Array(parts));
+
+    let page = text(&show(scratch.path(), &[]).stdout);
+    for expected in [
+        &*format!("gold set {sha256}\n"),
+        "gold set (none)\n",
+        "\nMeans since the start, of all workers\n",
+        &*format!("0.7500  {n}\n"),
+        "\nOpen incidents\n",
+        &*since,
+    ] {
+        assert!(page.contains(expected), "{expected} is not in\n{page}");
+    }
 }
 
 #[test]

@@ -150,11 +150,9 @@ fn read(run: String, model: &ReadModel<'_>, by: &[String]) -> Behaviour {
         });
         slices.collect::<Vec<_>>()
     });
-    let searches = model.outcomes(Kind::Search).into_iter();
-    let searches = searches.filter(|(outcome, _)| matches!(*outcome, "judged" | "unjudged"));
     Behaviour {
         run,
-        searches: searches.map(|(_, count)| count).sum(),
+        searches: model.eligible_searches(),
         feedback: model.outcomes(Kind::Feedback),
         measures: means(ALL_SEARCHES, ""),
         by: slices.collect(),

@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use super::input::number;
 use super::output::{self, Output};
 use crate::cli::failure::Failure;
-use crate::cli::layout::Page;
+use crate::cli::layout::{Page, shown_variant};
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
 use crate::cli::recorded::RecordedEvents;
@@ -188,14 +188,9 @@ fn text(analysis: &Analysis, written: Option<&str>) -> String {
         analysis.queries, analysis.queries_searched, analysis.searches_covered, analysis.searches
     ));
     for (variant, share) in &analysis.judged {
-        let name = if variant.is_empty() {
-            "no variant"
-        } else {
-            variant
-        };
         page.item(&format!(
             "judged@10 of {}: {}",
-            escape_controls(name),
+            escape_controls(shown_variant(variant)),
             percent(*share, 0)
         ));
     }

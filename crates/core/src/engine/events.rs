@@ -87,6 +87,12 @@ impl EventCounts {
         &self.invalid[kind.index()]
     }
 
+    /// Number of searches that are judged if their query is in the gold set.
+    pub(super) fn eligible_searches(&self) -> u64 {
+        let outcomes = [SearchOutcome::Judged, SearchOutcome::Unjudged];
+        outcomes.map(|it| self.search[it as usize]).iter().sum()
+    }
+
     /// Returns the outcomes of a kind by exposed name.
     pub fn outcomes(&self, kind: Kind) -> Vec<(&'static str, u64)> {
         let (names, counts): (&[_], &[_]) = match kind {

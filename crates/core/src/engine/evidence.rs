@@ -330,6 +330,12 @@ impl Evidence {
         self.rankings.insert(self.gold.clone(), current);
     }
 
+    /// SHA-256 of the gold set that judges the searches of this worker. `None` without judgements.
+    pub(super) fn gold_set(&self) -> Option<&str> {
+        let none = GoldSet::empty();
+        Some(&*self.gold).filter(|it| !["", none.sha256()].contains(it))
+    }
+
     /// Gold set that most workers use. `None` before any worker has one.
     fn most_workers(&self) -> Option<&str> {
         let most_workers = self.workers.iter().max_by_key(|(_, workers)| **workers);

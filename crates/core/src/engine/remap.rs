@@ -14,7 +14,7 @@ use crate::measure::Measure;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Names {
     pub(super) measures: Vec<String>,
-    slices: Vec<String>,
+    pub(super) slices: Vec<String>,
     components: Vec<String>,
     /// Label values, by dimension.
     labels: Vec<Vec<Box<str>>>,

@@ -257,6 +257,12 @@ impl Scores {
         windows.map(|window| (window.length(), window.panes()))
     }
 
+    /// Length of each window and of its panes.
+    pub fn pane_lengths(&self) -> impl Iterator<Item = (Millis, Millis)> {
+        let windows = self.windows.iter();
+        windows.map(|window| (window.length(), Millis(window.pane_length())))
+    }
+
     /// Returns a copy for exposition.
     pub(super) fn summed(&self) -> Self {
         if !self.recent.is_empty() || !self.unjudged.is_flushed() {

@@ -7,7 +7,7 @@
 //! A [`State`] contains no partitions. Their positions are [`CommitPoint`](super::CommitPoint)s;
 //! pending events are read again from the log, except for searches that only wait for conversions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -17,9 +17,11 @@ use crate::engine::join::PendingConversions;
 use crate::engine::machine::Engine;
 use crate::engine::remap::{IdRemap, Names};
 use crate::engine::series::Dimension;
+use crate::engine::settings::{Detection, SeriesLimits, Settings};
 use crate::engine::totals::Totals;
 use crate::engine::versions::Versions;
 use crate::engine::window::Progress;
+use crate::measure::Measure;
 use crate::time::{Millis, WallTime};
 
 /// Totals of an engine, with the names of their label values, series and measures.
@@ -44,6 +46,43 @@ impl State {
     /// Canonical names of the measures with scores.
     pub fn measures(&self) -> &[String] {
         &self.names.measures
+    }
+
+    /// SHA-256 of the gold set that judged the last searches. `None` without judgements.
+    pub fn gold_set(&self) -> Option<&str> {
+        self.totals.evidence.gold_set()
+    }
+
+    /// Settings of an engine that restores all scores and incidents of `states`, for inspection: `base`
+    /// with their measures and slices, without detection and without limits on series.
+    pub fn inspection_settings<'a>(
+        states: impl Iterator<Item = &'a Self>,
+        base: Settings,
+    ) -> Settings {
+        let mut settings = Settings {
+            measures: Vec::new(),
+            slices: Vec::new(),
+            experiments: Vec::new(),
+            detection: Detection::default(),
+            series_limits: SeriesLimits {
+                series_per_family: usize::MAX,
+                values_per_label: usize::MAX,
+            },
+            ..base
+        };
+        for State { names, .. } in states {
+            let measures = names
+                .measures
+                .iter()
+                .filter_map(|it| it.parse::<Measure>().ok());
+            settings.measures.extend(measures);
+            settings.slices.extend_from_slice(&names.slices);
+        }
+        let mut known = BTreeSet::new();
+        settings.measures.retain(|it| known.insert(it.to_string()));
+        let mut known = BTreeSet::new();
+        settings.slices.retain(|it| known.insert(it.clone()));
+        settings
     }
 
     /// Record counts by outcome.

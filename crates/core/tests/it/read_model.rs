@@ -287,6 +287,8 @@ fn outcomes_and_pending_events_add_up_to_those_received() {
         assert_eq!(Kind::ALL.map(|kind| model.pending(kind)), pending);
         let invalid: u64 = model.invalid(Kind::Search).map(|(_, count)| count).sum();
         assert_eq!(invalid, 1);
+        // Searches have their outcome at the end of their feedback window.
+        assert_eq!(model.eligible_searches() + pending[0], 3);
     }
 }
 

@@ -27,6 +27,11 @@ impl<'a> ReadModel<'a> {
         self.snapshot.totals.events.outcomes(kind)
     }
 
+    /// Number of searches that are judged if their query is in the gold set.
+    pub fn eligible_searches(&self) -> u64 {
+        self.snapshot.totals.events.eligible_searches()
+    }
+
     /// Searches that wait for feedback, or feedback events that wait for their search.
     pub fn pending(&self, kind: Kind) -> u64 {
         self.snapshot.pending[kind.index()]
