@@ -305,9 +305,10 @@ impl Visitor<'_> for TimeVisitor {
 }
 
 /// Reads an event time: milliseconds since the epoch, or a text with an offset.
-pub(crate) fn deserialize_time<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<EventTime, D::Error> {
+///
+/// # Errors
+/// Another value, a number of seconds, microseconds or nanoseconds, or a text without an offset.
+pub fn deserialize_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EventTime, D::Error> {
     deserializer.deserialize_any(TimeVisitor)
 }
 
