@@ -39,6 +39,9 @@ const OWN: &str = "own";
 /// Maximum number of records from which a mapping is proposed.
 const MAX_SHAPES: usize = 50_000;
 
+/// Time of a record without one.
+const ANY_TIME: EventTime = EventTime(1_763_337_600_000);
+
 /// Limits of the records of a sample, which propose the limits.
 const ACCEPTANCE: Acceptance = Acceptance {
     limits: Limits {
@@ -70,8 +73,9 @@ impl Envelope for SampleRecord {
         self.key.as_deref()
     }
 
+    /// Any time stands for that of a record in a file: the line of the mapping is then marked.
     fn timestamp(&self) -> Option<EventTime> {
-        self.timestamp
+        self.timestamp.or(Some(ANY_TIME))
     }
 
     fn header(&self, name: &str) -> Option<&[u8]> {
@@ -264,14 +268,19 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     }
     let mut proposal = sample.proposal(is_shared);
     OWN.clone_into(&mut proposal.format);
-    proposal.findings.insert(0, sample.share());
+    let mut mapping = yaml(&sections, 3);
+    if records.iter().all(|record| record.timestamp.is_none()) {
+        mapping = missing::without_time_of_kafka(&mapping);
+    }
+    let (mapping, missing) = missing::marked(&mapping);
+    proposal
+        .findings
+        .insert(0, sample.share(missing.is_empty()));
     let sentences = gaps.into_iter().map(|gap| format!("Not found: {gap}."));
     proposal.findings.extend(sentences.chain(notes));
-    let mapping = yaml(&sections, 3);
-    let marked = missing::marked(&mapping);
     proposal.own = Some(OwnFormat {
-        lacks_query: marked.is_some(),
-        mapping: marked.unwrap_or(mapping),
+        mapping,
+        missing,
         is_framed,
         kinds,
     });
@@ -383,14 +392,19 @@ impl Sample {
         sources.filter(|(_, counts)| counts.decoded == 0)
     }
 
-    /// Sentence about the records that a proposed mapping decodes.
-    fn share(&self) -> String {
+    /// Sentence about the records that a proposed mapping decodes, once its marked lines are complete.
+    fn share(&self, is_complete: bool) -> String {
         let decoded = self.records - self.rejected - self.ignored;
         // Single records of another kind are left out on purpose, a whole file or topic is not.
         let left_out: usize = self.left_out().map(|(_, counts)| counts.ignored).sum();
         let chosen = (decoded + self.rejected + left_out).max(1);
+        let mapping = if is_complete {
+            "The proposed mapping"
+        } else {
+            "With its marked lines completed, the proposed mapping"
+        };
         format!(
-            "The records have a shape of their own. The proposed mapping decodes {decoded} of {chosen} \
+            "The records have a shape of their own. {mapping} decodes {decoded} of {chosen} \
              records ({} %): {} searches and {} feedback events; {} records are of other kinds.",
             decoded * 100 / chosen,
             self.searches,
