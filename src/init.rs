@@ -17,6 +17,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use serde_json::{Value, json};
 
+pub use missing::SOURCE as MISSING;
 pub use proposal::{Proposal, StarterQuery};
 pub use sample::{SampleError, SampleRecord, proposal};
 

@@ -16,7 +16,8 @@ use super::settings::SettingsArguments;
 use crate::advice;
 use crate::capacity::{self, Load};
 use crate::checkpoint::folder;
-use crate::config::{self, Config, ConfigError, Problem};
+use crate::config::{self, Config, ConfigError, Problem, Setting, SettingValue};
+use crate::init::MISSING;
 use crate::live_check::{self, Finding, Limits, Severity};
 use crate::reach;
 use rankgauge_core::gold::GoldSet;
@@ -113,6 +114,15 @@ pub(super) fn run(arguments: &Check) -> Result<(), Failure> {
     }
     if !problems.is_empty() {
         return Err(Failure::Usage(placed(settings, problems)?.into()));
+    }
+    for Setting { key, value, place } in settings.settings()? {
+        if value == SettingValue::Text(MISSING.to_owned()) {
+            warn(&format!(
+                "{place}: {}: \"{MISSING}\" is a part of the mapping that the sample of init did not show; replace \
+                 it, as the comment before it says",
+                escape_controls(&key)
+            ));
+        }
     }
     if let Some(warning) = gold.as_ref().and_then(GoldSet::level_warning) {
         warn(&warning);

@@ -116,7 +116,7 @@ pub(super) struct Deploy {
     /// Deployed version.
     #[arg(value_name = "VERSION")]
     deployed: String,
-    /// Time of the deployment (RFC 3339); now by default.
+    /// Time of the deployment, ISO 8601 with an offset (2025-11-17T09:00:00+09:00); now by default.
     #[arg(long, value_name = "TIME")]
     at: Option<String>,
     /// Remark.

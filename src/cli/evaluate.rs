@@ -102,6 +102,8 @@ fn checks(judged: &JudgedRuns) -> Result<Vec<Check>, UnknownTier> {
     let bounds = &conditions.operations;
     let of_operations = gate_of::of_operations(runs.clone(), &judged.operations, bounds);
     checks.extend(of_operations);
+    let of_users = gate_of::of_behaviour(&judged.behaviour, &conditions.users);
+    checks.extend(of_users);
     if conditions.tier.is_some() {
         let untested = gate_of::of_untested(runs, &checks);
         checks.extend(untested);

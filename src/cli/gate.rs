@@ -9,7 +9,9 @@ use crate::config::Config;
 use rankgauge_core::engine::settings::{MeanQuantity, Quantity};
 use rankgauge_core::measure::{Measure, Relation, Requirement};
 use rankgauge_eval::evaluate::Goal;
-use rankgauge_eval::gate::{self, Check, OPERATION_NUMBERS, OperationBound, Outcome};
+use rankgauge_eval::gate::{
+    self, Check, OPERATION_NUMBERS, OperationBound, Outcome, UserRequirement,
+};
 use rankgauge_eval::text_layout::escape_controls;
 
 /// Conditions of `evaluate`.
@@ -18,8 +20,9 @@ pub(super) struct Conditions {
     /// Fail (exit code 3) if a run misses a configured target of this tier.
     #[arg(long, value_name = "TIER")]
     fail_below: Option<String>,
-    /// Fail (exit code 3) if a run misses this bound of a measure ("nDCG@10>=0.75") or of its
-    /// operations ("latency_ms_p95<=500"), or the configured goal of this name; may be repeated.
+    /// Fail (exit code 3) if a run misses this bound of a measure ("nDCG@10>=0.75"; with --feedback
+    /// "CTR>=0.4") or of its operations ("latency_ms_p95<=500"), or the configured goal of this name; may
+    /// be repeated.
     #[arg(long, value_name = "BOUND")]
     require: Vec<String>,
 }
@@ -90,18 +93,28 @@ impl Conditions {
         required.collect()
     }
 
-    /// Conditions on the computed `measures` and on the operations.
+    /// Conditions on the computed `measures`, on user measures and on the operations.
     pub(super) fn resolve(
         &self,
         required: &[Required],
         measures: &[Measure],
         config: &Config,
     ) -> gate::Conditions {
-        let goals = required.iter().filter_map(|it| match it {
-            Required::Measures { name, requirements } => {
-                Goal::new(name.clone(), requirements, measures)
-            }
-            Required::Operations(_) => None,
+        let of_measures = || required.iter().map(Required::requirements);
+        let goals = of_measures().filter_map(|(name, requirements)| {
+            let of_run = requirements.iter();
+            let of_run = of_run.filter(|it| !it.measure.is_user_measure());
+            let of_run: Vec<Requirement> = of_run.cloned().collect();
+            let goal = Goal::new(name.to_owned(), &of_run, measures)?;
+            (!of_run.is_empty()).then_some(goal)
+        });
+        let users = of_measures().flat_map(|(name, requirements)| {
+            let of_users = requirements.iter();
+            let of_users = of_users.filter(|it| it.measure.is_user_measure());
+            of_users.map(move |requirement| UserRequirement {
+                name: name.to_owned(),
+                requirement: requirement.clone(),
+            })
         });
         let operations = required.iter().filter_map(|it| match it {
             Required::Measures { .. } => None,
@@ -115,6 +128,7 @@ impl Conditions {
             tier: self.fail_below.clone(),
             goals: goals.collect(),
             operations: operations.chain(targets).collect(),
+            users: users.collect(),
         }
     }
 }
@@ -162,11 +176,16 @@ fn latency(stage: &str, part: &str) -> String {
 impl Required {
     /// Measures of the bounds.
     pub(super) fn measures(&self) -> impl Iterator<Item = &Measure> {
-        let requirements = match self {
-            Self::Measures { requirements, .. } => requirements.as_slice(),
-            Self::Operations(_) => &[],
-        };
+        let (_, requirements) = self.requirements();
         requirements.iter().map(|requirement| &requirement.measure)
+    }
+
+    /// Name, and bounds of measures; none for a bound of the operations.
+    fn requirements(&self) -> (&str, &[Requirement]) {
+        match self {
+            Self::Measures { name, requirements } => (name, requirements),
+            Self::Operations(bound) => (&bound.number, &[]),
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use super::failure::Failure;
 use super::output::{print, warn};
 use super::settings::SettingsArguments;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
-use crate::init::{self, Proposal, SampleRecord};
+use crate::init::{self, MISSING, Proposal, SampleRecord};
 use rankgauge_core::decode::{Encoded, Formats, OwnedRecord};
 use rankgauge_core::event::Kind;
 use rankgauge_kafka::settings::NO_TOPIC;
@@ -71,10 +71,10 @@ pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
             "next: rankgauge tail --config {settings} shows each record under the mapping"
         ));
     }
-    if proposal.own.as_ref().is_some_and(|own| own.lacks_query) {
+    for missing in proposal.own.iter().flat_map(|own| &own.missing) {
         warn(&format!(
-            "no text of a query was found in the searches: replace \"=MISSING\" in {settings}, as the comment before \
-             it says; until then, no search is judged"
+            "{}: replace \"{MISSING}\" in {settings}, as the comment before it says; until then, {}",
+            missing.what, missing.effect
         ));
     }
     lines.push(format!("wrote {settings} and {gold}"));
@@ -141,7 +141,7 @@ fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
         }
         arguments.from_topic.clone()
     };
-    let proposal = init::proposal(&sample.records);
+    let proposal = init::proposal(&mut sample.records);
     let proposal = proposal.with_context(|| sources.join(", "));
     let mut proposal = proposal.map_err(Failure::Usage)?;
     // The sample was read from them.

@@ -593,7 +593,7 @@ keys! {
     PRICE_CACHE_READ: Checked<Money> = "prices[].cache_read", checked(values::price);
     /// Price of reasoning tokens. Default: output.
     PRICE_REASONING: Checked<Money> = "prices[].reasoning", checked(values::price);
-    /// Date (midnight UTC) or RFC 3339 time. Without it, a price has no start.
+    /// Date (midnight UTC) or ISO 8601 time with an offset. Without it, a price has no start.
     PRICE_FROM: Checked<EventTime> = "prices[].valid_from", checked(values::moment);
 
     /// Maximum number of series of one metric family. Samples beyond it go to the overflow series

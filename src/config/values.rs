@@ -226,11 +226,12 @@ pub(super) fn price(text: &str) -> Result<Money, String> {
     Money::from_decimal(text).ok_or_else(|| problem.to_owned())
 }
 
-/// Date, which stands for midnight UTC, or RFC 3339 time.
+/// Date, which stands for midnight UTC, or ISO 8601 time with an offset.
 pub(super) fn moment(text: &str) -> Result<EventTime, String> {
     let time = EventTime::of_date(text).or_else(|| text.parse().ok());
     time.ok_or_else(|| {
-        "is not a date (2025-01-31) or an RFC 3339 time (2025-01-31T09:00:00+09:00)".to_owned()
+        "is not a date (2025-01-31) or an ISO 8601 time with an offset (2025-01-31T09:00:00+09:00)"
+            .to_owned()
     })
 }
 

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::events::{Events, Shape, is_ids};
 use super::leaves::{Time, Unit, Values, names, values};
-use super::missing::QUERY;
+use super::missing::SOURCE;
 use super::vocabulary::{
     EVENT_IDS, FEEDBACK_QUERY_IDS, FILTERS, HIT_LISTS, Meaning, NUMBERS, OBJECT_IDS, OFFSETS,
     POSITIONS, QUERIES, QUERY_IDS, QUERY_KEYS, RELEVANCE, SESSIONS, SORTS, TIMES, USERS, VARIANTS,
@@ -59,7 +59,7 @@ impl Hits {
                 values.is_in_nearly_all(total)
             }),
         };
-        put(&mut list, "id", id);
+        put_or_mark(&mut list, "id", id);
         for (field, known) in [("score", "score relevance similarity"), ("rank", POSITIONS)] {
             put(
                 &mut list,
@@ -296,6 +296,12 @@ fn put(section: &mut Vec<(String, Term)>, key: &str, chosen: Vec<String>) {
     }
 }
 
+/// Pushes a key with its sources, else with the mark of a missing one.
+fn put_or_mark(section: &mut Section, key: &str, chosen: Vec<String>) {
+    let source = sources(chosen).unwrap_or_else(|| term(SOURCE));
+    section.push((key.to_owned(), source));
+}
+
 /// Time of events, and its unit: by the names of times, else by their size, where every event has such a value.
 fn time(all: &BTreeMap<String, Values>, total: usize) -> Option<(Vec<String>, Time)> {
     let first = choose(all, TIMES, total, &|_, values| values.time().is_some());
@@ -474,8 +480,8 @@ impl Found<'_> {
             Kind::Feedback => "feedback",
         };
         self.gaps.push(format!(
-            "no time was found in the {events}, RFC 3339 with an offset or a number since 1970: ts is mapped to \
-             the time that Kafka states, which records in files do not have"
+            "no time was found in the {events}, ISO 8601 with an offset or a number since 1970: ts is mapped to \
+             the time that Kafka states, if the records have one"
         ));
         (vec!["timestamp".to_owned()], None)
     }
@@ -585,12 +591,12 @@ impl Found<'_> {
         let has_query = !(query.is_empty() && key.is_empty());
         let has_id = !query_id.is_empty();
         let mut fields = Vec::new();
-        put(&mut fields, "query_id", query_id);
+        put_or_mark(&mut fields, "query_id", query_id);
         put(&mut fields, "ts", at);
         put(&mut fields, "query", query);
         put(&mut fields, "query_key", key);
         if !has_query {
-            fields.push(("query_key".to_owned(), term(QUERY)));
+            put_or_mark(&mut fields, "query_key", Vec::new());
         }
         put(&mut fields, "session_id", session);
         put(&mut fields, "user_id", person);
@@ -638,7 +644,7 @@ impl Found<'_> {
             .filter(|(source, _)| !source.starts_with(&within));
         let labels = few_values(outside, &used, 5);
         section.push(("fields".to_owned(), Term::Section(fields)));
-        let has_result_id = !hits.is_of_objects || list.iter().any(|(key, _)| key == "id");
+        let has_result_id = list.iter().all(|(_, source)| *source != term(SOURCE));
         section.push(("hits".to_owned(), Term::Section(list)));
         if !labels.is_empty() {
             section.push(("labels".to_owned(), Term::Section(labels)));
@@ -654,7 +660,7 @@ impl Found<'_> {
                 .push(format!("no id of a result was found in {}", hits.pointer));
         }
         self.hits = Some(hits);
-        (has_id && has_result_id).then_some(section)
+        Some(section)
     }
 
     fn feedback(&mut self) -> Option<Section> {
@@ -689,6 +695,7 @@ impl Found<'_> {
             .first()
             .and_then(|position| all.get(position)?.least);
         let (has_search, has_session) = (!query_id.is_empty(), !session.is_empty());
+        let has_name = self.events.name[Kind::Feedback.index()].is_some();
         let mut fields = Vec::new();
         put(&mut fields, "event_id", event_id);
         put(&mut fields, "ts", at);
@@ -698,7 +705,11 @@ impl Found<'_> {
             "type",
             vec![action.unwrap_or_else(|| "=click".to_owned())],
         );
-        put(&mut fields, "query_id", query_id);
+        if has_session {
+            put(&mut fields, "query_id", query_id);
+        } else {
+            put_or_mark(&mut fields, "query_id", query_id);
+        }
         put(&mut fields, "session_id", session);
         put(&mut fields, "object_id", object);
         put(&mut fields, "position", position);
@@ -714,17 +725,20 @@ impl Found<'_> {
             section.push(("actions".to_owned(), Term::Section(actions)));
         }
         section.push(("fields".to_owned(), Term::Section(fields)));
-        if self.events.name[Kind::Feedback.index()].is_none() {
+        if !has_name {
             self.miss(
                 "no name of an action was found in the feedback: every record is taken as a click",
             );
         }
         if !has_search {
-            self.miss(
-                "no id of the search was found in the feedback: it counts for whole sessions only",
-            );
+            self.miss(if has_session {
+                "no id of the search was found in the feedback: it counts for whole sessions only"
+            } else {
+                "no id of the search or session was found in the feedback"
+            });
         }
-        (has_search || has_session).then_some(section)
+        // Records without a name can be anything.
+        (has_search || has_session || has_name).then_some(section)
     }
 
     /// Compares positions with the places of the clicked objects. `None` if none can be compared.

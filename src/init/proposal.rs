@@ -1,5 +1,6 @@
 //! Values of a starter configuration.
 
+use super::missing::Missing;
 use rankgauge_core::event::Kind;
 
 /// Values that the starter configuration states.
@@ -47,8 +48,8 @@ pub struct StarterQuery {
 pub struct OwnFormat {
     /// Mapping as YAML, with the indentation of `formats.NAME.mapping`.
     pub mapping: String,
-    /// True if no text or key of a query was found. A line of the mapping is marked.
-    pub lacks_query: bool,
+    /// Parts that were not found. Their lines in the mapping are marked.
+    pub missing: Vec<&'static Missing>,
     /// True for JSON in the framing of a schema registry.
     pub is_framed: bool,
     /// Kinds of events that it maps.

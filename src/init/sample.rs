@@ -12,6 +12,7 @@ use rankgauge_core::decode::framing::{self, Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::{EventRef, Format, Formats, OwnedRecord};
 use rankgauge_core::event::{Acceptance, Kind, Limits, Search};
+use rankgauge_core::time::EventTime;
 
 /// Maximum number of values of a label that is proposed as a slice.
 const MAX_SLICE_VALUES: usize = 20;
@@ -37,6 +38,9 @@ const OWN: &str = "own";
 
 /// Maximum number of records from which a mapping is proposed.
 const MAX_SHAPES: usize = 50_000;
+
+/// Time of a record without one.
+const ANY_TIME: EventTime = EventTime(1_763_337_600_000);
 
 /// Limits of the records of a sample, which propose the limits.
 const ACCEPTANCE: Acceptance = Acceptance {
@@ -143,7 +147,7 @@ struct SourceCounts {
 ///
 /// # Errors
 /// If no record is an event.
-pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
+pub fn proposal(records: &mut [SampleRecord]) -> Result<Proposal, SampleError> {
     if records.is_empty() {
         return Err(SampleError::Empty);
     }
@@ -156,7 +160,7 @@ pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     };
     let known = [Format::Native, Format::Ubi].map(|format| {
         let mut sample = Sample::default();
-        for record in records {
+        for record in &*records {
             sample.add(record, &of(format), &[Kind::Search]);
         }
         (sample, format)
@@ -175,7 +179,13 @@ pub fn proposal(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
 }
 
 /// Proposes a mapping for records of an unknown shape.
-fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
+fn unknown(records: &mut [SampleRecord]) -> Result<Proposal, SampleError> {
+    let has_time_of_kafka = records.iter().any(|it| it.content.timestamp.is_some());
+    // Any time stands for that of a record in a file: the line of the mapping is then marked.
+    for record in &mut *records {
+        record.content.timestamp.get_or_insert(ANY_TIME);
+    }
+    let records = &*records;
     let mut files = Vec::new();
     let shapes: Vec<Shape> = records
         .iter()
@@ -230,14 +240,19 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     }
     let mut proposal = sample.proposal(is_shared);
     OWN.clone_into(&mut proposal.format);
-    proposal.findings.insert(0, sample.share());
+    let mut mapping = yaml(&sections, 3);
+    if !has_time_of_kafka {
+        mapping = missing::without_time_of_kafka(&mapping);
+    }
+    let (mapping, missing) = missing::marked(&mapping);
+    proposal
+        .findings
+        .insert(0, sample.share(missing.is_empty()));
     let sentences = gaps.into_iter().map(|gap| format!("Not found: {gap}."));
     proposal.findings.extend(sentences.chain(notes));
-    let mapping = yaml(&sections, 3);
-    let marked = missing::marked(&mapping);
     proposal.own = Some(OwnFormat {
-        lacks_query: marked.is_some(),
-        mapping: marked.unwrap_or(mapping),
+        mapping,
+        missing,
         is_framed,
         kinds,
     });
@@ -349,14 +364,19 @@ impl Sample {
         sources.filter(|(_, counts)| counts.decoded == 0)
     }
 
-    /// Sentence about the records that a proposed mapping decodes.
-    fn share(&self) -> String {
+    /// Sentence about the records that a proposed mapping decodes, once its marked lines are complete.
+    fn share(&self, is_complete: bool) -> String {
         let decoded = self.records - self.rejected - self.ignored;
         // Single records of another kind are left out on purpose, a whole file or topic is not.
         let left_out: usize = self.left_out().map(|(_, counts)| counts.ignored).sum();
         let chosen = (decoded + self.rejected + left_out).max(1);
+        let mapping = if is_complete {
+            "The proposed mapping"
+        } else {
+            "With its marked lines completed, the proposed mapping"
+        };
         format!(
-            "The records have a shape of their own. The proposed mapping decodes {decoded} of {chosen} \
+            "The records have a shape of their own. {mapping} decodes {decoded} of {chosen} \
              records ({} %): {} searches and {} feedback events; {} records are of other kinds.",
             decoded * 100 / chosen,
             self.searches,

@@ -182,6 +182,7 @@ const RULES: &[(&str, &[&str], &str)] = &[
     (
         "eval::gate",
         &[
+            "eval::behaviour",
             "eval::operations",
             "eval::compare",
             "eval::evaluate",

@@ -288,6 +288,52 @@ fn feedback_adds_user_measures_equal_to_those_of_the_sidecar() {
 }
 
 #[test]
+fn a_gate_on_user_measures_states_the_searches_behind_each() {
+    let folder = folder(&events());
+    let goal = "measures: [P@1, CTR]\ngoals: [{name: clicked, require: [P@1>=0.9, CTR>=0.8]}]\n";
+    fs::write(folder.path().join("goal.yaml"), goal).expect("a file");
+    let evaluate = "evaluate --gold gold.json --run a.jsonl --feedback feedback.jsonl --measures \
+                    P@1 --format json";
+    let gate = |require: &str, code: i32| {
+        let output = rankgauge(folder.path(), &format!("{evaluate} {require}"));
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{require}: {}",
+            said(&output)
+        );
+        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(report["gate"]["passed"], code == 0);
+        let checks = report["gate"]["checks"].as_array().expect("checks");
+        let members = ["condition", "outcome", "detail"];
+        let text = |check: &Value| members.map(|it| check[it].as_str().unwrap_or("").to_owned());
+        checks.iter().map(text).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        gate("--require CTR>=0.75", 0),
+        [["CTR >= 0.75", "passed", "CTR is 0.7500 over 4 searches"]]
+    );
+    assert_eq!(
+        gate("--require SAT>0.5", 3),
+        [["SAT > 0.5", "failed", "SAT is 0.5000 over 4 searches"]]
+    );
+    let [_, outcome, detail] = &gate("--require Rating>=0.1", 3)[0];
+    assert_eq!(outcome, "failed");
+    assert!(detail.starts_with("Rating is without a score"), "{detail}");
+    assert_eq!(
+        gate("--config goal.yaml --require clicked", 3),
+        [
+            ["clicked: P@1 >= 0.9", "passed", "P@1 is 1.0000"],
+            [
+                "clicked: CTR >= 0.8",
+                "failed",
+                "CTR is 0.7500 over 4 searches"
+            ],
+        ]
+    );
+}
+
+#[test]
 fn feedback_on_interleaved_rankings_shows_the_preferred_team() {
     // Each of 200 sessions has two searches. The users of three of four click the result of A, one of
     // them ten times; the others click nothing.

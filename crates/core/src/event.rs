@@ -22,6 +22,7 @@ pub use answer::Answer;
 pub(crate) use answer::Citation;
 pub use cost::Cost;
 pub use evaluation::{Evaluation, EvaluatorKind, JudgmentTarget};
+pub use read::deserialize_time;
 use read::{objects, optional_object, optional_objects};
 pub(crate) use record::RecordOutcome;
 pub use record::{EvaluationCounts, RecordCounts, SpanCounts, SpanOutcome};

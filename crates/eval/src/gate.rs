@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 
+use crate::behaviour::Behaviour;
 use crate::compare::{Comparison, MeasureComparison, Pair, Verdict};
 use crate::evaluate::{Evaluation, Goal, RunEvaluation};
 use crate::operations::Operations;
 use crate::text_layout::{count_of, probability};
-use rankgauge_core::measure::Relation;
 use rankgauge_core::measure::direction::Direction;
+use rankgauge_core::measure::{Relation, Requirement};
 
 /// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,17 @@ pub struct Conditions {
     pub goals: Vec<Goal>,
     /// Bounds of operations that have to be met.
     pub operations: Vec<OperationBound>,
+    /// Requirements on user measures that have to be met.
+    pub users: Vec<UserRequirement>,
+}
+
+/// Requirement on the mean of a user measure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UserRequirement {
+    /// Name of the goal that it belongs to, otherwise the requirement as text.
+    pub name: String,
+    /// Measure and bound.
+    pub requirement: Requirement,
 }
 
 /// Bound of a number of the operations of a run.
@@ -152,6 +164,41 @@ pub fn of_operations<'a>(
         })
     });
     checks.collect()
+}
+
+/// Checks the user behaviour on runs. A run without a score of the measure fails.
+pub fn of_behaviour(behaviour: &[Behaviour], requirements: &[UserRequirement]) -> Vec<Check> {
+    let checks = behaviour.iter().flat_map(|of| {
+        let requirements = requirements.iter();
+        requirements.map(move |UserRequirement { name, requirement }| {
+            let measure = requirement.measure.to_string();
+            let found = of.measures.iter().find(|it| it.measure == measure);
+            let mean = found.and_then(|found| Some((found.mean?, found.n)));
+            let (relation, bound) = (requirement.relation, requirement.bound);
+            Check {
+                run: of.run.clone(),
+                condition: condition(name, requirement.to_string()),
+                outcome: Outcome::of(mean.is_some_and(|(mean, _)| relation.holds(mean, bound))),
+                detail: match mean {
+                    Some((mean, n)) => format!(
+                        "{measure} is {mean:.4} over {}",
+                        count_of(n, "search", "searches")
+                    ),
+                    None => format!("{measure} is {}", mean_text(None)),
+                },
+            }
+        })
+    });
+    checks.collect()
+}
+
+/// Condition of the bounds of a goal, or of a requirement, which has its bound as name.
+fn condition(name: &str, bounds: String) -> String {
+    if name == bounds {
+        bounds
+    } else {
+        format!("{name}: {bounds}")
+    }
 }
 
 /// Failed checks of the runs for which no check was tested.
@@ -296,16 +343,11 @@ fn of_goal(evaluation: &Evaluation, run: &RunEvaluation, goal: &Goal) -> Check {
     });
     let bounds = goal.bounds.iter().map(|bound| evaluation.bound_text(bound));
     let bounds: Vec<String> = bounds.collect();
-    let bounds = bounds.join(" and ");
     Check {
         run: run.name.clone(),
         outcome: Outcome::of(evaluation.is_met(goal, run)),
         detail: means.collect::<Vec<_>>().join(", "),
-        condition: if goal.name == bounds {
-            bounds
-        } else {
-            format!("{}: {bounds}", goal.name)
-        },
+        condition: condition(&goal.name, bounds.join(" and ")),
     }
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn reading<'f>(
     headers: &HeaderMap,
     known: &'f KnownFormats,
 ) -> Result<Reading<'f>, Refusal> {
-    let of = |kind| match format_name(uri) {
+    let of = |kind| match format_name(uri)? {
         None | Some("native") => Ok(Reading::Values(kind, &known.native)),
         Some("ubi") => Ok(Reading::Values(kind, &known.ubi)),
         Some(name) => {
@@ -125,11 +125,22 @@ pub(crate) fn reading<'f>(
     }
 }
 
-/// Value of the parameter `format`; empty without one. Names need no escapes.
-fn format_name(uri: &Uri) -> Option<&str> {
-    let pairs = uri.query()?.split('&');
-    let mut pairs = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
-    pairs.find_map(|(name, value)| (name == "format").then_some(value))
+/// Value of `format`, the only parameter; empty if it has none. Names need no escapes.
+fn format_name(uri: &Uri) -> Result<Option<&str>, Refusal> {
+    let mut format = None;
+    let pairs = uri.query().unwrap_or_default().split('&');
+    for pair in pairs.filter(|pair| !pair.is_empty()) {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if name != "format" {
+            return Err(Refusal::Invalid(
+                "a parameter of the address is not known: the only one is format; correct its name, or leave it out",
+            ));
+        }
+        if format.replace(value).is_some() {
+            return Err(Refusal::Invalid("format is given twice; give it once"));
+        }
+    }
+    Ok(format)
 }
 
 /// Media type of a body, without its parameters.
@@ -165,19 +176,70 @@ pub(crate) fn is_lines(headers: &HeaderMap) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::format_name;
+    use std::collections::BTreeMap;
+
+    use hyper::header::{CONTENT_TYPE, HeaderValue};
+    use hyper::{HeaderMap, Uri};
+    use rankgauge_core::decode::Formats;
+
+    use super::{KnownFormats, format_name, reading, route};
+    use crate::answer::Refusal;
+
+    fn uri(address: &str) -> Uri {
+        address.parse().expect("an address")
+    }
 
     #[test]
     fn a_format_without_a_value_is_not_the_default_one() {
         for (address, expected) in [
             ("/v1/searches", None),
-            ("/v1/searches?x=1", None),
+            ("/v1/searches?", None),
             ("/v1/searches?format=", Some("")),
-            ("/v1/searches?x=1&format", Some("")),
-            ("/v1/searches?format=ours", Some("ours")),
+            ("/v1/searches?format", Some("")),
+            ("/v1/searches?format=ours&", Some("ours")),
         ] {
-            let uri = address.parse().expect("an address");
-            assert_eq!(format_name(&uri), expected, "{address}");
+            assert_eq!(format_name(&uri(address)), Ok(expected), "{address}");
+        }
+    }
+
+    /// Result of the parameters of a request, whose body is JSON.
+    fn read(address: &str) -> Result<(), Refusal> {
+        let known = KnownFormats::new(&Formats::NATIVE, &BTreeMap::new());
+        let uri = uri(address);
+        let headers = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let headers: HeaderMap = headers.into_iter().collect();
+        let route = route(uri.path()).expect("a route");
+        reading(route, &uri, &headers, &known).map(|_| ())
+    }
+
+    #[test]
+    fn parameters_that_the_gateway_does_not_have_are_refused() {
+        for path in ["/v1/searches", "/v1/feedback"] {
+            for query in ["x=1", "formt=ubi", "format=ubi&x", "Format=ubi"] {
+                let refused = read(&format!("{path}?{query}"));
+                let Err(Refusal::Invalid(text)) = refused else {
+                    panic!("{path}?{query}: {refused:?}");
+                };
+                assert!(text.contains("the only one is format"), "{text}");
+            }
+            let twice = read(&format!("{path}?format=ubi&format=native"));
+            assert_eq!(
+                twice,
+                Err(Refusal::Invalid("format is given twice; give it once"))
+            );
+            assert_eq!(read(&format!("{path}?format=ubi")), Ok(()));
+        }
+    }
+
+    #[test]
+    fn clients_of_other_protocols_may_send_parameters_of_their_own() {
+        for path in [
+            "/v1/traces",
+            "/v1/logs",
+            "/v1/ubi/queries",
+            "/v1/ubi/events",
+        ] {
+            assert_eq!(read(&format!("{path}?refresh=true")), Ok(()), "{path}");
         }
     }
 }

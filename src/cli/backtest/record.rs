@@ -1,4 +1,4 @@
-//! Recorded scores, one JSON object per line: `{"ts": ms, "query": id, "score": x}`,
+//! Recorded scores, one JSON object per line: `{"ts": time, "query": id, "score": x}`,
 //! `{"score": x}`, `{"score": x, "baseline": b}` or `{"tick": true}`. Other fields are ignored: a
 //! log can be used unchanged.
 
@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cli::failure::Failure;
+use rankgauge_core::event::deserialize_time;
 use rankgauge_core::text;
 
 /// Maximum length of a line, in bytes.
@@ -72,20 +73,19 @@ type TimeAndQuery = (i64, Option<Box<str>>);
 impl Line {
     /// Returns the event time and the id of the query, if the line has a time, and a query or a
     /// session.
-    fn search(&self) -> Option<Result<TimeAndQuery, &'static str>> {
+    fn search(&self) -> Option<Result<TimeAndQuery, String>> {
         let ts = self.ts.as_ref()?;
         let query = self.query.as_ref();
         let unit = query.or(self.session.as_ref())?;
-        Some(match (whole_millis(ts), id_of(unit)) {
-            (None, _) => Err("`ts` is not a time in milliseconds since 1970"),
-            (_, None) if query.is_some() => {
-                Err("`query` is not the id of a query: write a string or a whole number")
+        Some(millis_of(ts).and_then(|ts| match id_of(unit) {
+            Some(id) => Ok((ts, query.map(|_| id))),
+            None => {
+                let name = if query.is_some() { "query" } else { "session" };
+                Err(format!(
+                    "`{name}` is not the id of a {name}: write a string or a whole number"
+                ))
             }
-            (_, None) => {
-                Err("`session` is not the id of a session: write a string or a whole number")
-            }
-            (Some(ts), Some(id)) => Ok((ts, query.map(|_| id))),
-        })
+        }))
     }
 }
 
@@ -98,13 +98,15 @@ pub(super) fn id_of(value: &Value) -> Option<Box<str>> {
     }
 }
 
-/// Returns a time in whole milliseconds. Fractions of a millisecond are dropped.
-pub(super) fn whole_millis(ts: &Value) -> Option<i64> {
-    ts.as_i64().or_else(|| {
-        let whole = ts.as_f64()?.floor();
-        // Exact for every whole number that a float holds without a fraction.
-        format!("{whole:.0}").parse().ok()
-    })
+/// Returns the milliseconds of a time, which is read as in events. Fractions of a millisecond are dropped.
+pub(super) fn millis_of(ts: &Value) -> Result<i64, String> {
+    let fraction = ts.as_f64().filter(|_| ts.is_f64());
+    // Exact for every whole number that a float holds without a fraction.
+    let whole: Option<i64> = fraction.and_then(|it| format!("{:.0}", it.floor()).parse().ok());
+    let whole = whole.map(Value::from);
+    let time = deserialize_time(whole.as_ref().unwrap_or(ts));
+    time.map(|time| time.0)
+        .map_err(|error| format!("`ts`: {error}"))
 }
 
 /// Record with its place and time.

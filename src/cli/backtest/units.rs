@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::arguments::{Assignment, Test, TestArguments};
-use super::record::{Lines, Place, id_of, whole_millis};
+use super::record::{Lines, Place, id_of, millis_of};
 use super::step::{self, Summary, line};
 use crate::cli::failure::Failure;
 use rankgauge_core::detection::{
@@ -183,7 +183,7 @@ impl UnitTest for Experiment {
         r#"{"ts": 1763337600000, "unit": "user-42", "arm": 1, "score": 0.8}"#;
 
     fn add(&mut self, line: ExperimentLine) -> Result<Option<f64>, String> {
-        let ts = whole_millis(&line.ts).ok_or("`ts` is not a time in milliseconds since 1970")?;
+        let ts = millis_of(&line.ts)?;
         let unit = unit_of(&line.unit)?;
         let Some(arm) = self.arms.get_mut(line.arm) else {
             return Err(format!("arm {} is neither 0 (the control) nor 1", line.arm));

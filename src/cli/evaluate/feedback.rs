@@ -8,6 +8,7 @@ use std::sync::Arc;
 use anyhow::anyhow;
 
 use crate::cli::failure::Failure;
+use crate::cli::gate::Required;
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::position::Join;
@@ -101,18 +102,31 @@ pub(super) fn behaviour(
     Ok(behaviour)
 }
 
-/// User measures: of the arguments, else of the configuration, else the default ones.
-pub(super) fn measures(requested: &[Measure], config: &Config) -> Result<Vec<Measure>, Failure> {
+/// User measures: of the arguments, else of the configuration, else the default ones; then those of the
+/// conditions.
+pub(super) fn measures(
+    requested: &[Measure],
+    required: &[Required],
+    config: &Config,
+) -> Result<Vec<Measure>, Failure> {
     let of_users = |measures: &[Measure]| -> Vec<Measure> {
         let measures = measures.iter().filter(|measure| measure.is_user_measure());
         measures.cloned().collect()
     };
-    for measures in [of_users(requested), of_users(&config.engine.measures)] {
-        if !measures.is_empty() {
-            return Ok(measures);
+    let stated = [of_users(requested), of_users(&config.engine.measures)];
+    let mut measures = match stated.into_iter().find(|measures| !measures.is_empty()) {
+        Some(measures) => measures,
+        None => {
+            Measure::parse_list(DEFAULT_MEASURES).map_err(|error| Failure::Usage(error.into()))?
+        }
+    };
+    let required = required.iter().flat_map(Required::measures);
+    for measure in required.filter(|measure| measure.is_user_measure()) {
+        if !measures.contains(measure) {
+            measures.push(measure.clone());
         }
     }
-    Measure::parse_list(DEFAULT_MEASURES).map_err(|error| Failure::Usage(error.into()))
+    Ok(measures)
 }
 
 /// Reads the behaviour on a run from the snapshot of its engine: means over all variants.

@@ -284,7 +284,7 @@ impl JudgingArguments {
         let evaluation = Evaluation::of(&gold, &options, evaluations);
         check_labels(&evaluation, &options.by, &gold)?;
         let behaviour = if has_feedback {
-            let measures = feedback::measures(&requested, &config)?;
+            let measures = feedback::measures(&requested, &required, &config)?;
             let runs: Vec<(PathBuf, String)> = self.run.iter().cloned().zip(names).collect();
             feedback::behaviour(&config, &gold, &measures, &options.by, &runs, &feedback)?
         } else {
@@ -412,7 +412,7 @@ impl JudgingArguments {
     }
 
     /// Returns the `requested` measures without duplicates, or without any the configured
-    /// measures that a run has data for.
+    /// measures that a run has data for; then the `required` ones. Feedback has the user measures.
     fn measures(
         &self,
         config: &Config,
@@ -421,8 +421,8 @@ impl JudgingArguments {
         has_feedback: bool,
     ) -> Result<Vec<Measure>, Failure> {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
-        let requested = requested.iter();
-        let requested = requested.filter(|it| !(has_feedback && it.is_user_measure()));
+        let is_of_run = |it: &&Measure| !(has_feedback && it.is_user_measure());
+        let requested = requested.iter().filter(is_of_run);
         let configured = config.engine.measures.iter();
         let configured = configured.filter(|measure| !measure.is_user_measure());
         let mut chosen: Vec<&Measure> = if self.measures.is_empty() {
@@ -430,7 +430,8 @@ impl JudgingArguments {
         } else {
             requested.collect()
         };
-        chosen.extend(required.iter().flat_map(Required::measures));
+        let required = required.iter().flat_map(Required::measures);
+        chosen.extend(required.filter(is_of_run));
         let wrong = chosen.iter().filter_map(|it| check_subject(it).err());
         let wrong: Vec<String> = wrong.collect();
         if !wrong.is_empty() {

@@ -381,7 +381,8 @@ prices:
 fn invalid_prices_are_rejected() {
     let amount = "is not a price per million tokens; write a plain decimal of at most nine places, \
                   as 0.15";
-    let moment = "is not a date (2025-01-31) or an RFC 3339 time (2025-01-31T09:00:00+09:00)";
+    let moment =
+        "is not a date (2025-01-31) or an ISO 8601 time with an offset (2025-01-31T09:00:00+09:00)";
     let currency = "is not a currency; write its three letters, as USD";
     for (price, key, text) in [
         (

@@ -250,6 +250,21 @@ fn lines_with_a_time_and_a_query_are_tested_as_in_the_sidecar() {
 }
 
 #[test]
+fn times_are_read_as_in_events() {
+    let line = |ts: &str| format!("{{\"ts\": {ts}, \"query\": \"17\", \"score\": 0.5}}\n");
+    let expected = printed(&[], &line("1763337600120"));
+    assert_eq!(expected[0]["ts"], 1_763_337_600_120_i64);
+    for ts in [
+        "1763337600120.9",
+        "\"2025-11-17T09:00:00.120+09:00\"",
+        "\"2025-11-17 09:00:00,120 +0900\"",
+        "\"20251117T000000.120Z\"",
+    ] {
+        assert_eq!(printed(&[], &line(ts)), expected, "{ts}");
+    }
+}
+
+#[test]
 fn lines_with_a_time_and_a_query_that_cannot_be_tested_are_rejected() {
     let search = "{\"ts\": 60000, \"query\": \"17\", \"score\": 0.5}\n";
     refused(
@@ -270,8 +285,23 @@ fn lines_with_a_time_and_a_query_that_cannot_be_tested_are_rejected() {
     refused(
         &[],
         "{\"ts\": \"2025-11-17\", \"query\": \"17\", \"score\": 0.5}",
-        &["standard input:1: `ts` is not a time in milliseconds"],
+        &["standard input:1: `ts`: not an ISO 8601 time with an offset"],
     );
+    for (ts, says) in [
+        ("1763337600", "`ts`: a time in seconds"),
+        ("1763337600.5", "`ts`: a time in seconds"),
+        ("1763337600000000", "`ts`: a time in microseconds"),
+        ("\"2025-11-17 09:00:00\"", "`ts`: a time without an offset"),
+        (
+            "true",
+            "an ISO 8601 time with an offset, or epoch milliseconds",
+        ),
+    ] {
+        let search = format!("{{\"ts\": {ts}, \"query\": \"17\", \"score\": 0.5}}");
+        refused(&[], &search, &["standard input:1: `ts`: ", says]);
+        let search = format!("{{\"ts\": {ts}, \"unit\": \"u\", \"arm\": 0, \"score\": 0.5}}");
+        refused(&["--test", "experiment"], &search, &["`ts`: ", says]);
+    }
     refused(
         &[],
         "{\"ts\": 1, \"query\": [17], \"score\": 0.5}",

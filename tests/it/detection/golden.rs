@@ -14,12 +14,17 @@ fn assert_close(found: f64, expected: f64, what: &str) {
     );
 }
 
+/// Time before the first search: whole weeks and blocks of every length after 1970. Small numbers
+/// would be times in seconds.
+const BEGINNING: i64 = 1_814_400_000_000;
+
 /// Output of `backtest` for the searches of a stream: evidence after each, and the summary.
 fn backtested(flags: &[&str], searches: &[Search]) -> (Vec<f64>, Value) {
     let lines: Vec<String> = searches
         .iter()
         .map(|it| {
-            json!({"ts": it.ts, "query": it.query.to_string(), "score": it.score}).to_string()
+            json!({"ts": BEGINNING + it.ts, "query": it.query.to_string(), "score": it.score})
+                .to_string()
         })
         .collect();
     let output = backtest(flags, &lines.join("\n"));

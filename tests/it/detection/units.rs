@@ -209,7 +209,7 @@ fn events_that_cannot_be_tested_name_their_line() {
         ),
         (
             r#"{"ts": "x", "unit": "u", "arm": 0, "score": 0.5}"#,
-            "`ts` is not a time",
+            "`ts`: not an ISO 8601 time with an offset",
         ),
         (
             r#"{"ts": 1, "unit": [], "arm": 0, "score": 0.5}"#,

@@ -251,7 +251,7 @@ pub(crate) fn of_millis<E: Error>(millis: i64) -> Result<EventTime, E> {
             "nanoseconds"
         };
         return Err(E::custom(format_args!(
-            "a time in {unit}; send milliseconds since 1970-01-01T00:00:00Z, or RFC 3339"
+            "a time in {unit}; send milliseconds since 1970-01-01T00:00:00Z, or ISO 8601 with an offset"
         )));
     }
     Ok(EventTime(millis))
@@ -269,7 +269,7 @@ pub(crate) fn steps_to_unit(millis: i64) -> Option<usize> {
 
 fn in_seconds<E: Error>() -> E {
     E::custom(format_args!(
-        "{TIME_IN_SECONDS}; send milliseconds since 1970-01-01T00:00:00Z, or RFC 3339"
+        "{TIME_IN_SECONDS}; send milliseconds since 1970-01-01T00:00:00Z, or ISO 8601 with an offset"
     ))
 }
 
@@ -305,9 +305,10 @@ impl Visitor<'_> for TimeVisitor {
 }
 
 /// Reads an event time: milliseconds since the epoch, or a text with an offset.
-pub(crate) fn deserialize_time<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<EventTime, D::Error> {
+///
+/// # Errors
+/// Another value, a number of seconds, microseconds or nanoseconds, or a text without an offset.
+pub fn deserialize_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<EventTime, D::Error> {
     deserializer.deserialize_any(TimeVisitor)
 }
 

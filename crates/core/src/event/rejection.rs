@@ -127,7 +127,7 @@ impl Reason {
                 "send only the served results, or raise limits.results_per_search"
             }
             Self::FutureTime => "synchronise the clocks",
-            Self::TimeInSeconds => "multiply times by 1,000, or send RFC 3339 with an offset",
+            Self::TimeInSeconds => "multiply times by 1,000, or send ISO 8601 with an offset",
         }
     }
 }

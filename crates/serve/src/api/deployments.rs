@@ -29,7 +29,7 @@ pub(crate) struct Report {
     /// Deployed version, at most 256 bytes.
     #[schemars(length(min = 1, max = MAX_TEXT))]
     version: String,
-    /// Time of the deployment in milliseconds since 1970 or as RFC 3339; now if it is left out.
+    /// Time of the deployment: ISO 8601 with an offset, or milliseconds since 1970; now if it is left out.
     #[serde(default)]
     #[schemars(schema_with = "time_schema")]
     ts: Option<Time>,
@@ -44,7 +44,7 @@ pub(crate) struct Report {
     keeps_baselines: bool,
 }
 
-/// Time in milliseconds since 1970, or as RFC 3339 text.
+/// Time in milliseconds since 1970, or as text: ISO 8601 with an offset.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Time {
@@ -55,7 +55,7 @@ enum Time {
 fn time_schema(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "anyOf": [
         { "type": "integer", "minimum": -377_705_023_201_000_i64, "maximum": 253_402_207_200_999_i64 },
-        { "type": "string", "format": "date-time" },
+        { "type": "string" },
         { "type": "null" },
     ] })
 }
@@ -191,8 +191,9 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
     }
     let ahead = ts.saturating_sub(now.0);
     if (0..SECONDS_BELOW).contains(&ts) {
-        let error =
-            format!("ts: {ts} is a time in seconds; send milliseconds since 1970, or RFC 3339");
+        let error = format!(
+            "ts: {ts} is a time in seconds; send milliseconds since 1970, or ISO 8601 with an offset"
+        );
         return Err(ApiError::bad_request(error));
     }
     if ahead > MAX_AHEAD_MS {

@@ -52,6 +52,16 @@ fn the_documentation_lists_every_endpoint_and_parameter() {
     }
 }
 
+/// RFC 3339, the format `date-time`, is one of the forms that are read.
+#[test]
+fn the_time_of_a_reported_deployment_is_not_limited_to_one_form() {
+    let described = rankgauge_serve::document();
+    let ts = &described["components"]["schemas"]["DeploymentReport"]["properties"]["ts"];
+    let ts = ts.to_string();
+    assert!(ts.contains("ISO 8601 with an offset"), "{ts}");
+    assert!(!ts.contains("date-time"), "{ts}");
+}
+
 /// Every member of the description has a schema of its own, and every parameter a text.
 #[test]
 fn every_reference_of_the_description_leads_to_a_schema() {

@@ -202,7 +202,7 @@ fn time(value: &Scalar<'_>, unit: Option<TimeUnit>) -> Result<EventTime, (Reason
                 deserialize_time((&**text).into_deserializer());
             return time.map_err(|error| (Reason::BadValue, error.to_string()));
         }
-        (Some(TimeUnit::Rfc3339), _) => return Err(is_type("RFC 3339 text")),
+        (Some(TimeUnit::Rfc3339), _) => return Err(is_type("text of ISO 8601 with an offset")),
         (None | Some(TimeUnit::Millis), _) => Some(whole()?),
         (Some(TimeUnit::Seconds), _) => {
             if let Some(seconds) = value.whole() {

@@ -171,7 +171,7 @@ pub(super) enum TimeUnit {
     Micros,
     /// Nanoseconds since the epoch.
     Nanos,
-    /// RFC 3339 with an offset.
+    /// ISO 8601 with an offset.
     Rfc3339,
 }
 
