@@ -337,9 +337,7 @@ impl Incidents {
             .iter_mut()
             .filter(|it| *it.incident.variant == *variant)
         {
-            tracked
-                .incident
-                .mark(DeploymentMark::during(deployed.clone()));
+            tracked.incident.deployed(deployed.clone());
         }
         let known = self.deployments.entry(variant.into()).or_default();
         while known.len() >= MAX_DEPLOYMENTS {
