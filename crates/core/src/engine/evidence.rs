@@ -303,20 +303,27 @@ impl Evidence {
         std::iter::once(&mut self.users).chain(self.rankings.values_mut())
     }
 
-    /// Sets the gold set that judges the following searches, and takes over the evidence of other sets.
+    /// Sets the gold set that judges the following searches, and takes over the evidence of other sets. The same
+    /// files with another relevance level are another set.
     pub(super) fn set_gold_set(&mut self, gold: &GoldSet, at: EventTime, settings: &Settings) {
         self.gold = gold.sha256().into();
-        let judged = self.rankings.entry(self.gold.clone()).or_default();
-        judged.judgements = gold.judgement_hashes();
-        self.take_over_gold_sets(at, settings);
+        let current = Judged {
+            judgements: gold.judgement_hashes().clone(),
+            ..Judged::default()
+        };
+        self.take_over(current, at, settings);
     }
 
-    /// Takes over the baselines, the evidence and the incidents of other gold sets, as far as the one of this
-    /// worker judges the queries alike. If it judges none of them alike, they are removed.
+    /// Takes over the evidence of other gold sets than that of this worker, if it has one.
     pub(super) fn take_over_gold_sets(&mut self, at: EventTime, settings: &Settings) {
-        let Some(mut current) = self.rankings.remove(&self.gold) else {
-            return;
-        };
+        if let Some(current) = self.rankings.remove(&self.gold) {
+            self.take_over(current, at, settings);
+        }
+    }
+
+    /// Takes over the baselines, the evidence and the incidents of all gold sets into `current`, that of this worker,
+    /// as far as it judges the queries alike. If it judges none of them alike, they are removed.
+    fn take_over(&mut self, mut current: Judged, at: EventTime, settings: &Settings) {
         for (gold, judged) in std::mem::take(&mut self.rankings) {
             if judged.judgements.common(&current.judgements) > 0 {
                 let before = judged.judgements.clone();
@@ -324,9 +331,12 @@ impl Evidence {
                 let names = (&*gold, &*self.gold);
                 self.incidents.take_over(names, is_alike, settings);
                 current.take_over(judged);
+            } else {
+                self.incidents.end_of_gold_sets(|it| *it == *gold, at);
             }
         }
-        self.incidents.end_of_other_gold_sets(&self.gold, at);
+        let current_gold = &*self.gold;
+        self.incidents.end_of_gold_sets(|it| it != current_gold, at);
         self.rankings.insert(self.gold.clone(), current);
     }
 

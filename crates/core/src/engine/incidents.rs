@@ -337,9 +337,7 @@ impl Incidents {
             .iter_mut()
             .filter(|it| *it.incident.variant == *variant)
         {
-            tracked
-                .incident
-                .mark(DeploymentMark::during(deployed.clone()));
+            tracked.incident.deployed(deployed.clone());
         }
         let known = self.deployments.entry(variant.into()).or_default();
         while known.len() >= MAX_DEPLOYMENTS {
@@ -410,10 +408,10 @@ impl Incidents {
         self.end(|_| Some(Ending::new(EndReason::Reset, at)));
     }
 
-    /// Ends the incidents about rankings that another gold set judged.
-    pub(super) fn end_of_other_gold_sets(&mut self, gold: &str, at: EventTime) {
-        let is_other = |it: &Tracked| !it.gold.is_empty() && *it.gold != *gold;
-        self.end(|it| is_other(it).then(|| Ending::new(EndReason::Reset, at)));
+    /// Ends the incidents about rankings whose gold set `is_ended` selects.
+    pub(super) fn end_of_gold_sets(&mut self, is_ended: impl Fn(&str) -> bool, at: EventTime) {
+        let is_of_ended = |it: &Tracked| !it.gold.is_empty() && is_ended(&it.gold);
+        self.end(|it| is_of_ended(it).then(|| Ending::new(EndReason::Reset, at)));
     }
 
     /// Continues the open incidents of the gold set `before` with the set `gold`. Of ranking measures, only the
@@ -545,7 +543,7 @@ impl Incidents {
                 self.open.push(Tracked {
                     incident: theirs.without_sums(),
                     variant: label,
-                    gold: gold.into(),
+                    gold: Box::default(),
                     columns: Vec::new(),
                 });
                 self.open.len() - 1
@@ -554,6 +552,9 @@ impl Incidents {
         let tracked = &mut self.open[place];
         if tracked.incident.has(member.name()) {
             return;
+        }
+        if tracked.gold.is_empty() {
+            tracked.gold = gold.into();
         }
         let member = IncidentMeasure {
             tolerance: member.tolerance.max(tolerance),
@@ -814,6 +815,9 @@ impl Tracked {
 
     fn merge(&mut self, other: &Self) {
         self.incident.merge(&other.incident);
+        if self.gold.is_empty() {
+            self.gold.clone_from(&other.gold);
+        }
         // The merged record has every measure of both, the own ones first.
         let places: Vec<usize> = (other.incident.measures.iter())
             .map(|it| self.incident.place_of(it.name()))
@@ -840,6 +844,64 @@ impl Tracked {
                 }
             }
             mine.queries.merge(&theirs.queries);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_incident_of_clicks_and_rankings_has_the_gold_set_of_the_rankings() {
+        let watched = MonitoredMeasure {
+            index: 0,
+            target: None,
+            is_lower_better: false,
+            is_user_measure: true,
+            is_seasonal: true,
+        };
+        let drop = Drop {
+            series: Series::at(0),
+            watched: &watched,
+            beginning: Beginning {
+                at: 0,
+                lower: 0,
+                upper: 0,
+            },
+            alarmed_at: EventTime(0),
+            before: Losses::default(),
+            at_alarm: Losses::default(),
+            tolerance: 0.03,
+            class: DropClass::Worse,
+            part: Part::All,
+        };
+        let theirs = Incident::new("V1".into(), &drop, "CTR");
+        let follow = |members: &[(usize, &str, &str)]| {
+            let mut incidents = Incidents::default();
+            for (column, measure, gold) in members {
+                let member = IncidentMeasure {
+                    measure: (*measure).into(),
+                    ..IncidentMeasure::default()
+                };
+                incidents.follow(
+                    &theirs,
+                    (&member, Series::at(0)),
+                    (Label::EMPTY, *column, *gold),
+                    (0.03, Losses::default()),
+                    |_| QueryReferences::default(),
+                );
+            }
+            incidents
+        };
+        let (clicks, ranking) = ((0, "CTR", ""), (1, "P@1", "one"));
+        let mut merged = follow(&[clicks]);
+        merged.merge(&follow(&[ranking]));
+        for mut incidents in [follow(&[clicks, ranking]), merged] {
+            incidents.end_of_gold_sets(|gold| gold == "one", EventTime(1));
+            let ended = incidents.iter().filter_map(|it| it.ended.as_ref());
+            let reasons: Vec<EndReason> = ended.map(|it| it.by).collect();
+            assert_eq!(reasons, [EndReason::Reset]);
         }
     }
 }

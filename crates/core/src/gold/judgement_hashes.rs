@@ -1,5 +1,7 @@
 //! Hashes of the judgements of a gold set, by query. They tell which queries another set judges alike.
 
+use std::sync::OnceLock;
+
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
@@ -47,6 +49,23 @@ impl JudgementHashes {
     }
 }
 
+/// Hashes of a gold set, computed at their first use. A copy of the set has none: its queries may change.
+#[derive(Debug, Default)]
+pub(super) struct LazyHashes(OnceLock<JudgementHashes>);
+
+impl LazyHashes {
+    /// Hashes of `gold`, which owns this value.
+    pub(super) fn of(&self, gold: &GoldSet) -> &JudgementHashes {
+        self.0.get_or_init(|| JudgementHashes::new(gold))
+    }
+}
+
+impl Clone for LazyHashes {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
 fn hash_key(key: &str) -> u64 {
     XxHash3_64::oneshot(key.as_bytes())
 }
@@ -89,10 +108,29 @@ mod tests {
     use super::*;
     use crate::gold::{Options, parse};
 
-    fn hashes(queries: &str) -> JudgementHashes {
+    fn set(queries: &str) -> GoldSet {
         let text = format!(r#"{{"queries": [{queries}]}}"#);
         let gold = parse("gold.json", text.as_bytes(), &Options::default());
-        JudgementHashes::new(&gold.expect("a gold set"))
+        gold.expect("a gold set")
+    }
+
+    fn hashes(queries: &str) -> JudgementHashes {
+        JudgementHashes::new(&set(queries))
+    }
+
+    #[test]
+    fn hashes_are_computed_once_for_a_set_and_again_for_a_changed_copy() {
+        let gold =
+            set(r#"{"query_id": "a", "query_text": "one", "ground_truth": {"d1": 2, "d2": 1}}"#);
+        let first = gold.judgement_hashes();
+        assert!(std::ptr::eq(first, gold.judgement_hashes()));
+        let mut copy = gold.clone();
+        assert_eq!(copy.judgement_hashes(), first);
+        let mut changed = gold.clone();
+        changed.queries[0].total_relevant = Some(9);
+        assert!(!changed.judgement_hashes().agree(first, "a"));
+        copy.queries.clear();
+        assert_eq!(copy.clone().judgement_hashes().common(first), 0);
     }
 
     #[test]

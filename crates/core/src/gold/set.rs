@@ -8,7 +8,7 @@ use twox_hash::XxHash3_128;
 
 use super::digest::digest;
 use super::formats::format::Format;
-use super::judgement_hashes::JudgementHashes;
+use super::judgement_hashes::{JudgementHashes, LazyHashes};
 use super::judgements::Grade;
 use super::normal_form::normalise;
 use super::problem::{Place, Problems};
@@ -81,6 +81,7 @@ pub struct GoldSet {
     pub(super) places: Vec<Place>,
     pub(super) files: Vec<Arc<str>>,
     pub(super) stated: SetMetadata,
+    pub(super) judgement_hashes: LazyHashes,
 }
 
 /// Set-level metadata that the files state, where they agree.
@@ -220,8 +221,8 @@ impl GoldSet {
     }
 
     /// Hashes of what judges each query.
-    pub fn judgement_hashes(&self) -> JudgementHashes {
-        JudgementHashes::new(self)
+    pub fn judgement_hashes(&self) -> &JudgementHashes {
+        self.judgement_hashes.of(self)
     }
 
     /// Version that a file states, else the first 12 digits of the SHA-256.

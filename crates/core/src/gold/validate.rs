@@ -11,6 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::formats::draft::{Draft, QueryDraft, Topic};
 use super::formats::judgements::{Judged, JudgementDraft};
+use super::judgement_hashes::LazyHashes;
 use super::judgements::{Grade, Judgements};
 use super::normal_form::{composed, normalise};
 use super::problem::Problems;
@@ -86,6 +87,7 @@ pub(super) fn assemble(
             relevance_level: stated_level,
             scale_max: stated_scale,
         },
+        judgement_hashes: LazyHashes::default(),
     };
     let is_one_file = drafts.len() == 1;
     let drafts = drafts.into_iter().map(|draft| draft.queries);

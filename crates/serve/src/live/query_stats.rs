@@ -89,7 +89,7 @@ impl QueryStatsTable {
             for ((query, variant), row) in std::mem::take(&mut *lock(shard)) {
                 let key = &*before.gold.query(query).key;
                 let found = self.gold.find(Some(key), None);
-                let Some(query) = found.filter(|_| then.agree(&now, key)) else {
+                let Some(query) = found.filter(|_| then.agree(now, key)) else {
                     continue;
                 };
                 let key = (query, variant);

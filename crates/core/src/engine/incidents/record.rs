@@ -643,7 +643,20 @@ impl Incident {
         known.unwrap_or(self.measures.len())
     }
 
-    pub(super) fn mark(&mut self, mark: DeploymentMark) {
+    /// Marks a deployment by its time: one during the incident, or the last one before the beginning. It can be
+    /// reported after searches that are later than it.
+    pub(super) fn deployed(&mut self, deployed: Deployed) {
+        if deployed.at.0 > self.started.at {
+            return self.mark(DeploymentMark::during(deployed));
+        }
+        let known = self.deployment_before().map(|it| it.at);
+        if known <= Some(deployed.at) {
+            self.deployments.retain(|it| it.is_during);
+            self.mark(DeploymentMark::before(deployed));
+        }
+    }
+
+    fn mark(&mut self, mark: DeploymentMark) {
         let is_known = |it: &DeploymentMark| it.deployed == mark.deployed;
         if self.deployments.iter().any(is_known) || self.deployments.len() >= MAX_MARKS {
             return;
@@ -837,7 +850,7 @@ fn id_of(variant: &str, primary: &str, minute: i64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Drop, EndReason, Incident, IncidentMeasure, Severity};
+    use super::{Deployed, Drop, EndReason, Incident, IncidentMeasure, Severity};
     use crate::detection::{Beginning, DropClass, Losses, Part};
     use crate::engine::series::Series;
     use crate::engine::settings::MonitoredMeasure;
@@ -869,6 +882,25 @@ mod tests {
         incident.observe(EventTime((day + 1) * MINUTE), 0.0, 0.9, &[0]);
         let ended = incident.recovery(1).expect("it has recovered");
         assert_eq!((ended.by, ended.at), (EndReason::Recovered, EventTime(0)));
+    }
+
+    #[test]
+    fn a_deployment_that_is_reported_late_is_marked_by_its_time() {
+        let mut incident = incident(&[("all", Part::All, DropClass::Worse)]);
+        incident.started.at = 60 * MINUTE;
+        let deployed = |minute: i64, version: &str| Deployed {
+            at: EventTime(minute * MINUTE),
+            version: Some(version.into()),
+        };
+        for (minute, version) in [(70, "3"), (50, "2"), (40, "1"), (60, "2.1")] {
+            incident.deployed(deployed(minute, version));
+        }
+        let marks = incident.deployments.iter();
+        let marks: Vec<_> = marks.map(|it| (&it.deployed, it.is_during)).collect();
+        assert_eq!(
+            marks,
+            [(&deployed(60, "2.1"), false), (&deployed(70, "3"), true)]
+        );
     }
 
     type Found = (&'static str, Part, DropClass);

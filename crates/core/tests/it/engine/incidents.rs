@@ -466,6 +466,21 @@ fn a_gold_set_that_judges_no_query_as_before_ends_the_incident() {
 }
 
 #[test]
+fn another_relevance_level_of_the_same_file_ends_the_incident() {
+    let mut reader = dropped();
+    let options = gold::Options {
+        relevance_level: Some(gold::Grade::TWO),
+        ..gold::Options::default()
+    };
+    let other = gold::parse("gold.json", GOLD.as_bytes(), &options).expect("a gold set");
+    assert_eq!(other.sha256(), reader.world.gold.sha256());
+    reader.engine.apply(Input::Gold(Arc::new(other)));
+    assert_eq!(reader.baseline(), None);
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Reset);
+}
+
+#[test]
 fn the_scores_before_a_second_drop_are_those_before_the_first_one() {
     let mut reader = dropped();
     let before = |it: &Incident| it.measures[0].before().expect("scores").mean;
