@@ -11,9 +11,7 @@ use super::record::Place;
 use super::sidecar::SidecarTest;
 use crate::cli::failure::Failure;
 use crate::config::parse_duration;
-use rankgauge_core::detection::{
-    ALPHA, Burst, FalseAlarms, Hypothesis, SeriesRules, log_threshold,
-};
+use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms, SeriesRules, log_threshold};
 
 /// Test to run, and its alarm threshold.
 #[derive(Debug, Args)]
@@ -144,17 +142,6 @@ impl TestArguments {
             )));
         }
         Ok(self.shares.clone())
-    }
-
-    /// Hypothesis for scores without a baseline.
-    pub(super) fn mean(&self) -> Option<Hypothesis> {
-        self.m.and_then(Hypothesis::at_least)
-    }
-
-    /// Hypothesis for scores with a baseline.
-    pub(super) fn tolerance(&self) -> Result<Hypothesis, Failure> {
-        let hypothesis = Hypothesis::dropped_at_most(self.epsilon);
-        hypothesis.ok_or_else(|| Failure::Usage(anyhow!("--epsilon is a number from 0 to 1")))
     }
 }
 
