@@ -19,8 +19,8 @@ use super::table_models::{AUDITS, EXPERIMENTS, LOCAL, NOISE, PRACTICE, SESSIONS,
 use super::traffic::Search;
 use super::unjudged::{BoundedSearch, Unjudged};
 use rankgauge_core::detection::{
-    ArmDifference, BucketArm, DropClass, DropSeries, HourlyLimit, Preference, QueryScores,
-    SPLIT_ALPHA, SeriesRules, Unit, UnitBitmap, averaged, log_threshold, split_log_evidence,
+    DropClass, DropSeries, Preference, QueryScores, SPLIT_ALPHA, SeriesRules, SplitTest,
+    VariantTest, averaged, log_threshold,
 };
 use rankgauge_core::number::{real, real_length};
 
@@ -546,24 +546,16 @@ fn user(model: &SessionModel, setup: &Setup) -> Row {
 /// until the interval excludes 0.
 fn evaluated(traffic: &Assigned, setup: &Setup, number: u64, effect: f64) -> [Option<usize>; 3] {
     let thresholds = [setup.alpha, FREQUENT_ALPHA].map(log_threshold);
-    let mut arms = [BucketArm::default(), BucketArm::default()];
-    let mut limit = HourlyLimit::new(2);
-    let mut units: HashMap<u64, Unit> = HashMap::new();
+    let mut test = VariantTest::default();
     let mut first = [None; 3];
     let searches = traffic.stream(setup.seed, number, effect);
     for (place, search) in searches.iter().enumerate() {
-        let unit = units.entry(search.unit);
-        let unit = *unit.or_insert_with(|| unit_of(number, search.unit));
-        if limit.is_counted(search.hour, search.arm, unit)
-            && let Some(arm) = arms.get_mut(search.arm)
-        {
-            arm.add(unit, search.score);
-        }
+        let unit = id_of(number, search.unit);
+        test.add(search.hour, &unit, search.arm, search.score);
         if !(place + 1).is_multiple_of(EVALUATED_EVERY) {
             continue;
         }
-        let [control, variant] = &arms;
-        let Some(difference) = ArmDifference::of(variant, control) else {
+        let Some(difference) = test.difference() else {
             continue;
         };
         let worse = difference.log_evidence_worse(false);
@@ -581,8 +573,8 @@ fn evaluated(traffic: &Assigned, setup: &Setup, number: u64, effect: f64) -> [Op
     first
 }
 
-fn unit_of(stream: u64, unit: u64) -> Unit {
-    Unit::of(&format!("{stream}-{unit}"))
+fn id_of(stream: u64, unit: u64) -> String {
+    format!("{stream}-{unit}")
 }
 
 /// Usual number of streams of the tables of experiments.
@@ -634,18 +626,12 @@ fn power(model: &Experiment, setup: &Setup) -> Row {
 fn split(model: &Experiment, setup: &Setup) -> Row {
     let number = streams(setup, SPLIT_STREAMS);
     let traffic = &model.traffic;
-    let shares = [1.0 - traffic.share, traffic.share];
     let alarms = of_streams(number, |number| {
-        let mut seen = UnitBitmap::default();
-        let mut counts = [0, 0];
+        let mut test = SplitTest::new(vec![1.0 - traffic.share, traffic.share]);
         let mut has_alarm = false;
         for search in traffic.stream(setup.seed, number, 0.0) {
-            if seen.insert(unit_of(number, search.unit))
-                && let Some(count) = counts.get_mut(search.arm)
-            {
-                *count += 1;
-                let evidence = split_log_evidence(&counts, &shares).unwrap_or_default();
-                has_alarm |= evidence >= log_threshold(SPLIT_ALPHA);
+            if test.add(&id_of(number, search.unit), search.arm) {
+                has_alarm |= test.log_evidence() >= log_threshold(SPLIT_ALPHA);
             }
         }
         has_alarm

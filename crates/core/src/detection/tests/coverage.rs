@@ -1,8 +1,7 @@
 //! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
 use crate::detection::{
-    ArmDifference, BlockTests, BucketArm, SPLIT_ALPHA, ScoreTest, Unit, log_threshold,
-    split_log_evidence,
+    ArmDifference, BlockTests, BucketArm, SPLIT_ALPHA, ScoreTest, SplitTest, Unit, log_threshold,
 };
 
 use super::Numbers;
@@ -166,7 +165,7 @@ fn only_a_split_that_differs_from_the_declared_one_raises_an_alarm() {
         let mut counts = [0, 0];
         (1..=20_000_u32).find(|_| {
             counts[usize::from(chance.next() < share)] += 1;
-            split_log_evidence(&counts, &[0.5, 0.5]).expect("a split") >= alarm
+            SplitTest::log_evidence_of(&counts, &[0.5, 0.5]).expect("a split") >= alarm
         })
     };
     let healthy = (0..40).filter(|seed| crossed(*seed, 0.5).is_some());

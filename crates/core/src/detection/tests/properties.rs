@@ -3,8 +3,7 @@
 use crate::detection::baseline::MAX_QUERIES;
 use crate::detection::{
     ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropSeries, NormalMixture,
-    QueryBaseline, QueryScores, ScoreTest, SeriesRules, Unit, log_threshold, split_log_evidence,
-    summed,
+    QueryBaseline, QueryScores, ScoreTest, SeriesRules, SplitTest, Unit, log_threshold, summed,
 };
 use proptest::prelude::*;
 
@@ -173,7 +172,7 @@ proptest! {
             prop_assert!(low.is_finite() && high.is_finite() && low <= high, "{found:?}");
             prop_assert!(!found.log_evidence().is_nan());
         }
-        if let Some(evidence) = split_log_evidence(&counts, &shares) {
+        if let Some(evidence) = SplitTest::log_evidence_of(&counts, &shares) {
             prop_assert!(!evidence.is_nan());
         }
     }
@@ -452,11 +451,15 @@ fn an_invalid_split_has_no_evidence() {
         &[0.0, 0.0],
         &[1.0, f64::INFINITY],
     ] {
-        assert_eq!(split_log_evidence(&[3, 4], shares), None, "{shares:?}");
+        assert_eq!(
+            SplitTest::log_evidence_of(&[3, 4], shares),
+            None,
+            "{shares:?}"
+        );
     }
     assert_eq!(
-        split_log_evidence(&[3, 4], &[1.0, 0.0]),
+        SplitTest::log_evidence_of(&[3, 4], &[1.0, 0.0]),
         Some(f64::INFINITY)
     );
-    assert_eq!(split_log_evidence(&[3, 0], &[1.0, 0.0]), Some(0.0));
+    assert_eq!(SplitTest::log_evidence_of(&[3, 0], &[1.0, 0.0]), Some(0.0));
 }
