@@ -2,7 +2,7 @@
 //! seasons, common noise, experiments, splits, interleaving, unjudged results, replicas, and the rules
 //! that are common in practice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
@@ -19,8 +19,8 @@ use super::table_models::{AUDITS, EXPERIMENTS, LOCAL, NOISE, PRACTICE, SESSIONS,
 use super::traffic::Search;
 use super::unjudged::{BoundedSearch, Unjudged};
 use rankgauge_core::detection::{
-    DropClass, DropSeries, Preference, QueryScores, SPLIT_ALPHA, SeriesRules, SplitTest,
-    VariantTest, averaged, log_threshold,
+    DropClass, DropTest, Preference, SPLIT_ALPHA, SeriesRules, SplitTest, VariantTest, averaged,
+    log_threshold,
 };
 use rankgauge_core::number::{real, real_length};
 
@@ -701,19 +701,17 @@ fn class_of(searches: &[BoundedSearch], from: usize, setup: &Setup) -> (&'static
         has_local: false,
         ..rules
     };
-    let first = |of: usize, rules: &SeriesRules| {
-        let mut series = DropSeries::default();
-        let mut queries: HashMap<u32, QueryScores> = HashMap::new();
+    let first = |of: usize, rules: SeriesRules| {
+        let mut test = DropTest::new(rules);
         searches.iter().position(|search| {
-            let query = queries.entry(search.query).or_default();
-            series.add(search.ts, Some(query), search.scores[of], rules)
-                && series.log_evidence() >= rules.threshold
+            test.add(search.ts, Some(search.query), search.scores[of])
+                && test.reaches(rules.threshold)
         })
     };
-    let Some(alarm) = first(0, &rules) else {
+    let Some(alarm) = first(0, rules) else {
         return ("none", Some(f64::INFINITY));
     };
-    let class = DropClass::of(first(1, &high_rules).is_some(), first(2, &rules).is_some());
+    let class = DropClass::of(first(1, high_rules).is_some(), first(2, rules).is_some());
     let class = match class {
         DropClass::Worse => "worse",
         DropClass::MoreUnjudged => "more unjudged results",

@@ -1,9 +1,10 @@
 //! Properties that hold for any numbers.
 
 use crate::detection::baseline::MAX_QUERIES;
+use crate::detection::drop_series::QueryScores;
 use crate::detection::{
     ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropSeries, NormalMixture,
-    QueryBaseline, QueryScores, ScoreTest, SeriesRules, SplitTest, Unit, log_threshold, summed,
+    QueryBaseline, ScoreTest, SeriesRules, SplitTest, Unit, log_threshold, summed,
 };
 use proptest::prelude::*;
 

@@ -1,8 +1,7 @@
 //! Equality with the vectors that `tests/detection/traffic_sim_3.py --check` prints.
 
-use crate::detection::{
-    DropSeries, Part, Preference, QueryScores, SeriesRules, SplitTest, Unit, VariantTest,
-};
+use crate::detection::drop_series::QueryScores;
+use crate::detection::{DropSeries, Part, Preference, SeriesRules, SplitTest, Unit, VariantTest};
 use serde_json::Value;
 
 /// ln A of one false alarm a quarter over 200 series.
