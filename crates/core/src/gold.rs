@@ -28,7 +28,6 @@ mod validate;
 pub use answer::ANSWERABLE;
 pub use companions::companions;
 pub(crate) use documents::hash_document;
-pub use formats::edges::parse_relations;
 pub use formats::format::{Format, UnknownFormat};
 pub use formats::rank_eval::INDEX as RANK_EVAL_INDEX;
 pub use formats::sheet::{escape_cell, parse_sheet};
