@@ -30,7 +30,7 @@ pub use companions::companions;
 pub(crate) use documents::hash_document;
 pub use formats::format::{Format, UnknownFormat};
 pub use formats::rank_eval::INDEX as RANK_EVAL_INDEX;
-pub use formats::sheet::{escape_cell, parse_sheet};
+pub use formats::sheet::escape_cell;
 pub use graph::Edge;
 pub(crate) use graph::hash_edge;
 pub use judgement_hashes::JudgementHashes;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use rankgauge_core::columns::Columns;
+use rankgauge_core::gold::adoption::FilledRow;
 use rankgauge_core::gold::expansion::Relation;
 use rankgauge_core::gold::{self, Format, GoldSet, Options};
 
@@ -679,7 +680,7 @@ fn white_space_around_a_field_of_a_table_is_no_part_of_it() {
         assert_eq!(queries(&set), expected, "{table}");
     }
     let sheet = "query_id, query_text, document_id, grade\nq1 , 17조 , a, 1\n";
-    let rows = gold::parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
+    let rows = FilledRow::parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
     let ids = (
         &*rows[0].query_id,
         &*rows[0].query_text,
