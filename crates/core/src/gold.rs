@@ -26,7 +26,6 @@ mod subtopics;
 mod validate;
 
 pub use answer::ANSWERABLE;
-pub use companions::companions;
 pub(crate) use documents::hash_document;
 pub use formats::format::{Format, UnknownFormat};
 pub use formats::rank_eval::INDEX as RANK_EVAL_INDEX;
