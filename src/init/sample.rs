@@ -8,7 +8,7 @@ use super::guess::{Guess, guess};
 use super::missing;
 use super::proposal::{OwnFormat, Proposal, StarterQuery};
 use super::yaml::yaml;
-use rankgauge_core::decode::framing::{self, Compression, Framing};
+use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::{Encoded, Envelope, EventRef, Format, Formats};
 use rankgauge_core::event::{Acceptance, Kind, Limits, Search};
@@ -97,7 +97,7 @@ impl SampleRecord {
     /// Shape of a record that is JSON, with or without the framing of a schema registry.
     /// `files` are the names of the files and topics before.
     fn shape<'a>(&'a self, files: &mut Vec<&'a str>) -> Option<Shape> {
-        let unframed = framing::unframed(&self.payload).map(|(_, content)| content);
+        let unframed = Framing::unframed(&self.payload).map(|(_, content)| content);
         let value = serde_json::from_slice(unframed.unwrap_or(&self.payload)).ok()?;
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
         let headers = self.headers.iter();
@@ -224,7 +224,7 @@ fn unknown(records: &[SampleRecord]) -> Result<Proposal, SampleError> {
     } = guess(&shapes);
     let framed = records
         .iter()
-        .filter(|record| framing::unframed(&record.payload).is_some());
+        .filter(|record| Framing::unframed(&record.payload).is_some());
     let is_framed = framed.count() * 2 > records.len();
     let form = Form {
         encoding: Encoding::Json,
