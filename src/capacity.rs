@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::config::{self, Config};
 use rankgauge_core::decode::Formats;
-use rankgauge_core::engine::settings::{SYNTHETIC, Settings};
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Memory;
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::{Kind, Limits};
@@ -190,7 +190,7 @@ impl Trial {
             .collect();
         let value = format!("value {}", value % self.load.slice_values.max(1));
         let slices = self.settings.slices.iter();
-        let slices = slices.filter(|slice| *slice != SYNTHETIC);
+        let slices = slices.filter(|slice| *slice != Settings::SYNTHETIC);
         let labels: BTreeMap<&str, &str> = slices.map(|it| (it.as_str(), value.as_str())).collect();
         let session = format!("session-{}", number / SESSION);
         let step = i32::try_from(number % 500).unwrap_or(0);

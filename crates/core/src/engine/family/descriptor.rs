@@ -2,7 +2,7 @@
 
 use super::catalogue::ALL;
 use crate::engine::series::Dimension;
-use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
+use crate::engine::settings::Settings;
 use crate::measure::Documents;
 
 /// Prefix of the name of every family.
@@ -106,7 +106,7 @@ impl Samples {
             Self::WindowsAndQuantiles => windows * QUANTILES.len(),
             Self::Documents => 3 * Documents::cutoffs(&settings.measures).len(),
             Self::LatencyBuckets => histogram(settings.latency_buckets.len()),
-            Self::FirstClickBuckets => histogram(FIRST_CLICK_BUCKETS.len()),
+            Self::FirstClickBuckets => histogram(Settings::FIRST_CLICK_BUCKETS.len()),
         }
     }
 }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::detection::{Beginning, DropClass, Losses, MeanInterval, Part, Recovery, minute_of};
 use crate::engine::series::Series;
-use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
+use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::measure::Subject;
 use crate::time::{EventTime, Millis, WallTime};
 
@@ -511,7 +511,7 @@ impl Incident {
 
     /// Returns true if the incident contains a drop in all searches.
     pub(super) fn is_in_all_searches(&self) -> bool {
-        (self.measures.iter()).any(|it| *it.slice == *ALL_SEARCHES)
+        (self.measures.iter()).any(|it| *it.slice == *Settings::ALL_SEARCHES)
     }
 
     /// Adds part and class of another drop, or of the share of another worker. Those of a drop in all searches

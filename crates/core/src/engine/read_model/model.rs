@@ -4,7 +4,7 @@ use crate::engine::family::{self, Family, LabelName, Source};
 use crate::engine::registry::Registry;
 use crate::engine::scores::{Cell, Tally};
 use crate::engine::series::{Dimension, Label, Labels, OTHER};
-use crate::engine::settings::{ALL_SEARCHES, Settings};
+use crate::engine::settings::Settings;
 use crate::engine::snapshot::Snapshot;
 
 /// Values of a snapshot by name.
@@ -102,7 +102,7 @@ impl<'a> ReadModel<'a> {
     /// Name of a slice by the position of its label.
     pub(super) fn slice(&self, position: usize) -> Option<&str> {
         match position.checked_sub(1) {
-            None => Some(ALL_SEARCHES),
+            None => Some(Settings::ALL_SEARCHES),
             Some(slice) => self.settings.slices.get(slice).map(String::as_str),
         }
     }

@@ -20,7 +20,8 @@ pub struct ScoreSeries<'m> {
     pub label: Label,
     /// Name of the variant.
     pub variant: &'m str,
-    /// Name of the slice; `ALL_SEARCHES` for all searches.
+    /// Name of the slice;
+    /// [`Settings::ALL_SEARCHES`](crate::engine::settings::Settings::ALL_SEARCHES) for all searches.
     pub slice: &'m str,
     /// Value of the slice; empty for all searches.
     pub value: &'m str,
