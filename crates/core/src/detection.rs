@@ -62,6 +62,6 @@ pub(crate) use recovery::Recovery;
 pub use score_test::ScoreTest;
 pub(crate) use season::Season;
 pub use split::SplitTest;
-pub use threshold::{ALPHA, FalseAlarms, SPLIT_ALPHA, log_threshold};
+pub use threshold::{FalseAlarms, log_threshold};
 pub(crate) use unit::{Unit, UnitBitmap};
 pub(crate) use unjudged::{Unjudged, UnjudgedTests};

@@ -11,7 +11,7 @@ use super::record::Place;
 use super::sidecar::SidecarTest;
 use crate::cli::failure::Failure;
 use crate::config::parse_duration;
-use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms, SeriesRules, log_threshold};
+use rankgauge_core::detection::{BlockTest, Burst, FalseAlarms, SeriesRules, log_threshold};
 
 /// Test to run, and its alarm threshold.
 #[derive(Debug, Args)]
@@ -46,7 +46,7 @@ pub(super) struct TestArguments {
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0.5,0.5", value_parser = share)]
     pub(super) shares: Vec<f64>,
     /// All tests but drop: probability of ever raising an alarm while nothing is wrong.
-    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = probability)]
+    #[arg(long, value_name = "P", default_value_t = BlockTest::ALPHA, value_parser = probability)]
     pub(super) alpha: f64,
     /// Drop test: accepted false alarms per quarter, over all series and replicas.
     #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().per_quarter, value_parser = positive)]

@@ -7,6 +7,7 @@
 
 use statrs::function::gamma::ln_gamma;
 
+use super::threshold::log_threshold;
 use super::unit::{Unit, UnitBitmap};
 use crate::number::real;
 
@@ -23,6 +24,14 @@ pub struct SplitTest {
 }
 
 impl SplitTest {
+    /// Probability of ever raising an alarm although the traffic of an experiment is split as declared.
+    pub const ALPHA: f64 = 0.001;
+
+    /// Log evidence of an alarm: ln(1/[`ALPHA`](Self::ALPHA)).
+    pub fn threshold() -> f64 {
+        log_threshold(Self::ALPHA)
+    }
+
     /// Test of the declared shares of the arms.
     pub fn new(shares: Vec<f64>) -> Self {
         Self {

@@ -19,8 +19,7 @@ use super::table_models::{AUDITS, EXPERIMENTS, LOCAL, NOISE, PRACTICE, SESSIONS,
 use super::traffic::Search;
 use super::unjudged::{BoundedSearch, Unjudged};
 use rankgauge_core::detection::{
-    DropClass, DropTest, Preference, SPLIT_ALPHA, SeriesRules, SplitTest, VariantTest, averaged,
-    log_threshold,
+    DropClass, DropTest, Preference, SeriesRules, SplitTest, VariantTest, averaged, log_threshold,
 };
 use rankgauge_core::number::{real, real_length};
 
@@ -106,7 +105,7 @@ impl Subject {
                 format!("interval without 0 at {}", setup.alpha),
                 format!("worse at {FREQUENT_ALPHA}"),
             ],
-            Self::Split | Self::Interleave => vec![SPLIT_ALPHA.to_string()],
+            Self::Split | Self::Interleave => vec![SplitTest::ALPHA.to_string()],
             Self::Replicas => vec![FREQUENT_ALPHA.to_string()],
             Self::Practice => vec![days(setup.minutes)],
             Self::Local | Self::Power | Self::Unjudged => Vec::new(),
@@ -631,7 +630,7 @@ fn split(model: &Experiment, setup: &Setup) -> Row {
         let mut has_alarm = false;
         for search in traffic.stream(setup.seed, number, 0.0) {
             if test.add(&id_of(number, search.unit), search.arm) {
-                has_alarm |= test.log_evidence() >= log_threshold(SPLIT_ALPHA);
+                has_alarm |= test.log_evidence() >= SplitTest::threshold();
             }
         }
         has_alarm
@@ -644,7 +643,7 @@ fn split(model: &Experiment, setup: &Setup) -> Row {
         false_alarms: vec![FalseAlarmCount::of_probability(
             observed,
             number,
-            SPLIT_ALPHA,
+            SplitTest::ALPHA,
         )],
         ..Row::default()
     }
@@ -666,7 +665,7 @@ fn interleave(is_by_session: bool, setup: &Setup) -> Row {
         for (place, credit) in units.into_iter().enumerate() {
             sums.add(credit);
             if (place + 1).is_multiple_of(SESSIONS_EVALUATED)
-                && sums.log_evidence() >= log_threshold(SPLIT_ALPHA)
+                && sums.log_evidence() >= SplitTest::threshold()
             {
                 return real_length(place);
             }
@@ -687,7 +686,7 @@ fn interleave(is_by_session: bool, setup: &Setup) -> Row {
         false_alarms: vec![FalseAlarmCount::of_probability(
             observed,
             number,
-            SPLIT_ALPHA,
+            SplitTest::ALPHA,
         )],
         found: found.collect(),
         ..Row::default()

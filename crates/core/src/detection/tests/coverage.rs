@@ -1,7 +1,7 @@
 //! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
 use crate::detection::{
-    ArmDifference, BlockTests, BucketArm, SPLIT_ALPHA, ScoreTest, SplitTest, Unit, log_threshold,
+    ArmDifference, BlockTests, BucketArm, ScoreTest, SplitTest, Unit, log_threshold,
 };
 
 use super::Numbers;
@@ -159,7 +159,7 @@ fn equal_arms_rarely_differ_under_continuous_checking() {
 
 #[test]
 fn only_a_split_that_differs_from_the_declared_one_raises_an_alarm() {
-    let alarm = log_threshold(SPLIT_ALPHA);
+    let alarm = SplitTest::threshold();
     let crossed = |seed: u64, share: f64| {
         let mut chance = Numbers(seed * 6_700_417 + 11);
         let mut counts = [0, 0];
