@@ -23,7 +23,7 @@ use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::Registry;
 use crate::engine::remap::IdRemap;
 use crate::engine::score_column::column_of;
-use crate::engine::series::{Dimension, Label, OTHER, Series};
+use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::time::{EventTime, Millis};
 
@@ -105,13 +105,16 @@ pub(super) fn names_of(
     let text = |dimension: Dimension, label: Label| -> Box<str> {
         let values = registry.values(dimension);
         let known = values.get(label.index()).cloned();
-        known.unwrap_or_else(|| OTHER.into())
+        known.unwrap_or_else(|| Label::OTHER_NAME.into())
     };
     let position = slice.position();
     let slice = match position {
         Some(0) => Settings::ALL_SEARCHES,
-        Some(slice) => settings.slices.get(slice - 1).map_or(OTHER, String::as_str),
-        None => OTHER,
+        Some(slice) => settings
+            .slices
+            .get(slice - 1)
+            .map_or(Label::OTHER_NAME, String::as_str),
+        None => Label::OTHER_NAME,
     };
     let value = if value == Label::EMPTY {
         Box::default()
