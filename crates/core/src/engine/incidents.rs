@@ -30,7 +30,7 @@ use crate::time::{EventTime, Millis};
 pub(super) use record::Drop;
 pub use record::{
     Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
-    SAME_DEPLOYMENT, Severity,
+    Severity,
 };
 pub(super) use record::{DeploymentMark, Ending};
 use record::{EXPIRED_AFTER, MAX_MEASURES};
