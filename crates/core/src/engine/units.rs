@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{BucketArm, HourlyLimit, SplitTest, Unit, UnitBitmap, averaged};
-use crate::engine::fixed::{Nano, units_to_f64};
+use crate::engine::fixed::Nano;
 use crate::engine::id::Id;
 use crate::engine::remap::IdRemap;
 use crate::engine::series::{Dimension, Label};
@@ -226,11 +226,8 @@ impl Units {
             return;
         };
         for (column, score) in scores {
-            let score = units_to_f64(i128::from(score.get()), Nano::DECIMALS);
-            arm.columns
-                .entry(*column)
-                .or_default()
-                .add(bucket.unit, score);
+            let bucket_arm = arm.columns.entry(*column).or_default();
+            bucket_arm.add(bucket.unit, score.to_f64());
         }
     }
 

@@ -6,7 +6,6 @@ use super::chart::Mark;
 use super::format::{ABSENT, ago, encoded, moment, text, variant_name};
 use super::screen::ask;
 use crate::api::deployments::{Entry, entry};
-use crate::api::status;
 use crate::clock::wall_now;
 use crate::live::deployments::Deployment;
 use rankgauge_core::text::count_of;
@@ -123,7 +122,7 @@ pub(super) fn form(variants: &[&str]) -> Markup {
 
 /// Seconds since a deployment.
 fn age(it: &Deployment) -> f64 {
-    status::seconds(wall_now().as_event_time().since(it.at()))
+    wall_now().as_event_time().since(it.at()).seconds()
 }
 
 #[cfg(test)]

@@ -77,8 +77,7 @@ fn size(of: &MeasureEntry) -> Markup {
 }
 
 fn since(it: &IncidentEntry) -> Markup {
-    let age =
-        started(it).map(|at| crate::api::status::seconds(wall_now().as_event_time().since(at)));
+    let age = started(it).map(|at| wall_now().as_event_time().since(at).seconds());
     html! {
         "since about " (time(&it.started_at))
         @if let Some(age) = age.filter(|age| *age >= 0.0) { ", " (span(age)) }
