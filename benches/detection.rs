@@ -6,7 +6,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark prints its results")]
 
 use clap::Parser;
-use rankgauge_core::detection::{ALPHA, Burst, FalseAlarms};
+use rankgauge_core::detection::{BlockTest, Burst, FalseAlarms};
 use rankgauge_lab::simulation::{Model, SEARCHES, Setup, USERS, hold_against_promise, violations};
 
 use cargo::CargoArguments;
@@ -37,7 +37,7 @@ fn main() -> anyhow::Result<()> {
         streams: arguments.streams,
         seed: arguments.seed,
         burst: Burst::default(),
-        alpha: ALPHA,
+        alpha: BlockTest::ALPHA,
         minutes: accepted.minutes(),
         epsilon: 0.01,
         warm_up_tolerance: 0.02,

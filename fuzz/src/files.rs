@@ -7,6 +7,8 @@ use std::sync::Arc;
 use rankgauge::checkpoint::{Checkpoint, VERSION};
 use rankgauge_core::decode::Formats;
 use rankgauge_core::event::Limits;
+use rankgauge_core::gold::adoption::FilledRow;
+use rankgauge_core::gold::expansion::Relation;
 use rankgauge_core::gold::{self, Format, Options};
 use rankgauge_core::measure::Measure;
 use rankgauge_eval::run::{Order, ReadOptions, RunReader};
@@ -29,10 +31,10 @@ pub(super) fn gold(input: &[u8]) {
     if let Err(error) = gold::parse(name, input, &options) {
         assert_explained(&error.to_string(), MAX_EXPLANATION);
     }
-    if let Err(error) = gold::parse_sheet("sheet.csv", input) {
+    if let Err(error) = FilledRow::parse_sheet("sheet.csv", input) {
         assert_explained(&error.to_string(), MAX_EXPLANATION);
     }
-    if let Err(error) = gold::parse_relations("edges.csv", input) {
+    if let Err(error) = Relation::parse_all("edges.csv", input) {
         assert_explained(&error.to_string(), MAX_EXPLANATION);
     }
 }

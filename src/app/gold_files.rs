@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use crate::config;
-use rankgauge_core::gold::{GoldError, GoldSet, Sources, companions};
+use rankgauge_core::gold::{GoldError, GoldSet, Sources};
 
 /// Minimum age of a change before the metadata is trusted. A file system may give two changes
 /// within its resolution the same time.
@@ -144,7 +144,7 @@ impl Stamp {
     /// Adds a file, and the files from which the texts of its queries may be read.
     fn add_with_texts(&mut self, path: &Path) {
         self.add(path);
-        for texts in companions(path) {
+        for texts in Sources::companions(path) {
             self.add(&texts);
         }
     }

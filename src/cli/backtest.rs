@@ -22,9 +22,7 @@ use super::failure::Failure;
 use super::input;
 use super::output::{Format, stdout};
 use arguments::{Test, TestArguments};
-use rankgauge_core::detection::{
-    DropClass, DropDetector, Hypothesis, Part, TargetTest, against_baseline, minute_of,
-};
+use rankgauge_core::detection::{DropClass, Part, ScoreTest, minute_of};
 use record::{PlacedRecord, Record, Records};
 use sidecar::SidecarTest;
 use step::{Step, Summary, finished, line};
@@ -103,12 +101,6 @@ struct DropSummary {
     class: Option<DropClass>,
 }
 
-/// State of one of the two tests, for scores without a time.
-enum Evidence {
-    Target(TargetTest),
-    Drop(DropDetector),
-}
-
 /// State of the test of searches with their query and time.
 struct Searches {
     test: SidecarTest,
@@ -132,43 +124,6 @@ impl Searches {
     }
 }
 
-impl Evidence {
-    fn of(test: Test) -> Self {
-        match test {
-            Test::Target => Self::Target(TargetTest::default()),
-            _ => Self::Drop(DropDetector::default()),
-        }
-    }
-
-    fn add(&mut self, value: f64, hypothesis: Hypothesis, ceiling: f64) {
-        match self {
-            Self::Target(test) => test.add(value, hypothesis),
-            Self::Drop(detector) => {
-                detector.add(value, hypothesis);
-                detector.limit(ceiling);
-            }
-        }
-    }
-
-    fn tick(&mut self, ceiling: f64) {
-        match self {
-            // The target test uses scores only, not time.
-            Self::Target(_) => {}
-            Self::Drop(detector) => {
-                detector.tick();
-                detector.limit(ceiling);
-            }
-        }
-    }
-
-    fn log(&self) -> f64 {
-        match self {
-            Self::Target(test) => test.log_evidence(),
-            Self::Drop(detector) => detector.log_evidence(),
-        }
-    }
-}
-
 /// Runs the test on records. Prints a line for each score and a summary at the end.
 fn replay(
     recorded: impl Iterator<Item = Result<PlacedRecord, Failure>>,
@@ -176,13 +131,15 @@ fn replay(
     output: &mut impl Write,
 ) -> Result<(), Failure> {
     let test_arguments = &arguments.test_arguments;
-    let tolerance = test_arguments.tolerance()?;
     let ceiling = if arguments.clamp {
         test_arguments.false_alarms().ceiling()
     } else {
         f64::INFINITY
     };
-    let mut evidence = Evidence::of(test_arguments.test);
+    let mut test = match test_arguments.test {
+        Test::Target => ScoreTest::target(),
+        _ => ScoreTest::drop(ceiling),
+    };
     let mut summary = Summary::new(test_arguments.test, test_arguments.threshold());
     let mut searches: Option<Searches> = None;
     for recorded in recorded {
@@ -219,11 +176,12 @@ fn replay(
                 (searches.test.log_evidence(), is_evaluated)
             }
             Record::Score { score, baseline } => {
-                match (baseline, test_arguments.mean()) {
-                    (Some(base), _) => {
-                        evidence.add(against_baseline(score, base), tolerance, ceiling);
-                    }
-                    (None, Some(mean)) => evidence.add(score, mean, ceiling),
+                match (baseline, test_arguments.m) {
+                    (Some(baseline), _) => test.add(
+                        ScoreTest::against_baseline(score, baseline),
+                        ScoreTest::mean_after_drop(test_arguments.epsilon),
+                    ),
+                    (None, Some(mean)) => test.add(score, mean),
                     (None, None) => {
                         return Err(recorded.place.wrong(
                             "a score without a baseline; give its `baseline`, its `ts` and \
@@ -231,11 +189,11 @@ fn replay(
                         ));
                     }
                 }
-                (evidence.log(), true)
+                (test.log_evidence(), true)
             }
             Record::Tick => {
                 summary.ticks += 1;
-                evidence.tick(ceiling);
+                test.tick();
                 continue;
             }
         };

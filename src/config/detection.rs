@@ -3,7 +3,7 @@
 use super::judging::check_is_computed;
 use super::keys;
 use super::reader::Reader;
-use rankgauge_core::detection::{Burst, FalseAlarms, SPLIT_ALPHA, log_threshold};
+use rankgauge_core::detection::{Burst, FalseAlarms, SplitTest, log_threshold};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::measure::direction::Direction;
@@ -44,7 +44,7 @@ pub(super) fn read(
         workers,
         replicas,
         drop_threshold: accepted.log_threshold(),
-        split_threshold: log_threshold(SPLIT_ALPHA),
+        split_threshold: SplitTest::threshold(),
     };
     (detection, accepted)
 }

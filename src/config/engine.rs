@@ -10,9 +10,7 @@ use super::reader::Reader;
 use super::units::format_duration;
 use rankgauge_core::engine::money::{Price, PriceTable};
 use rankgauge_core::engine::position::{FeedbackTopic, Topics};
-use rankgauge_core::engine::settings::{
-    Detection, JoinLimits, SYNTHETIC, SeriesLimits, Settings, WindowSpec,
-};
+use rankgauge_core::engine::settings::{Detection, JoinLimits, SeriesLimits, Settings, WindowSpec};
 use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, UserMeasure};
 
@@ -22,8 +20,8 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
     let mut slices = judging::slices(reader);
     let experiments = feedback::experiments(reader, &mut slices, &measures);
     // Synthetic searches are always a slice. Without any, it has no series.
-    if !slices.iter().any(|slice| slice == SYNTHETIC) {
-        slices.push(SYNTHETIC.to_owned());
+    if !slices.iter().any(|slice| slice == Settings::SYNTHETIC) {
+        slices.push(Settings::SYNTHETIC.to_owned());
     }
     let weights = feedback::weights(reader);
     let settings = Settings {

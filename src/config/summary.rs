@@ -11,7 +11,7 @@ use rankgauge_core::decode::Format;
 use rankgauge_core::decode::mapped::Mapped;
 use rankgauge_core::detection::SeriesRules;
 use rankgauge_core::engine::position::{FeedbackTopic, Join};
-use rankgauge_core::engine::settings::SYNTHETIC;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::sources::RepartitionKey;
 use rankgauge_core::event::Kind;
 use rankgauge_core::measure::direction::Direction;
@@ -43,7 +43,10 @@ pub(super) fn write(config: &Config) -> String {
     lines.push(("gold", gold(config)));
     let engine = &config.engine;
     lines.push(("measures", counted(&engine.measures)));
-    let slices = engine.slices.iter().filter(|slice| *slice != SYNTHETIC);
+    let slices = engine
+        .slices
+        .iter()
+        .filter(|slice| *slice != Settings::SYNTHETIC);
     lines.push(("slices", counted(slices)));
     lines.push((
         "windows",

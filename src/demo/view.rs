@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use rankgauge_core::engine::fixed::{Nano, units_to_f64};
+use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::settings::Settings;
@@ -250,7 +250,7 @@ fn variant(
             .collect(),
         headline: total.map_or_else(ScoreTotal::default, |tally| ScoreTotal {
             count: real(tally.count),
-            sum: units_to_f64(tally.sum, Nano::DECIMALS),
+            sum: Nano::sum_to_f64(tally.sum),
         }),
         headline_count: headline.map_or(0, recent_count),
         // Every finalised search has a score in this measure.

@@ -8,7 +8,7 @@ use super::guess::{Guess, guess};
 use super::missing;
 use super::proposal::{OwnFormat, Proposal, StarterQuery};
 use super::yaml::yaml;
-use rankgauge_core::decode::framing::{self, Compression, Framing};
+use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::{EventRef, Format, Formats, OwnedRecord};
 use rankgauge_core::event::{Acceptance, Kind, Limits, Search};
@@ -67,7 +67,7 @@ impl SampleRecord {
     /// `files` are the names of the files and topics before.
     fn shape<'a>(&'a self, files: &mut Vec<&'a str>) -> Option<Shape> {
         let payload = self.content.payload.as_slice();
-        let unframed = framing::unframed(payload).map(|(_, content)| content);
+        let unframed = Framing::unframed(payload).map(|(_, content)| content);
         let value = serde_json::from_slice(unframed.unwrap_or(payload)).ok()?;
         let text = |bytes: &[u8]| std::str::from_utf8(bytes).ok().map(str::to_owned);
         let headers = self.content.headers.iter();
@@ -200,7 +200,7 @@ fn unknown(records: &mut [SampleRecord]) -> Result<Proposal, SampleError> {
     } = guess(&shapes);
     let framed = records
         .iter()
-        .filter(|record| framing::unframed(&record.content.payload).is_some());
+        .filter(|record| Framing::unframed(&record.content.payload).is_some());
     let is_framed = framed.count() * 2 > records.len();
     let form = Form {
         encoding: Encoding::Json,

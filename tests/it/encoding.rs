@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rankgauge_core::gold::expansion::Relation;
 use rankgauge_core::gold::{self, Options};
 use serde_json::Value;
 
@@ -168,9 +169,9 @@ fn tables_are_separated_by_commas_semicolons_or_tabs() {
         ),
         commas
     );
-    let edges = gold::parse_relations("edges.csv", b"from;to;relation\na;b;references\n");
+    let edges = Relation::parse_all("edges.csv", b"from;to;relation\na;b;references\n");
     assert_eq!(edges.expect("valid").len(), 1);
-    let edges = gold::parse_relations("edges.csv", &utf16("from,to,relation\n", true));
+    let edges = Relation::parse_all("edges.csv", &utf16("from,to,relation\n", true));
     assert!(edges.expect_err("refused").to_string().contains("UTF-16"));
 }
 

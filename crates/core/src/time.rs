@@ -25,6 +25,14 @@ pub struct WallTime(pub i64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Millis(pub i64);
 
+impl Millis {
+    /// Duration in seconds.
+    #[allow(clippy::cast_precision_loss, reason = "exact for 285,000 years")]
+    pub fn seconds(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+}
+
 impl EventTime {
     /// Returns the time `span` later.
     #[must_use]

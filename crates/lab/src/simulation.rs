@@ -34,7 +34,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use chance::Chance;
-use rankgauge_core::detection::{Hypothesis, against_baseline};
+use rankgauge_core::detection::ScoreTest;
 use watcher::{FixedThreshold, Monitor, PeekingZTest, Sequential};
 
 /// Settings of a simulation.
@@ -75,16 +75,15 @@ impl Default for Settings {
 pub enum Test {
     /// Raw scores against a target.
     Target {
-        /// Null hypothesis: the target is met.
-        hypothesis: Hypothesis,
+        /// Target of the mean.
+        mean: f64,
         /// Log evidence at which the test raises an alarm.
         threshold: f64,
     },
     /// Raw scores against a mean.
     Drop {
-        /// Null hypothesis about the mean. `None`: at least the learned mean of the stream, minus
-        /// `epsilon`.
-        hypothesis: Option<Hypothesis>,
+        /// Least mean without an alarm. `None`: the learned mean of the stream, minus `epsilon`.
+        mean: Option<f64>,
         /// Tolerated drop.
         epsilon: f64,
         /// Log evidence at which the test raises an alarm.
@@ -218,8 +217,8 @@ impl<'a> Stream<'a> {
         };
         let learned = stream.learn();
         let reference = match test {
-            Test::Target { hypothesis, .. } => hypothesis.mean(),
-            Test::Drop { hypothesis, .. } => hypothesis.map_or(learned.mean, Hypothesis::mean),
+            Test::Target { mean, .. } => *mean,
+            Test::Drop { mean, .. } => mean.unwrap_or(learned.mean),
             Test::DropPerQuery { .. } => 0.5,
         };
         stream.watchers = watchers(test, reference);
@@ -280,7 +279,7 @@ impl<'a> Stream<'a> {
             let score = score * left;
             let value = match &self.baselines {
                 None => Some(score),
-                Some(known) => known[query].map(|it| against_baseline(score, it)),
+                Some(known) => known[query].map(|it| ScoreTest::against_baseline(score, it)),
             };
             self.of_minute += 1;
             let minute = self.of_minute >= self.settings.per_minute;
@@ -311,22 +310,25 @@ struct Learned {
 const MIN_SEARCHES_PER_BASELINE: u32 = 10;
 
 fn watchers(test: &Test, reference: f64) -> [Box<dyn Monitor>; 3] {
-    let sequential = match *test {
-        Test::Target {
-            hypothesis,
-            threshold,
-        } => Sequential::target(hypothesis, threshold),
+    let drop = || ScoreTest::drop(f64::INFINITY);
+    let (test, mean, threshold) = match *test {
+        Test::Target { mean, threshold } => (ScoreTest::target(), mean, threshold),
         Test::Drop {
-            hypothesis,
+            mean,
             epsilon,
             threshold,
         } => {
-            let learned = Hypothesis::at_least((reference - epsilon).clamp(0.0, 1.0));
-            Sequential::drop(hypothesis.or(learned), threshold)
+            let mean = mean.unwrap_or((reference - epsilon).clamp(0.0, 1.0));
+            (drop(), mean, threshold)
         }
         Test::DropPerQuery { epsilon, threshold } => {
-            Sequential::drop(Hypothesis::dropped_at_most(epsilon), threshold)
+            (drop(), ScoreTest::mean_after_drop(epsilon), threshold)
         }
+    };
+    let sequential = Sequential {
+        test,
+        mean,
+        threshold,
     };
     [
         Box::new(sequential),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rankgauge_core::engine::Registry;
 use rankgauge_core::engine::family::{self, Family, LabelName, Source};
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
-use rankgauge_core::engine::series::{Label, OTHER};
+use rankgauge_core::engine::series::Label;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::event::Kind;
@@ -178,8 +178,11 @@ impl<'a> View<'a> {
     fn value(&self, key: &LabelName, label: Label) -> &'a str {
         let topic = || self.topics.get(label.position()?).map(String::as_str);
         match key.source {
-            Source::Topic => topic().unwrap_or(OTHER),
-            _ => self.model.label_value(key, label).unwrap_or(OTHER),
+            Source::Topic => topic().unwrap_or(Label::OTHER_NAME),
+            _ => self
+                .model
+                .label_value(key, label)
+                .unwrap_or(Label::OTHER_NAME),
         }
     }
 

@@ -25,7 +25,7 @@ use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::number::real;
-use rankgauge_core::time::WallTime;
+use rankgauge_core::time::{Millis, WallTime};
 
 /// Error in the setup of the families, caused by a mistake in the catalogue.
 pub type Error = prometheus::Error;
@@ -564,7 +564,6 @@ impl Families<'_> {
 }
 
 /// Converts milliseconds to seconds.
-#[allow(clippy::cast_precision_loss, reason = "exact for 285,000 years")]
 fn seconds(millis: i64) -> f64 {
-    millis as f64 / 1e3
+    Millis(millis).seconds()
 }

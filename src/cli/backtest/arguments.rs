@@ -11,9 +11,7 @@ use super::record::Place;
 use super::sidecar::SidecarTest;
 use crate::cli::failure::Failure;
 use crate::config::parse_duration;
-use rankgauge_core::detection::{
-    ALPHA, Burst, FalseAlarms, Hypothesis, SeriesRules, log_threshold,
-};
+use rankgauge_core::detection::{BlockTest, Burst, FalseAlarms, SeriesRules, log_threshold};
 
 /// Test to run, and its alarm threshold.
 #[derive(Debug, Args)]
@@ -48,7 +46,7 @@ pub(super) struct TestArguments {
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "0.5,0.5", value_parser = share)]
     pub(super) shares: Vec<f64>,
     /// All tests but drop: probability of ever raising an alarm while nothing is wrong.
-    #[arg(long, value_name = "P", default_value_t = ALPHA, value_parser = probability)]
+    #[arg(long, value_name = "P", default_value_t = BlockTest::ALPHA, value_parser = probability)]
     pub(super) alpha: f64,
     /// Drop test: accepted false alarms per quarter, over all series and replicas.
     #[arg(long, value_name = "N", default_value_t = FalseAlarms::default().per_quarter, value_parser = positive)]
@@ -144,17 +142,6 @@ impl TestArguments {
             )));
         }
         Ok(self.shares.clone())
-    }
-
-    /// Hypothesis for scores without a baseline.
-    pub(super) fn mean(&self) -> Option<Hypothesis> {
-        self.m.and_then(Hypothesis::at_least)
-    }
-
-    /// Hypothesis for scores with a baseline.
-    pub(super) fn tolerance(&self) -> Result<Hypothesis, Failure> {
-        let hypothesis = Hypothesis::dropped_at_most(self.epsilon);
-        hypothesis.ok_or_else(|| Failure::Usage(anyhow!("--epsilon is a number from 0 to 1")))
     }
 }
 

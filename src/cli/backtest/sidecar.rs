@@ -1,11 +1,7 @@
 //! Tests of searches with their query and time, exactly as the sidecar runs them on one series.
 
-use std::collections::HashMap;
-
 use super::record::Search;
-use rankgauge_core::detection::{
-    BlockTest, Burst, DropClass, DropSeries, Part, QueryScores, SeriesRules,
-};
+use rankgauge_core::detection::{BlockTest, Burst, DropClass, DropTest, Part, SeriesRules};
 
 /// One of the two tests, with its state.
 pub(super) enum SidecarTest {
@@ -24,60 +20,34 @@ pub(super) enum SidecarTest {
 
 /// Drop tests of the score, of its upper bound and of the share of judged results.
 pub(super) struct DropTests {
-    queries: HashMap<Box<str>, Scores>,
-    score: DropSeries,
-    high: DropSeries,
-    judged: DropSeries,
-    rules: SeriesRules,
+    score: DropTest<Box<str>>,
+    high: DropTest<Box<str>>,
+    judged: DropTest<Box<str>>,
+    threshold: f64,
     /// True if a search had an upper bound or a share of judged results.
     has_range: bool,
     /// Part that the first alarm named.
     part: Option<Part>,
 }
 
-/// Earlier scores of a query, by test.
-#[derive(Default)]
-struct Scores {
-    score: QueryScores,
-    high: QueryScores,
-    judged: QueryScores,
-}
-
 impl DropTests {
     fn add(&mut self, search: &Search) -> bool {
-        let Search {
-            ts, score, query, ..
-        } = search;
-        let rules = self.rules;
-        let high_rules = SeriesRules {
-            has_local: false,
-            ..rules
-        };
-        let mut scores = query.as_ref().map(|query| {
-            if !self.queries.contains_key(query) {
-                self.queries.insert(query.clone(), Scores::default());
-            }
-            self.queries.get_mut(query)
-        });
-        let mut scores = scores.as_mut().and_then(Option::as_mut);
+        let Search { ts, score, .. } = *search;
+        let query = || search.query.clone();
         self.has_range |= search.high.is_some() || search.judged.is_some();
-        let of = scores.as_deref_mut().map(|it| &mut it.high);
-        let high = search.high.unwrap_or(*score);
-        self.high.add(*ts, of, high, &high_rules);
+        self.high.add(ts, query(), search.high.unwrap_or(score));
         if let Some(judged) = search.judged {
-            let of = scores.as_deref_mut().map(|it| &mut it.judged);
-            self.judged.add(*ts, of, judged, &rules);
+            self.judged.add(ts, query(), judged);
         }
-        let of = scores.map(|it| &mut it.score);
-        let is_compared = self.score.add(*ts, of, *score, &rules);
+        let is_compared = self.score.add(ts, query(), score);
         if is_compared && self.part.is_none() && self.has_alarm(&self.score) {
             self.part = Some(self.score.part());
         }
         is_compared
     }
 
-    fn has_alarm(&self, test: &DropSeries) -> bool {
-        test.log_evidence() >= self.rules.threshold
+    fn has_alarm(&self, test: &DropTest<Box<str>>) -> bool {
+        test.reaches(self.threshold)
     }
 
     fn class(&self) -> Option<DropClass> {
@@ -98,12 +68,15 @@ impl SidecarTest {
 
     /// Test for a drop.
     pub(super) fn drop(rules: SeriesRules) -> Self {
+        let high_rules = SeriesRules {
+            has_local: false,
+            ..rules
+        };
         Self::Drop(Box::new(DropTests {
-            queries: HashMap::new(),
-            score: DropSeries::default(),
-            high: DropSeries::default(),
-            judged: DropSeries::default(),
-            rules,
+            score: DropTest::new(rules),
+            high: DropTest::new(high_rules),
+            judged: DropTest::new(rules),
+            threshold: rules.threshold,
             has_range: false,
             part: None,
         }))

@@ -227,11 +227,8 @@ fn test_of(test_arguments: &TestArguments, per_query: bool) -> Result<simulator:
             "--simulate --test target takes scores without baselines: a target applies to \
              scores, not to differences"
         ))),
-        (Test::Target, false) => match test_arguments.mean() {
-            Some(hypothesis) => Ok(simulator::Test::Target {
-                hypothesis,
-                threshold,
-            }),
+        (Test::Target, false) => match test_arguments.m {
+            Some(mean) => Ok(simulator::Test::Target { mean, threshold }),
             None => Err(Failure::Usage(anyhow!(
                 "--simulate --test target needs the target, --m 0.8"
             ))),
@@ -241,7 +238,7 @@ fn test_of(test_arguments: &TestArguments, per_query: bool) -> Result<simulator:
         ))),
         (Test::Drop, true) => Ok(simulator::Test::DropPerQuery { epsilon, threshold }),
         (Test::Drop, false) => Ok(simulator::Test::Drop {
-            hypothesis: test_arguments.mean(),
+            mean: test_arguments.m,
             epsilon,
             threshold,
         }),

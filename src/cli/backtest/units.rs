@@ -11,10 +11,7 @@ use super::arguments::{Assignment, Test, TestArguments};
 use super::record::{Lines, Place, id_of, millis_of};
 use super::step::{self, Summary, line};
 use crate::cli::failure::Failure;
-use rankgauge_core::detection::{
-    ArmDifference, BucketArm, Credit, HourlyLimit, Preference, Unit, UnitBitmap, log_threshold,
-    split_log_evidence,
-};
+use rankgauge_core::detection::{Preference, SplitTest, VariantTest, log_threshold};
 
 /// Milliseconds per hour.
 const HOUR: i64 = 3_600_000;
@@ -73,9 +70,8 @@ pub(super) fn run(
         Test::Target | Test::Drop => Ok(()),
         Test::Experiment => replay(
             Experiment {
-                arms: [BucketArm::default(), BucketArm::default()],
-                limit: HourlyLimit::new(2),
-                split: Split::new(shares),
+                test: VariantTest::default(),
+                split: SplitTest::new(shares),
                 counted: 0,
                 alpha: arguments.alpha,
                 assignment: arguments.assignment,
@@ -84,7 +80,7 @@ pub(super) fn run(
             arguments,
             output,
         ),
-        Test::Split => replay(Split::new(shares), input, arguments, output),
+        Test::Split => replay(SplitTest::new(shares), input, arguments, output),
         Test::Interleaving => replay(Interleaving::default(), input, arguments, output),
     }
 }
@@ -135,16 +131,15 @@ fn wrong<T: UnitTest>(place: &Place, what: &str) -> Failure {
     place.wrong(&format!("{what}; {} is expected", T::EXPECTED))
 }
 
-fn unit_of(unit: &Value) -> Result<Unit, String> {
-    let id = id_of(unit).ok_or("`unit` is not an id: write a string or a whole number")?;
-    Ok(Unit::of(&id))
+fn unit_of(unit: &Value) -> Result<Box<str>, String> {
+    let wrong = || "`unit` is not an id: write a string or a whole number".to_owned();
+    id_of(unit).ok_or_else(wrong)
 }
 
 /// Variant (arm 1) against control (arm 0).
 struct Experiment {
-    arms: [BucketArm; 2],
-    limit: HourlyLimit,
-    split: Split,
+    test: VariantTest,
+    split: SplitTest,
     counted: u64,
     alpha: f64,
     assignment: Assignment,
@@ -169,13 +164,6 @@ struct ExperimentSummary {
     split: f64,
 }
 
-impl Experiment {
-    fn difference(&self) -> Option<ArmDifference> {
-        let [control, variant] = &self.arms;
-        ArmDifference::of(variant, control)
-    }
-}
-
 impl UnitTest for Experiment {
     type Line = ExperimentLine;
     type Own = ExperimentSummary;
@@ -185,22 +173,22 @@ impl UnitTest for Experiment {
     fn add(&mut self, line: ExperimentLine) -> Result<Option<f64>, String> {
         let ts = millis_of(&line.ts)?;
         let unit = unit_of(&line.unit)?;
-        let Some(arm) = self.arms.get_mut(line.arm) else {
+        if line.arm > 1 {
             return Err(format!("arm {} is neither 0 (the control) nor 1", line.arm));
-        };
+        }
         if !(0.0..=1.0).contains(&line.score) {
             return Err(format!("score {} is not from 0 to 1", line.score));
         }
-        if self.limit.is_counted(ts.div_euclid(HOUR), line.arm, unit) {
-            arm.add(unit, line.score);
-            self.counted += 1;
-        }
-        self.split.count(unit, line.arm);
-        Ok(self.difference().map(|it| it.log_evidence_worse(false)))
+        let hour = ts.div_euclid(HOUR);
+        let is_counted = self.test.add(hour, &unit, line.arm, line.score);
+        self.counted += u64::from(is_counted);
+        self.split.add(&unit, line.arm);
+        let difference = self.test.difference();
+        Ok(difference.map(|it| it.log_evidence_worse(false)))
     }
 
     fn own(&self, crossed_at: Option<u64>) -> ExperimentSummary {
-        let difference = self.difference();
+        let difference = self.test.difference();
         ExperimentSummary {
             assignment: self.assignment,
             worse_at: crossed_at,
@@ -211,13 +199,6 @@ impl UnitTest for Experiment {
             split: self.split.log_evidence(),
         }
     }
-}
-
-/// Units of the arms against their declared shares.
-struct Split {
-    seen: UnitBitmap,
-    counts: Vec<u64>,
-    shares: Vec<f64>,
 }
 
 #[derive(Deserialize)]
@@ -232,49 +213,29 @@ struct SplitSummary {
     by_arm: Vec<u64>,
 }
 
-impl Split {
-    fn new(shares: Vec<f64>) -> Self {
-        Self {
-            seen: UnitBitmap::default(),
-            counts: vec![0; shares.len()],
-            shares,
-        }
-    }
-
-    fn count(&mut self, unit: Unit, arm: usize) {
-        if let Some(count) = self.counts.get_mut(arm)
-            && self.seen.insert(unit)
-        {
-            *count += 1;
-        }
-    }
-
-    fn log_evidence(&self) -> f64 {
-        split_log_evidence(&self.counts, &self.shares).unwrap_or_default()
-    }
-}
-
-impl UnitTest for Split {
+/// Units of the arms against their declared shares.
+impl UnitTest for SplitTest {
     type Line = SplitLine;
     type Own = SplitSummary;
     const EXPECTED: &'static str = r#"{"unit": "user-42", "arm": 1}"#;
 
     fn add(&mut self, line: SplitLine) -> Result<Option<f64>, String> {
-        if line.arm >= self.shares.len() {
-            let (arm, arms) = (line.arm, self.shares.len());
+        let arms = self.counts().len();
+        if line.arm >= arms {
+            let arm = line.arm;
             return Err(format!(
                 "arm {arm} has no share: --shares has {arms}, for the arms 0 to {}",
                 arms - 1
             ));
         }
-        self.count(unit_of(&line.unit)?, line.arm);
+        Self::add(self, &unit_of(&line.unit)?, line.arm);
         Ok(Some(self.log_evidence()))
     }
 
     fn own(&self, _crossed_at: Option<u64>) -> SplitSummary {
         SplitSummary {
-            counted: self.counts.iter().sum(),
-            by_arm: self.counts.clone(),
+            counted: self.counts().iter().sum(),
+            by_arm: self.counts().to_vec(),
         }
     }
 }
@@ -283,7 +244,7 @@ impl UnitTest for Split {
 #[derive(Default)]
 struct Interleaving {
     /// Session of the last line, and its credit so far.
-    open: Option<(String, Credit)>,
+    open: Option<(String, [u64; 2])>,
     preference: Preference,
 }
 
@@ -305,7 +266,7 @@ struct InterleavingSummary {
 }
 
 impl InterleavingLine {
-    fn credit(&self) -> Result<Credit, String> {
+    fn credit(&self) -> Result<[u64; 2], String> {
         let teams: Vec<char> = self.teams.chars().collect();
         if teams.iter().any(|team| !team.is_ascii_uppercase()) {
             return Err(format!(
@@ -322,7 +283,7 @@ impl InterleavingLine {
         let results = ids(&self.results, "results")?;
         let clicks = ids(&self.clicks, "clicks")?;
         let results = results.iter().map(|id| &**id).zip(teams);
-        Ok(Credit::of(
+        Ok(Preference::credit(
             results,
             clicks.iter().map(|id| &**id),
             ['A', 'B'],
@@ -349,7 +310,9 @@ impl UnitTest for Interleaving {
         let credit = line.credit()?;
         let ended = match &mut self.open {
             Some((open, sum)) if **open == *session => {
-                sum.add(credit);
+                for (sum, more) in sum.iter_mut().zip(credit) {
+                    *sum = sum.saturating_add(more);
+                }
                 None
             }
             _ => {

@@ -12,9 +12,9 @@ use crate::cli::gate::Required;
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::position::Join;
-use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, ScoreSeries, TeamPair};
+use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries, TeamPair};
 use rankgauge_core::engine::scores::Tally;
-use rankgauge_core::engine::settings::Detection;
+use rankgauge_core::engine::settings::{Detection, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
@@ -168,7 +168,7 @@ fn read(run: String, model: &ReadModel<'_>, by: &[String]) -> Behaviour {
         run,
         searches: model.eligible_searches(),
         feedback: model.outcomes(Kind::Feedback),
-        measures: means(ALL_SEARCHES, ""),
+        measures: means(Settings::ALL_SEARCHES, ""),
         by: slices.collect(),
         interleaving: model.team_pairs().iter().map(preference).collect(),
     }

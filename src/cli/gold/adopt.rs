@@ -11,8 +11,8 @@ use crate::cli::failure::Failure;
 use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
-use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, adopt};
-use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES, parse_sheet};
+use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource};
+use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES};
 use rankgauge_eval::gold::write;
 use rankgauge_eval::text_layout::count_of;
 
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
         GradeSource::Annotated
     };
     let name = name_of(&arguments.sheet);
-    let adoption = adopt(&set, &name, rows, grades, arguments.set_version.as_deref())
+    let adoption = Adoption::of(&set, &name, rows, grades, arguments.set_version.as_deref())
         .map_err(|error| Failure::Usage(error.into()))?;
     write_set(&adoption.set, &arguments.output, arguments.force)?;
     let report = Report {
@@ -85,7 +85,7 @@ pub(super) fn name_of(path: &Path) -> String {
 pub(super) fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
     let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
     let bytes = input::read(path, limit)?;
-    parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
+    FilledRow::parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
 }
 
 /// Writes a set in the native format.

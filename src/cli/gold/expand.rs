@@ -11,8 +11,8 @@ use crate::cli::failure::Failure;
 use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
-use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand, normalise_relation};
-use rankgauge_core::gold::{Grade, MAX_FILE_BYTES, parse_relations};
+use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, Relation};
+use rankgauge_core::gold::{Grade, MAX_FILE_BYTES};
 use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(in crate::cli) struct Expand {
 fn relation_grade(text: &str) -> Result<(String, Grade), String> {
     let parts = text.rsplit_once('=');
     let (relation, value) = parts.ok_or("RELATION=GRADE is expected: references=1")?;
-    Ok((normalise_relation(relation), grade(value)?))
+    Ok((Relation::normalise(relation), grade(value)?))
 }
 
 #[derive(Serialize)]
@@ -69,7 +69,7 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
     let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
     let edges = input::read(&arguments.edges, limit)?;
     let name = arguments.edges.file_name().unwrap_or_default();
-    let relations = parse_relations(&name.to_string_lossy(), &edges)
+    let relations = Relation::parse_all(&name.to_string_lossy(), &edges)
         .map_err(|error| Failure::Usage(error.into()))?;
 
     let mut rules = ExpansionRules {
@@ -80,11 +80,11 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
     let both_ways = arguments
         .both_ways
         .iter()
-        .map(|name| normalise_relation(name));
+        .map(|name| Relation::normalise(name));
     rules.symmetric.extend(both_ways);
 
-    let expansion =
-        expand(&set, &relations, &rules).map_err(|error| Failure::Usage(error.into()))?;
+    let expansion = rules.expand(&set, &relations);
+    let expansion = expansion.map_err(|error| Failure::Usage(error.into()))?;
     write_set(&expansion.set, &arguments.output, arguments.force)?;
 
     let report = Report {

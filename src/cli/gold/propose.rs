@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::ingest::history::Record;
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::gold::adoption::{FilledRow, GradeSource, adopt};
+use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource};
 use rankgauge_core::number::percent;
 use rankgauge_eval::proposal::{
     DEFAULT_MEMORY_LIMIT, DocumentProposal, ProposalOptions, Proposals, QueryProposal, Tally,
@@ -123,7 +123,7 @@ impl Propose {
             let version = gold.metadata().version.as_ref();
             let version = version.map(|version| format!("{version}+proposed"));
             let grades = GradeSource::AnnotatorsOrProduction;
-            let adoption = adopt(gold, "the proposals", rows, grades, version.as_deref())
+            let adoption = Adoption::of(gold, "the proposals", rows, grades, version.as_deref())
                 .map_err(|error| Failure::Running(error.into()))?;
             write_set(&adoption.set, path, self.force)?;
             written.1 = Some(Written {

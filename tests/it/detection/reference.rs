@@ -4,7 +4,7 @@ use std::process::Command;
 
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
-use rankgauge_core::detection::{FalseAlarms, log_threshold, split_log_evidence};
+use rankgauge_core::detection::{FalseAlarms, SplitTest, log_threshold};
 use serde_json::{Value, json};
 
 use super::{backtest, fed};
@@ -203,11 +203,11 @@ fn the_evidence_against_a_split_matches_the_reference() {
         .map(|(counts, shares)| json!({"kind": "split", "counts": counts, "shares": shares}))
         .collect();
     for ((counts, shares), answer) in cases.iter().zip(reference(&requests)) {
-        let found = split_log_evidence(counts, shares).expect("a right split");
+        let found = SplitTest::log_evidence_of(counts, shares).expect("a right split");
         assert_close(found, answer.as_f64().expect("a number"), "split");
         // Percentages are normalised to their sum.
         let percent: Vec<f64> = shares.iter().map(|share| share * 100.0).collect();
-        let same = split_log_evidence(counts, &percent).expect("a right split");
+        let same = SplitTest::log_evidence_of(counts, &percent).expect("a right split");
         assert_close(same, found, "split in per cent");
     }
 }

@@ -7,7 +7,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use rankgauge::config;
 use rankgauge_core::decode::Formats;
-use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
+use rankgauge_core::detection::{SplitTest, log_threshold};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::settings::Settings;
@@ -242,7 +242,7 @@ fn same_arms(units: Units, seed: u64) -> ([bool; 3], u32) {
                 [
                     worse.is_some_and(|it| it >= log_threshold(0.001)),
                     lower > 0.0 || upper < 0.0,
-                    split >= log_threshold(SPLIT_ALPHA),
+                    split >= SplitTest::threshold(),
                 ]
             });
             found = std::array::from_fn(|at| found[at] || now[at]);
@@ -320,7 +320,7 @@ fn double_clicks_are_no_preference() {
             (it.wins + it.losses + it.ties, it.log_evidence())
         });
         sessions += count;
-        alarms += u32::from(evidence >= log_threshold(SPLIT_ALPHA));
+        alarms += u32::from(evidence >= SplitTest::threshold());
     }
     eprintln!("double clicks: {alarms} of {STREAMS} streams prefer a team; 0.01 promised");
     assert_eq!((alarms, sessions), (0, 400 * STREAMS));

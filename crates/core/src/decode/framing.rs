@@ -27,6 +27,13 @@ impl Framing {
         ("confluent", Self::Confluent),
         ("single_object", Self::SingleObject),
     ];
+
+    /// Schema id and content of a payload in the framing of a schema registry.
+    pub fn unframed(payload: &[u8]) -> Option<(u32, &[u8])> {
+        let (head, content) = payload.split_first_chunk::<5>()?;
+        let [0, id @ ..] = *head else { return None };
+        Some((u32::from_be_bytes(id), content))
+    }
 }
 
 /// Compression of the payloads of a format.
@@ -98,13 +105,6 @@ impl Compression {
     }
 }
 
-/// Returns schema id and content of a payload in the framing of a schema registry.
-pub fn unframed(payload: &[u8]) -> Option<(u32, &[u8])> {
-    let (head, content) = payload.split_first_chunk::<5>()?;
-    let [0, id @ ..] = *head else { return None };
-    Some((u32::from_be_bytes(id), content))
-}
-
 /// Beginnings of compressed payloads.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -148,7 +148,7 @@ fn form(payload: &[u8]) -> Option<(String, &'static str)> {
             "encoding: avro, after the producer sends single records",
         ));
     }
-    let (id, content) = unframed(payload)?;
+    let (id, content) = Framing::unframed(payload)?;
     let name = format!("framed for a schema registry (magic byte 0, schema id {id})");
     let is_json = matches!(content.trim_ascii_start().first(), Some(b'{' | b'['));
     let remedy = if is_json {

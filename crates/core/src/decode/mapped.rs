@@ -290,7 +290,7 @@ impl Mapped {
     pub(super) fn explained(&self, payload: &[u8], rejection: Rejection) -> Rejection {
         let has_form = match (self.form.compression, self.form.framing) {
             (Compression::None, Framing::None) => false,
-            (Compression::None, Framing::Confluent) => framing::unframed(payload).is_some(),
+            (Compression::None, Framing::Confluent) => Framing::unframed(payload).is_some(),
             (Compression::None, Framing::SingleObject) => framing::single_object(payload).is_some(),
             (Compression::Gzip | Compression::Zstd, _) => framing::is_compressed(payload),
         };
@@ -305,7 +305,7 @@ impl Mapped {
     pub(super) fn missing_schema(&self, payload: &[u8], limits: &Limits) -> Option<u32> {
         let cache = self.cache()?;
         let inflated = self.form.compression.inflated(payload, limits).ok()?;
-        let (id, _) = framing::unframed(&inflated)?;
+        let (id, _) = Framing::unframed(&inflated)?;
         matches!(cache.get(id), Cached::Unknown).then_some(id)
     }
 
@@ -319,7 +319,7 @@ impl Mapped {
         let (id, content) = match self.form.framing {
             _ if payload.is_empty() => (None, payload),
             Framing::None => (None, payload),
-            Framing::Confluent => match framing::unframed(payload) {
+            Framing::Confluent => match Framing::unframed(payload) {
                 Some((id, content)) => (Some(id), content),
                 None => return Err(not_framed(encoding, "the byte 0 and the id of a schema")),
             },

@@ -72,6 +72,9 @@ pub struct BlockTest {
 }
 
 impl BlockTest {
+    /// Probability of ever raising an alarm although the target is met, by default.
+    pub const ALPHA: f64 = 0.001;
+
     /// Minimum number of searches in a block. A block with fewer continues to the next multiple of the
     /// block length.
     pub const MIN_SEARCHES: u64 = 30;

@@ -60,7 +60,7 @@ fn to_units(score: f64) -> i64 {
 
 /// Scores of an arm, by bucket.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BucketArm {
+pub(crate) struct BucketArm {
     buckets: Vec<Bucket>,
 }
 
@@ -83,7 +83,7 @@ struct ArmMean {
 
 impl BucketArm {
     /// Adds the score of a search. A score that is not finite is ignored.
-    pub fn add(&mut self, unit: Unit, score: f64) {
+    pub(crate) fn add(&mut self, unit: Unit, score: f64) {
         if let Some(bucket) = self.buckets.get_mut(unit.bucket())
             && score.is_finite()
         {
@@ -93,7 +93,7 @@ impl BucketArm {
     }
 
     /// Adds the searches of another part of the traffic.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
             mine.sum = mine.sum.saturating_add(theirs.sum);
             mine.count = mine.count.saturating_add(theirs.count);
@@ -101,7 +101,7 @@ impl BucketArm {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.buckets.len() * size_of::<Bucket>()
     }
 
@@ -141,7 +141,7 @@ pub struct ArmDifference {
 
 impl ArmDifference {
     /// Difference of two arms. `None` if one of them has fewer than 100 buckets in use.
-    pub fn of(variant: &BucketArm, control: &BucketArm) -> Option<Self> {
+    pub(crate) fn of(variant: &BucketArm, control: &BucketArm) -> Option<Self> {
         let (variant, control) = (variant.mean()?, control.mean()?);
         Some(Self {
             difference: variant.mean - control.mean,
@@ -212,7 +212,7 @@ fn half_width(variance: f64, alpha: f64) -> f64 {
 
 /// Limit of the searches that a bucket counts in an hour.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HourlyLimit {
+pub(crate) struct HourlyLimit {
     /// Searches in the hour, by arm and bucket.
     counts: Vec<Vec<u32>>,
     hour: Option<i64>,
@@ -223,7 +223,7 @@ pub struct HourlyLimit {
 
 impl HourlyLimit {
     /// Limit for an experiment with a number of arms.
-    pub fn new(arms: usize) -> Self {
+    pub(crate) fn new(arms: usize) -> Self {
         let number = usize::try_from(BUCKETS).unwrap_or_default();
         Self {
             counts: vec![vec![0; number]; arms],
@@ -234,7 +234,7 @@ impl HourlyLimit {
     }
 
     /// Bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.counts
             .iter()
             .map(|it| it.len() * size_of::<u32>())
@@ -243,7 +243,7 @@ impl HourlyLimit {
 
     /// Adds a search of an arm in an hour of event time. Returns true if it counts. A late search
     /// belongs to the newest hour.
-    pub fn is_counted(&mut self, hour: i64, arm: usize, unit: Unit) -> bool {
+    pub(crate) fn is_counted(&mut self, hour: i64, arm: usize, unit: Unit) -> bool {
         match self.hour {
             None => self.hour = Some(hour),
             Some(newest) if hour > newest => {
@@ -268,5 +268,42 @@ impl HourlyLimit {
             *count += 1;
         }
         is_counted
+    }
+}
+
+/// Test of a variant against its control: arm 1 against arm 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VariantTest {
+    arms: [BucketArm; 2],
+    limit: HourlyLimit,
+}
+
+impl Default for VariantTest {
+    fn default() -> Self {
+        Self {
+            arms: [BucketArm::default(), BucketArm::default()],
+            limit: HourlyLimit::new(2),
+        }
+    }
+}
+
+impl VariantTest {
+    /// Adds the score of a search of the unit with an id, in an hour of event time. Returns true if it
+    /// counts: the bucket of the unit is below its limit of the hour.
+    pub fn add(&mut self, hour: i64, unit: &str, arm: usize, score: f64) -> bool {
+        let unit = Unit::of(unit);
+        let is_counted = self.limit.is_counted(hour, arm, unit);
+        if let Some(arm) = self.arms.get_mut(arm)
+            && is_counted
+        {
+            arm.add(unit, score);
+        }
+        is_counted
+    }
+
+    /// Difference of the arms. `None` if one of them has fewer than 100 buckets in use.
+    pub fn difference(&self) -> Option<ArmDifference> {
+        let [control, variant] = &self.arms;
+        ArmDifference::of(variant, control)
     }
 }

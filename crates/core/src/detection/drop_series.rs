@@ -122,7 +122,7 @@ fn log_mean(wealth: &[Wealth; BETS], minutes: f64, most: f64) -> f64 {
 
 /// Scores of a query in one series, and the local bets on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct QueryScores {
+pub(super) struct QueryScores {
     sum: f64,
     own_sum: f64,
     bets: LocalBets,
@@ -312,7 +312,7 @@ impl DropSeries {
     /// Adds a search or a session at an event time in milliseconds. `query` has the earlier scores
     /// of its query in this series; `None` without a gold query, for a test with a season. A late
     /// search counts in the newest minute. Returns true if the search was compared. NaN is ignored.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         ts: i64,
         query: Option<&mut QueryScores>,

@@ -4,44 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::split::split_log_evidence;
-
-/// Number of distinct clicked results of each of two teams.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Credit {
-    /// Clicked results of the first team.
-    pub first: u64,
-    /// Clicked results of the second team.
-    pub second: u64,
-}
-
-impl Credit {
-    /// Credit of a search, for the teams `pair`. `results` has the served ids with their teams; of an
-    /// id that was served twice, the last team applies. A clicked id counts once, and only if it was
-    /// served.
-    pub fn of<'a, T: PartialEq + Copy>(
-        results: impl IntoIterator<Item = (&'a str, T)>,
-        clicks: impl IntoIterator<Item = &'a str>,
-        pair: [T; 2],
-    ) -> Self {
-        let mut teams: BTreeMap<&str, T> = results.into_iter().collect();
-        let mut credit = Self::default();
-        for id in clicks {
-            match teams.remove(id) {
-                Some(team) if team == pair[0] => credit.first += 1,
-                Some(team) if team == pair[1] => credit.second += 1,
-                _ => {}
-            }
-        }
-        credit
-    }
-
-    /// Adds the credit of another search of the session.
-    pub fn add(&mut self, other: Self) {
-        self.first = self.first.saturating_add(other.first);
-        self.second = self.second.saturating_add(other.second);
-    }
-}
+use super::split::SplitTest;
 
 /// Sessions by the team with more credit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,9 +18,29 @@ pub struct Preference {
 }
 
 impl Preference {
-    /// Adds a finished session.
-    pub fn add(&mut self, session: Credit) {
-        match session.first.cmp(&session.second) {
+    /// Credit of a search for each of two teams: the number of their distinct clicked results.
+    /// `results` has the served ids with their teams; of an id that was served twice, the last team
+    /// applies. A clicked id counts once, and only if it was served.
+    pub fn credit<'a, T: PartialEq + Copy>(
+        results: impl IntoIterator<Item = (&'a str, T)>,
+        clicks: impl IntoIterator<Item = &'a str>,
+        pair: [T; 2],
+    ) -> [u64; 2] {
+        let mut teams: BTreeMap<&str, T> = results.into_iter().collect();
+        let mut credit = [0, 0];
+        for id in clicks {
+            match teams.remove(id) {
+                Some(team) if team == pair[0] => credit[0] += 1,
+                Some(team) if team == pair[1] => credit[1] += 1,
+                _ => {}
+            }
+        }
+        credit
+    }
+
+    /// Adds a finished session with the sums of the credit of its searches.
+    pub fn add(&mut self, [first, second]: [u64; 2]) {
+        match first.cmp(&second) {
             std::cmp::Ordering::Greater => self.wins += 1,
             std::cmp::Ordering::Less => self.losses += 1,
             std::cmp::Ordering::Equal => self.ties += 1,
@@ -66,7 +49,7 @@ impl Preference {
 
     /// Log evidence (ln) that users prefer one of the teams.
     pub fn log_evidence(&self) -> f64 {
-        split_log_evidence(&[self.wins, self.losses], &[0.5, 0.5]).unwrap_or_default()
+        SplitTest::log_evidence_of(&[self.wins, self.losses], &[0.5, 0.5]).unwrap_or_default()
     }
 
     /// Share of the sessions that the first team wins, a tie as half, minus 1/2. 0 without sessions.

@@ -5,12 +5,6 @@ use crate::number::real;
 /// Minutes in a quarter of a year (90 days).
 const MINUTES_PER_QUARTER: u64 = 90 * 24 * 60;
 
-/// Probability of ever raising an alarm although the target is met.
-pub const ALPHA: f64 = 0.001;
-
-/// Probability of ever raising an alarm although the traffic of an experiment is split as declared.
-pub const SPLIT_ALPHA: f64 = 0.001;
-
 /// Margin of the drop detector's ceiling above its threshold. It is large enough for every alarm
 /// and small enough for the evidence to decrease soon after the end of a drop.
 pub(super) const CEILING_MARGIN: f64 = 3.0;

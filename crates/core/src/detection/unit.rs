@@ -10,22 +10,17 @@ pub(super) const BUCKETS: u64 = 1024;
 
 /// Hash of the id of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Unit(u64);
+pub(crate) struct Unit(pub(super) u64);
 
 impl Unit {
     /// FNV-1a of the bytes of an id, then the finaliser of splitmix64.
-    pub fn of(id: &str) -> Self {
+    pub(crate) fn of(id: &str) -> Self {
         let fold =
             |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3);
         let mut mixed = id.as_bytes().iter().fold(0xCBF2_9CE4_8422_2325, fold);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         Self(mixed ^ (mixed >> 31))
-    }
-
-    /// The hash.
-    pub fn hash(self) -> u64 {
-        self.0
     }
 
     /// Bucket of the unit in its arm.
@@ -37,7 +32,7 @@ impl Unit {
 /// Units that were counted, as a bitmap of 128 kB. Two units with the same bit count as one, in
 /// every arm alike.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct UnitBitmap {
+pub(crate) struct UnitBitmap {
     words: Vec<u64>,
 }
 
@@ -52,7 +47,7 @@ impl Default for UnitBitmap {
 
 impl UnitBitmap {
     /// Marks a unit. Returns true if it was not marked: it counts.
-    pub fn insert(&mut self, unit: Unit) -> bool {
+    pub(crate) fn insert(&mut self, unit: Unit) -> bool {
         let bit = (unit.0 >> 10) % BITS;
         let word = usize::try_from(bit / 64).ok();
         let Some(word) = word.and_then(|word| self.words.get_mut(word)) else {
@@ -65,14 +60,14 @@ impl UnitBitmap {
     }
 
     /// Marks the units of another part of the traffic.
-    pub fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         for (word, more) in self.words.iter_mut().zip(&other.words) {
             *word |= more;
         }
     }
 
     /// Approximate bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.words.len() * size_of::<u64>()
     }
 }

@@ -17,9 +17,7 @@ use crate::engine::preparation::Prepared;
 use crate::engine::quality::Drawn;
 use crate::engine::segment::{Segment, SegmentKey, SliceValues};
 use crate::engine::series::{Dimension, Label};
-use crate::engine::settings::{
-    Experiment, Observed, Ranges, SYNTHETIC, TestedQuantity, WHOLE_SEARCH,
-};
+use crate::engine::settings::{Experiment, Observed, Ranges, Settings, TestedQuantity};
 use crate::engine::units::CountedBucket;
 use crate::event::{Kind, RecordOutcome, Search};
 use crate::gold::{GoldSet, QueryIndex, normalise};
@@ -368,7 +366,7 @@ impl Engine {
         let settings = &*self.settings;
         let has_experiments = !settings.experiments.is_empty();
         for (slice, value) in settings.slices.iter().zip(&mut values) {
-            if slice == SYNTHETIC {
+            if slice == Settings::SYNTHETIC {
                 let label = |()| self.names.label(Dimension::SliceValue, "true");
                 *value = search.is_synthetic().then_some(()).map(label);
             } else if has_experiments && slice == Experiment::SLICE {
@@ -447,12 +445,15 @@ impl Engine {
     }
 
     fn record_latency(&mut self, search: &Search<'_>, variant: Label) {
-        let whole = search.latency_ms.map(|latency| (WHOLE_SEARCH, latency));
+        let whole = search
+            .latency_ms
+            .map(|latency| (Settings::WHOLE_SEARCH, latency));
         let synthetic = search.latency_ms.filter(|_| search.is_synthetic());
-        let synthetic = synthetic.map(|latency| (SYNTHETIC, latency));
+        let synthetic = synthetic.map(|latency| (Settings::SYNTHETIC, latency));
         let stages = search.stages.iter().flatten();
         // Stages of these names would be counted among the whole searches.
-        let stages = stages.filter(|stage| ![WHOLE_SEARCH, SYNTHETIC].contains(&&*stage.name));
+        let stages = stages
+            .filter(|stage| ![Settings::WHOLE_SEARCH, Settings::SYNTHETIC].contains(&&*stage.name));
         let stages = stages.filter_map(|stage| Some((&*stage.name, stage.latency_ms?)));
         let mut samples: SmallVec<[_; 8]> = SmallVec::new();
         for (stage, latency) in whole.into_iter().chain(synthetic).chain(stages) {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::{BiasDrift, BiasKind, BiasRules};
 use crate::engine::family;
-use crate::engine::fixed::{Nano, units_to_f64};
+use crate::engine::fixed::Nano;
 use crate::engine::remap::IdRemap;
 use crate::engine::retirement::Retired;
 use crate::engine::series::{Dimension, Label, Series};
@@ -63,7 +63,7 @@ impl Agreement {
     /// Mean difference from people. `None` without a pair.
     pub(super) fn error(&self) -> Option<f64> {
         let pairs: u64 = self.pairs.iter().sum();
-        (pairs > 0).then(|| units_to_f64(self.error, Nano::DECIMALS) / real(pairs))
+        (pairs > 0).then(|| Nano::sum_to_f64(self.error) / real(pairs))
     }
 
     fn add(&mut self, outcome: usize, difference: Nano) {

@@ -26,7 +26,7 @@ use crate::detection::{
     QueryBaseline, QuerySums, Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::{Nano, units_to_f64};
+use crate::engine::fixed::Nano;
 use crate::engine::fleet::{Resets, SeriesName, SharedIncident, SharedLearned};
 use crate::engine::incidents::{
     self, Acknowledged, Deployed, EndReason, Incident, Incidents, Note, QueryReferences,
@@ -90,7 +90,7 @@ impl Observation<'_> {
     fn score(&self, column: usize) -> Option<f64> {
         let place = self.scores.binary_search_by_key(&column, |(it, _)| *it);
         let (_, score) = self.scores.get(place.ok()?)?;
-        Some(units_to_f64(i128::from(score.get()), Nano::DECIMALS))
+        Some(score.to_f64())
     }
 
     /// Unjudged results in a column.

@@ -28,6 +28,16 @@ impl Nano {
     pub fn get(self) -> i64 {
         self.0
     }
+
+    /// Nearest floating-point number.
+    pub fn to_f64(self) -> f64 {
+        Self::sum_to_f64(self.0.into())
+    }
+
+    /// Floating-point number nearest to a sum of scores in units of 10⁻⁹, for ratios at exposition.
+    pub fn sum_to_f64(units: i128) -> f64 {
+        units_to_f64(units, Self::DECIMALS)
+    }
 }
 
 /// Rounds to the nearest integer, half away from zero. Numbers beyond the range saturate; NaN becomes
@@ -50,7 +60,7 @@ pub(super) fn nearest(number: f64) -> i64 {
     clippy::cast_precision_loss,
     reason = "the sum itself stays exact; only the value of a gauge is rounded"
 )]
-pub fn units_to_f64(units: i128, decimals: usize) -> f64 {
+pub(crate) fn units_to_f64(units: i128, decimals: usize) -> f64 {
     let scale = 10_f64.powi(i32::try_from(decimals).unwrap_or(0));
     units as f64 / scale
 }

@@ -12,7 +12,7 @@ use std::collections::btree_map::Entry;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::{LearnedSeries, QuerySums};
-use crate::engine::incidents::{Incident, SAME_DEPLOYMENT, SharedReference};
+use crate::engine::incidents::{Deployed, Incident, SharedReference};
 use crate::time::WallTime;
 
 pub(super) use log_evidence::rounded;
@@ -249,7 +249,7 @@ impl Resets {
         match self.variants.entry(variant.into()) {
             Entry::Occupied(mut known) => {
                 let known = known.get_mut();
-                let is_near = known.at.0.abs_diff(at.0) < SAME_DEPLOYMENT.0.unsigned_abs();
+                let is_near = known.at.0.abs_diff(at.0) < Deployed::MIN_INTERVAL.0.unsigned_abs();
                 if known.version == version && version.is_some() && is_near {
                     known.at = known.at.min(at);
                     return false;

@@ -23,14 +23,14 @@ use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::Registry;
 use crate::engine::remap::IdRemap;
 use crate::engine::score_column::column_of;
-use crate::engine::series::{Dimension, Label, OTHER, Series};
-use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure, Settings};
+use crate::engine::series::{Dimension, Label, Series};
+use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::time::{EventTime, Millis};
 
 pub(super) use record::Drop;
 pub use record::{
     Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
-    SAME_DEPLOYMENT, Severity,
+    Severity,
 };
 pub(super) use record::{DeploymentMark, Ending};
 use record::{EXPIRED_AFTER, MAX_MEASURES};
@@ -105,13 +105,16 @@ pub(super) fn names_of(
     let text = |dimension: Dimension, label: Label| -> Box<str> {
         let values = registry.values(dimension);
         let known = values.get(label.index()).cloned();
-        known.unwrap_or_else(|| OTHER.into())
+        known.unwrap_or_else(|| Label::OTHER_NAME.into())
     };
     let position = slice.position();
     let slice = match position {
-        Some(0) => ALL_SEARCHES,
-        Some(slice) => settings.slices.get(slice - 1).map_or(OTHER, String::as_str),
-        None => OTHER,
+        Some(0) => Settings::ALL_SEARCHES,
+        Some(slice) => settings
+            .slices
+            .get(slice - 1)
+            .map_or(Label::OTHER_NAME, String::as_str),
+        None => Label::OTHER_NAME,
     };
     let value = if value == Label::EMPTY {
         Box::default()
@@ -197,7 +200,7 @@ impl Incidents {
                     .series
                     .iter()
                     .filter_map(|it| incident.measures.get(it.1));
-                let in_all = measures.find(|it| *it.slice == *ALL_SEARCHES);
+                let in_all = measures.find(|it| *it.slice == *Settings::ALL_SEARCHES);
                 let is_of_all = in_all.and_then(|it| of.queries.is_loss_of_all(it.tolerance));
                 if is_of_all == Some(true) {
                     incident.part = Part::All;
@@ -289,7 +292,7 @@ impl Incidents {
         };
         let tracked = &mut self.open[place];
         if same.is_some() {
-            let is_in_all_searches = *member.slice == *ALL_SEARCHES;
+            let is_in_all_searches = *member.slice == *Settings::ALL_SEARCHES;
             let mut part = drop.part;
             // A drop of a slice can be evident in all searches without being one of the others.
             if is_in_all_searches && !tracked.incident.is_in_all_searches() {

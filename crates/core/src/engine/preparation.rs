@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use super::correlation::Level;
-use super::fixed::{Nano, units_to_f64};
+use super::fixed::Nano;
 use super::id::{Id, Target};
 use super::input::RecordInput;
 use super::join::{self, Served};
@@ -239,9 +239,7 @@ impl Engine {
                     let column = column_of(index);
                     let difference = prepared.unjudged.iter().find(|it| it.0 == column);
                     let unjudged = Unjudged {
-                        difference: difference.map_or(0.0, |it| {
-                            units_to_f64(i128::from(it.1.get()), Nano::DECIMALS)
-                        }),
+                        difference: difference.map_or(0.0, |it| it.1.to_f64()),
                         share,
                     };
                     if unjudged != Unjudged::default() {

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{ALPHA as DROP_ALPHA, NormalMixture};
+use crate::detection::{BlockTest, NormalMixture};
 use crate::engine::fixed::{Nano, units_to_f64};
 use crate::engine::id::short;
 use crate::engine::remap::IdRemap;
@@ -572,8 +572,8 @@ impl Window {
 /// Log evidence that a mean of a window is lower than that of the windows before, beyond the tolerance. `None`
 /// without one before.
 ///
-/// The mean before is the lower end of its interval at `DROP_ALPHA`, and that of the window the one with its missing
-/// labels at 1. The searches are a sample of the traffic, whose variance is the highest possible. The test begins with
+/// The mean before is the lower end of its interval at [`BlockTest::ALPHA`], and that of the window the
+/// one with its missing labels at 1. The searches are a sample of the traffic, whose variance is the highest possible. The test begins with
 /// the window: the windows before have their searches.
 fn drop_log_evidence(window: &Window, before: &[&Window], measure: usize) -> Option<f64> {
     let (mut sums, mut searches) = (Sums::default(), 0);
@@ -586,7 +586,7 @@ fn drop_log_evidence(window: &Window, before: &[&Window], measure: usize) -> Opt
     }
     let n = real(searches);
     let [low, ..] = sums.ends();
-    let baseline = (low - sums.sample(n, n).half_width(DROP_ALPHA)) / n;
+    let baseline = (low - sums.sample(n, n).half_width(BlockTest::ALPHA)) / n;
     let current = window.sums.get(measure)?;
     let (n, planned) = (real(window.searches), n / real_length(before.len()));
     let [_, _, high] = current.ends();

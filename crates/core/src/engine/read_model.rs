@@ -17,7 +17,6 @@ mod score_series;
 mod users;
 mod watched;
 
-pub use crate::engine::settings::ALL_SEARCHES;
 pub use evaluators::{EvaluatorDrift, EvaluatorPart, EvaluatorVerdict};
 pub use experiments::{ArmReading, MeasuredDifference};
 pub use model::ReadModel;

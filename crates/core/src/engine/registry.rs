@@ -13,7 +13,7 @@ use rustc_hash::FxBuildHasher;
 
 use crate::engine::family::{self, Family, Source, Table};
 use crate::engine::retirement::{Retired, Retirements};
-use crate::engine::series::{Dimension, Label, Labels, MAX_KEYS, OTHER, Series, key};
+use crate::engine::series::{Dimension, Label, Labels, MAX_KEYS, Series, key};
 use crate::engine::settings::Settings;
 use crate::event::Kind;
 use crate::time::{EventTime, WallTime};
@@ -143,9 +143,9 @@ impl std::fmt::Debug for Registry {
     }
 }
 
-/// Returns true if `value` is [`OTHER`], with any number of further underscores at its beginning.
+/// Returns true if `value` is [`Label::OTHER_NAME`], with any number of further underscores at its beginning.
 fn is_overflow_name(value: &str) -> bool {
-    let rest = value.strip_suffix(OTHER);
+    let rest = value.strip_suffix(Label::OTHER_NAME);
     rest.is_some_and(|rest| rest.bytes().all(|byte| byte == b'_'))
 }
 
@@ -155,7 +155,7 @@ impl Registry {
     /// towards the limit of the family.
     pub fn new(settings: &Settings) -> Self {
         let values = settings.series_limits.values_per_label.saturating_add(2);
-        let named = || [OTHER, ""].map(Box::from);
+        let named = || [Label::OTHER_NAME, ""].map(Box::from);
         let numbering = |table: Table| {
             let room = settings.series_limits.series_per_family / table.samples(settings);
             let reserved = reserved_series(table, settings.slices.len());
@@ -173,7 +173,7 @@ impl Registry {
     }
 
     /// Returns the label for `value`, or [`Label::OTHER`] if the dimension is full or the value is
-    /// longer than 256 bytes. A value that is called [`OTHER`] gets one more underscore at its
+    /// longer than 256 bytes. A value that is called [`Label::OTHER_NAME`] gets one more underscore at its
     /// beginning, and so does every value that looks like the result.
     pub fn label(&self, dimension: Dimension, value: &str) -> Label {
         if is_overflow_name(value) {

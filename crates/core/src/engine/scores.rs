@@ -11,7 +11,7 @@ mod recent;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::family::{self, Table};
-use crate::engine::fixed::{Nano, units_to_f64};
+use crate::engine::fixed::Nano;
 use crate::engine::remap::{IdRemap, RowRemap};
 use crate::engine::score_column::column_of;
 use crate::engine::series::Series;
@@ -41,7 +41,7 @@ pub struct Tally {
 impl Tally {
     /// Mean score, or `None` without scores.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, Nano::DECIMALS) / real(self.count))
+        (self.count > 0).then(|| Nano::sum_to_f64(self.sum) / real(self.count))
     }
 
     fn add(&mut self, score: i64) {

@@ -3,9 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Label value that replaces every value beyond a limit.
-pub const OTHER: &str = "__other__";
-
 /// Number of a label value within its [`Dimension`].
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -13,6 +10,8 @@ pub const OTHER: &str = "__other__";
 pub struct Label(pub(super) u32);
 
 impl Label {
+    /// Label value that replaces every value beyond a limit.
+    pub const OTHER_NAME: &str = "__other__";
     /// Number of `__other__`, in every dimension.
     pub const OTHER: Self = Self(0);
     /// Number of the empty value, in every dimension.

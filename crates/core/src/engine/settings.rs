@@ -99,20 +99,6 @@ pub struct Settings {
     pub record_limits: Limits,
 }
 
-/// Name of the slice that contains all searches.
-pub const ALL_SEARCHES: &str = "all";
-
-/// Name of the slice of synthetic searches, whose only value is `true`.
-pub const SYNTHETIC: &str = "synthetic";
-
-/// Name of the stage that stands for the whole search.
-pub const WHOLE_SEARCH: &str = "all";
-
-/// Upper bounds in seconds of the buckets of the time to the first click.
-pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
-    0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
-];
-
 /// Settings of regression detection: the series monitored, and the thresholds of the evidence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Detection {
@@ -384,6 +370,20 @@ impl Experiment {
 }
 
 impl Settings {
+    /// Name of the slice that contains all searches.
+    pub const ALL_SEARCHES: &str = "all";
+
+    /// Name of the slice of synthetic searches, whose only value is `true`.
+    pub const SYNTHETIC: &str = "synthetic";
+
+    /// Name of the stage that stands for the whole search.
+    pub const WHOLE_SEARCH: &str = "all";
+
+    /// Upper bounds in seconds of the buckets of the time to the first click.
+    pub const FIRST_CLICK_BUCKETS: [f64; 12] = [
+        0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+    ];
+
     /// Index of the measure by which rankings are judged first: the first monitored measure of
     /// rankings, else the first measure of rankings for which higher scores are better.
     pub fn primary_measure(&self) -> Option<usize> {
@@ -408,7 +408,7 @@ impl Settings {
     /// Slices of the configuration: without those of experiments and of synthetic searches.
     pub fn shown_slices(&self) -> impl Iterator<Item = &String> {
         let slices = self.slices.iter();
-        slices.filter(|slice| ![Experiment::SLICE, SYNTHETIC].contains(&slice.as_str()))
+        slices.filter(|slice| ![Experiment::SLICE, Self::SYNTHETIC].contains(&slice.as_str()))
     }
 
     /// Returns true if the range of a measure over unjudged results is counted and exposed.

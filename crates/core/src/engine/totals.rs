@@ -19,7 +19,7 @@ use crate::engine::quality::Quality;
 use crate::engine::remap::IdRemap;
 use crate::engine::retirement::Retired;
 use crate::engine::scores::Scores;
-use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
+use crate::engine::settings::Settings;
 use crate::engine::table;
 use crate::engine::units::{OpenSessions, Units};
 use crate::engine::window::Progress;
@@ -67,7 +67,7 @@ impl Totals {
             scores: Scores::new(settings),
             latency: Latency::new(settings),
             cost_per_query: CostPerQuery::new(settings),
-            first_clicks: BucketHistograms::new(&FIRST_CLICK_BUCKETS),
+            first_clicks: BucketHistograms::new(&Settings::FIRST_CLICK_BUCKETS),
             correlation: Correlation::new(),
             evidence: Evidence::default(),
             means: Means::default(),
@@ -130,7 +130,7 @@ impl Totals {
             cost_per_query: self.cost_per_query.remap(ids),
             first_clicks: self.first_clicks.remap(
                 ids,
-                &FIRST_CLICK_BUCKETS,
+                &Settings::FIRST_CLICK_BUCKETS,
                 &family::TIME_TO_FIRST_CLICK,
             ),
             correlation: self.correlation.remap(ids),

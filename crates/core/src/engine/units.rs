@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{BucketArm, HourlyLimit, Unit, UnitBitmap, averaged, split_log_evidence};
-use crate::engine::fixed::{Nano, units_to_f64};
+use crate::detection::{BucketArm, HourlyLimit, SplitTest, Unit, UnitBitmap, averaged};
+use crate::engine::fixed::Nano;
 use crate::engine::id::Id;
 use crate::engine::remap::IdRemap;
 use crate::engine::series::{Dimension, Label};
@@ -113,7 +113,7 @@ impl ExperimentUnits {
     }
 
     /// Scores of an arm in a score column, by bucket.
-    pub fn scores(&self, arm: usize, column: usize) -> Option<&BucketArm> {
+    pub(crate) fn scores(&self, arm: usize, column: usize) -> Option<&BucketArm> {
         self.arms.get(arm)?.columns.get(&column)
     }
 
@@ -125,7 +125,7 @@ impl ExperimentUnits {
             .iter()
             .filter(|counts| counts.iter().any(|it| *it > 0));
         let evidence: Vec<f64> = counts
-            .filter_map(|counts| split_log_evidence(counts, &self.shares))
+            .filter_map(|counts| SplitTest::log_evidence_of(counts, &self.shares))
             .collect();
         averaged(&evidence, workers)
     }
@@ -226,11 +226,8 @@ impl Units {
             return;
         };
         for (column, score) in scores {
-            let score = units_to_f64(i128::from(score.get()), Nano::DECIMALS);
-            arm.columns
-                .entry(*column)
-                .or_default()
-                .add(bucket.unit, score);
+            let bucket_arm = arm.columns.entry(*column).or_default();
+            bucket_arm.add(bucket.unit, score.to_f64());
         }
     }
 

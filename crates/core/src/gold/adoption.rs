@@ -179,48 +179,50 @@ struct Target {
     positions: FxHashMap<String, usize>,
 }
 
-/// Adds the judgements of `rows` to `set`. `sheet` is the file name in messages. `version` is the
-/// version of the new set. Default: the old version followed by `+adopted`.
-///
-/// # Errors
-/// All problems of the rows.
-pub fn adopt(
-    set: &GoldSet,
-    sheet: &str,
-    rows: Vec<FilledRow>,
-    grades: GradeSource,
-    version: Option<&str>,
-) -> Result<Adoption, GoldError> {
-    let mut adoption = Adoption {
-        set: set.clone(),
-        annotated: 0,
-        from_production: 0,
-        new_queries: 0,
-        already_judged: 0,
-        open: 0,
-        beyond_scale: 0,
-    };
-    let mut work = Work {
-        set,
-        sheet,
-        problems: Problems::default(),
-        targets: Vec::new(),
-        known: FxHashMap::default(),
-        new: FxHashMap::default(),
-    };
-    for row in rows {
-        let from_production = row.production_grade.filter(|_| row.grade.is_none());
-        let grade = match grades {
-            GradeSource::Annotated => row.grade,
-            GradeSource::AnnotatorsOrProduction => row.grade.or(from_production),
+impl Adoption {
+    /// Adds the judgements of `rows` to `set`. `sheet` is the file name in messages. `version` is the
+    /// version of the new set. Default: the old version followed by `+adopted`.
+    ///
+    /// # Errors
+    /// All problems of the rows.
+    pub fn of(
+        set: &GoldSet,
+        sheet: &str,
+        rows: Vec<FilledRow>,
+        grades: GradeSource,
+        version: Option<&str>,
+    ) -> Result<Self, GoldError> {
+        let mut adoption = Self {
+            set: set.clone(),
+            annotated: 0,
+            from_production: 0,
+            new_queries: 0,
+            already_judged: 0,
+            open: 0,
+            beyond_scale: 0,
         };
-        match grade {
-            Some(grade) => work.take(row, grade, from_production.is_some(), &mut adoption),
-            None => adoption.open += 1,
+        let mut work = Work {
+            set,
+            sheet,
+            problems: Problems::default(),
+            targets: Vec::new(),
+            known: FxHashMap::default(),
+            new: FxHashMap::default(),
+        };
+        for row in rows {
+            let from_production = row.production_grade.filter(|_| row.grade.is_none());
+            let grade = match grades {
+                GradeSource::Annotated => row.grade,
+                GradeSource::AnnotatorsOrProduction => row.grade.or(from_production),
+            };
+            match grade {
+                Some(grade) => work.take(row, grade, from_production.is_some(), &mut adoption),
+                None => adoption.open += 1,
+            }
         }
+        work.finish(&mut adoption, version)?;
+        Ok(adoption)
     }
-    work.finish(&mut adoption, version)?;
-    Ok(adoption)
 }
 
 /// Location of a line of the sheet. Line 0 means that the row is not from a file.

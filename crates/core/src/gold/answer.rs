@@ -3,9 +3,6 @@
 use super::normal_form::normalise;
 use super::problem::{Place, Problem, Problems};
 
-/// Field of a query, and label by which slices tell answerable queries from others.
-pub const ANSWERABLE: &str = "answerable";
-
 /// Maximum number of reference texts, of texts that an answer contains, and of ids that it cites.
 const MAX_ENTRIES: usize = 1_000;
 

@@ -71,10 +71,3 @@ pub(super) fn queries_of(judgements: &Path) -> Vec<PathBuf> {
     let paths = [folder.join(QUERIES), above].into_iter();
     paths.flat_map(forms).collect()
 }
-
-/// Paths of all files from which the query texts of judgements can be read. Most do not exist.
-pub fn companions(judgements: &Path) -> Vec<PathBuf> {
-    let mut paths = topics_of(judgements);
-    paths.extend(queries_of(judgements));
-    paths
-}

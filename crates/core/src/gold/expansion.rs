@@ -22,14 +22,16 @@ pub struct Relation {
     pub from: String,
     /// Id of the target document.
     pub to: String,
-    /// Name of the relation, normalised by [`normalise_relation`].
+    /// Name of the relation in lower case, with `_` for spaces and hyphens.
     pub name: String,
 }
 
-/// Normalises the name of a relation for comparison: lower case, `_` for spaces and hyphens.
-pub fn normalise_relation(written: &str) -> String {
-    let name = written.trim().to_lowercase();
-    name.replace([' ', '-'], "_")
+impl Relation {
+    /// Normalises the name of a relation for comparison: lower case, `_` for spaces and hyphens.
+    pub fn normalise(written: &str) -> String {
+        let name = written.trim().to_lowercase();
+        name.replace([' ', '-'], "_")
+    }
 }
 
 /// Rules of an expansion: the grade for each relation.
@@ -105,92 +107,94 @@ struct DerivedJudgement<'a> {
     from: &'a str,
 }
 
-/// Adds the judgements that follow from `relations` to `set`.
-///
-/// # Errors
-/// The grade of a relation is above the highest grade that the set states.
-pub fn expand(
-    set: &GoldSet,
-    relations: &[Relation],
-    rules: &ExpansionRules,
-) -> Result<Expansion, GradeBeyondScale> {
-    let mut without_grade: BTreeMap<String, usize> = BTreeMap::new();
-    let mut ways: FxHashMap<&str, Vec<(&str, &str, Grade)>> = FxHashMap::default();
-    for Relation { from, to, name } in relations {
-        let Some(grade) = rules.grades.get(name).copied() else {
-            *without_grade.entry(name.clone()).or_default() += 1;
-            continue;
+impl ExpansionRules {
+    /// Adds the judgements that follow from `relations` to `set`.
+    ///
+    /// # Errors
+    /// The grade of a relation is above the highest grade that the set states.
+    pub fn expand(
+        &self,
+        set: &GoldSet,
+        relations: &[Relation],
+    ) -> Result<Expansion, GradeBeyondScale> {
+        let mut without_grade: BTreeMap<String, usize> = BTreeMap::new();
+        let mut ways: FxHashMap<&str, Vec<(&str, &str, Grade)>> = FxHashMap::default();
+        for Relation { from, to, name } in relations {
+            let Some(grade) = self.grades.get(name).copied() else {
+                *without_grade.entry(name.clone()).or_default() += 1;
+                continue;
+            };
+            if let Some(scale_max) = set.stated.scale_max.filter(|max| grade > *max) {
+                return Err(GradeBeyondScale {
+                    relation: name.clone(),
+                    grade,
+                    scale_max,
+                });
+            }
+            ways.entry(from).or_default().push((to, name, grade));
+            if self.symmetric.contains(name) {
+                ways.entry(to).or_default().push((from, name, grade));
+            }
+        }
+        let from_grade = self.from_grade.or(set.scale_max);
+        let graded = self.grades.keys().map(|name| (name.clone(), 0));
+        let mut expansion = Expansion {
+            set: set.clone(),
+            added: graded.collect(),
+            from_grade,
+            origins: 0,
+            already_judged: 0,
+            edges: relations.len(),
+            without_grade,
         };
-        if let Some(scale_max) = set.stated.scale_max.filter(|max| grade > *max) {
-            return Err(GradeBeyondScale {
-                relation: name.clone(),
-                grade,
-                scale_max,
-            });
-        }
-        ways.entry(from).or_default().push((to, name, grade));
-        if rules.symmetric.contains(name) {
-            ways.entry(to).or_default().push((from, name, grade));
-        }
-    }
-    let from_grade = rules.from_grade.or(set.scale_max);
-    let graded = rules.grades.keys().map(|name| (name.clone(), 0));
-    let mut expansion = Expansion {
-        set: set.clone(),
-        added: graded.collect(),
-        from_grade,
-        origins: 0,
-        already_judged: 0,
-        edges: relations.len(),
-        without_grade,
-    };
-    for (query, expanded) in set.queries.iter().zip(&mut expansion.set.queries) {
-        let mut found: Vec<(&str, DerivedJudgement<'_>)> = Vec::new();
-        let mut positions: FxHashMap<&str, usize> = FxHashMap::default();
-        let documents = query.judgements.documents();
-        // Gold texts are not documents: no edges lead from them.
-        let origins = documents
-            .iter()
-            .filter(|(_, grade)| !query.by_text && Some(*grade) == from_grade);
-        for (from, _) in origins {
-            expansion.origins += 1;
-            for (to, relation, grade) in ways.get(from).into_iter().flatten() {
-                if query.judgements.find(to).is_some() {
-                    expansion.already_judged += 1;
-                    continue;
-                }
-                let way = DerivedJudgement {
-                    grade: *grade,
-                    relation,
-                    from,
-                };
-                let known = positions
-                    .get(to)
-                    .and_then(|position| found.get_mut(*position));
-                match known {
-                    Some((_, before)) if before.grade >= *grade => {}
-                    Some((_, before)) => *before = way,
-                    None => {
-                        positions.insert(to, found.len());
-                        found.push((to, way));
+        for (query, expanded) in set.queries.iter().zip(&mut expansion.set.queries) {
+            let mut found: Vec<(&str, DerivedJudgement<'_>)> = Vec::new();
+            let mut positions: FxHashMap<&str, usize> = FxHashMap::default();
+            let documents = query.judgements.documents();
+            // Gold texts are not documents: no edges lead from them.
+            let origins = documents
+                .iter()
+                .filter(|(_, grade)| !query.by_text && Some(*grade) == from_grade);
+            for (from, _) in origins {
+                expansion.origins += 1;
+                for (to, relation, grade) in ways.get(from).into_iter().flatten() {
+                    if query.judgements.find(to).is_some() {
+                        expansion.already_judged += 1;
+                        continue;
+                    }
+                    let way = DerivedJudgement {
+                        grade: *grade,
+                        relation,
+                        from,
+                    };
+                    let known = positions
+                        .get(to)
+                        .and_then(|position| found.get_mut(*position));
+                    match known {
+                        Some((_, before)) if before.grade >= *grade => {}
+                        Some((_, before)) => *before = way,
+                        None => {
+                            positions.insert(to, found.len());
+                            found.push((to, way));
+                        }
                     }
                 }
             }
+            for (_, way) in &found {
+                *expansion.added.entry(way.relation.to_owned()).or_default() += 1;
+            }
+            if !found.is_empty() {
+                add(expanded, &documents, &found);
+            }
         }
-        for (_, way) in &found {
-            *expansion.added.entry(way.relation.to_owned()).or_default() += 1;
+        let added = expansion.added.values().any(|count| *count > 0);
+        if added && let Some(version) = &mut expansion.set.stated.version {
+            // Scores by the two sets are not comparable: their versions must differ.
+            version.push_str("+expanded");
+            expansion.set.version.clone_from(version);
         }
-        if !found.is_empty() {
-            add(expanded, &documents, &found);
-        }
+        Ok(expansion)
     }
-    let added = expansion.added.values().any(|count| *count > 0);
-    if added && let Some(version) = &mut expansion.set.stated.version {
-        // Scores by the two sets are not comparable: their versions must differ.
-        version.push_str("+expanded");
-        expansion.set.version.clone_from(version);
-    }
-    Ok(expansion)
 }
 
 /// Adds the judgements in `found` to those of `query`, which are `documents`.

@@ -89,6 +89,13 @@ pub struct Sources {
 }
 
 impl Sources {
+    /// Paths of all files from which the query texts of judgements can be read. Most do not exist.
+    pub fn companions(judgements: &Path) -> Vec<PathBuf> {
+        let mut paths = topics_of(judgements);
+        paths.extend(queries_of(judgements));
+        paths
+    }
+
     /// Reads the files that [`load`] parses.
     pub fn read(paths: &[PathBuf], options: &Options) -> Self {
         let mut problems = Problems::default();

@@ -52,6 +52,9 @@ pub struct GoldQuery {
 const PRIMARY_DOMAIN: &str = "primary_domain";
 
 impl GoldQuery {
+    /// Field of a query, and label by which slices tell answerable queries from others.
+    pub const ANSWERABLE: &str = "answerable";
+
     /// Domain that answers the query.
     pub fn domain(&self) -> Option<&str> {
         self.labels.get(PRIMARY_DOMAIN).map(String::as_str)

@@ -7,7 +7,7 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::position::Topics;
-use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel};
+use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::settings::{
     Assignment, Detection, Experiment, JoinLimits, MonitoredMeasure, Objective, Quantity, Ranges,
     Rolling, SeriesLimits, Settings, WindowSpec,
@@ -215,7 +215,9 @@ fn scores_are_found_by_measure_variant_slice_and_window() {
     assert_eq!(model.measure("AP"), None);
     let variants: Vec<_> = model.variants().map(|it| it.variant).collect();
     assert_eq!(variants, ["V1", "V2"]);
-    let whole = model.find("V1", ALL_SEARCHES, "").expect("searches of V1");
+    let whole = model
+        .find("V1", Settings::ALL_SEARCHES, "")
+        .expect("searches of V1");
     let slice = model.find("V1", "query_type", "question");
     for series in [whole, slice.expect("a slice of V1")] {
         assert_eq!(model.searches(series), 2);
@@ -228,7 +230,7 @@ fn scores_are_found_by_measure_variant_slice_and_window() {
         assert_eq!(model.mean(P_AT_1, series, 1), None, "no second window");
     }
     assert_eq!(model.find("V1", "query_type", "keyword"), None);
-    assert_eq!(model.find("V3", ALL_SEARCHES, ""), None);
+    assert_eq!(model.find("V3", Settings::ALL_SEARCHES, ""), None);
 }
 
 #[test]
@@ -241,7 +243,9 @@ fn a_mean_of_user_behaviour_needs_enough_searches() {
         world.click("s0", "d1");
         let snapshot = world.snapshot();
         let model = world.read(&snapshot);
-        let whole = model.find("V1", ALL_SEARCHES, "").expect("searches of V1");
+        let whole = model
+            .find("V1", Settings::ALL_SEARCHES, "")
+            .expect("searches of V1");
         assert_eq!(model.mean(CTR, whole, 0), mean);
         let cell = model
             .rolling(CTR, whole, 0)
@@ -265,7 +269,9 @@ fn an_empty_window_has_no_values() {
     world.read_search(at, &text);
     let snapshot = world.snapshot();
     let model = world.read(&snapshot);
-    let whole = model.find("V1", ALL_SEARCHES, "").expect("searches of V1");
+    let whole = model
+        .find("V1", Settings::ALL_SEARCHES, "")
+        .expect("searches of V1");
     assert_eq!(model.mean(P_AT_1, whole, 0), None);
     assert_eq!(model.searches_per_second(whole, 0), None);
     assert_eq!(model.gold_coverage(whole, 0), None);
@@ -434,7 +440,9 @@ fn a_missed_target_is_an_alarm_of_its_series() {
     }
     let snapshot = world.engine.snapshot();
     let model = world.read(&snapshot);
-    let series = model.find("V1", ALL_SEARCHES, "").expect("searches of V1");
+    let series = model
+        .find("V1", Settings::ALL_SEARCHES, "")
+        .expect("searches of V1");
     let watched = model.watched_series(P_AT_1, series).expect("is watched");
     assert_eq!(model.watched(), std::slice::from_ref(&watched));
     assert_eq!(watched.has_alarm[0], Some(true));

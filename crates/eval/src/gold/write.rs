@@ -11,7 +11,7 @@ mod tools;
 
 use std::collections::BTreeSet;
 
-use rankgauge_core::gold::{Format, GoldQuery, GoldSet, RANK_EVAL_INDEX};
+use rankgauge_core::gold::{Format, GoldQuery, GoldSet};
 
 pub use error::WriteError;
 pub use sheet::sheet;
@@ -156,7 +156,7 @@ fn losses(set: &GoldSet, format: Format) -> Vec<String> {
     queries("total_relevant", &|q| q.total_relevant.is_some());
 
     let details = || set.queries().iter().flat_map(|query| &query.details);
-    let held = |facet: &String| format == Format::RankEval && facet == RANK_EVAL_INDEX;
+    let held = |facet: &String| format == Format::RankEval && facet == Format::RANK_EVAL_INDEX;
     let counts = [
         (
             "the facets",

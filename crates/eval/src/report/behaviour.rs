@@ -4,7 +4,7 @@ use super::csv::Row;
 use super::document::{Block, Cell, Rows, number};
 use super::names::name;
 use crate::behaviour::{Behaviour, BehaviourMean};
-use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
+use rankgauge_core::detection::SplitTest;
 
 /// All means of the runs, then those of their slices: the run, the label, its value and the means.
 fn parts(behaviour: &[Behaviour]) -> impl Iterator<Item = (&str, [&str; 2], &[BehaviourMean])> {
@@ -81,7 +81,7 @@ fn interleaving(behaviour: &[Behaviour]) -> Option<Block> {
         .column("delta", |(_, pair)| number(pair.delta))
         .column("evidence", |(_, pair)| number(pair.log_evidence))
         .column("verdict", |(_, pair)| {
-            if pair.log_evidence < log_threshold(SPLIT_ALPHA) {
+            if pair.log_evidence < SplitTest::threshold() {
                 "not decided".to_owned()
             } else if pair.delta > 0.0 {
                 format!("users prefer {}", name(&pair.team))

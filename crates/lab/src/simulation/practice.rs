@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::traffic::Search;
-use rankgauge_core::detection::{DropSeries, QueryScores, SeriesRules, minute_of};
+use rankgauge_core::detection::{DropTest, SeriesRules, minute_of};
 use rankgauge_core::number::{real, real_length};
 
 /// Minutes of an hour and of a day.
@@ -121,9 +121,10 @@ impl Minutes {
 }
 
 /// State of a rule on one stream.
-pub(super) struct Watch<'a> {
+struct Watch {
     rule: Rule,
-    rules: &'a SeriesRules,
+    /// Log evidence of an alarm of the drop test.
+    threshold: f64,
     is_firing: bool,
     minute: Option<i64>,
     minutes: Minutes,
@@ -132,15 +133,14 @@ pub(super) struct Watch<'a> {
     sum: f64,
     first_day: Vec<f64>,
     bar: Option<f64>,
-    drop: DropSeries,
-    scores: HashMap<u32, QueryScores>,
+    drop: DropTest<u32>,
 }
 
-impl<'a> Watch<'a> {
-    pub(super) fn new(rule: Rule, rules: &'a SeriesRules) -> Self {
+impl Watch {
+    fn new(rule: Rule, rules: &SeriesRules) -> Self {
         Self {
             rule,
-            rules,
+            threshold: rules.threshold,
             is_firing: false,
             minute: None,
             minutes: Minutes::default(),
@@ -149,13 +149,12 @@ impl<'a> Watch<'a> {
             sum: 0.0,
             first_day: Vec::new(),
             bar: None,
-            drop: DropSeries::default(),
-            scores: HashMap::new(),
+            drop: DropTest::new(*rules),
         }
     }
 
     /// Adds a search. Returns true if the rule begins to fire.
-    pub(super) fn add(&mut self, search: &Search) -> bool {
+    fn add(&mut self, search: &Search) -> bool {
         let was_firing = self.is_firing;
         match self.rule {
             Rule::Drop => self.add_to_drop_test(search),
@@ -166,10 +165,8 @@ impl<'a> Watch<'a> {
     }
 
     fn add_to_drop_test(&mut self, search: &Search) {
-        let of = search.query.map(|it| self.scores.entry(it).or_default());
-        if self.drop.add(search.ts, of, search.score, self.rules) {
-            self.is_firing = self.drop.highest_log() >= self.rules.threshold
-                && self.drop.log_evidence() >= self.rules.threshold;
+        if self.drop.add(search.ts, search.query, search.score) {
+            self.is_firing = self.drop.reaches(self.threshold);
         }
     }
 

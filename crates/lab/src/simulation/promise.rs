@@ -1,8 +1,6 @@
 //! Promised against observed: false alarms and delays of the target test and of the drop test on
 //! models of dependent traffic.
 
-use std::collections::HashMap;
-
 use rayon::prelude::*;
 use serde::Serialize;
 use statrs::distribution::{Beta, ContinuousCDF as _, Gamma};
@@ -11,9 +9,7 @@ use super::chance::Chance;
 use super::models::Model;
 use super::tables::MAX_DELAY_RATIO;
 use super::traffic::{Search, Traffic};
-use rankgauge_core::detection::{
-    BlockTest, Burst, DropSeries, QueryScores, SeriesRules, log_threshold,
-};
+use rankgauge_core::detection::{BlockTest, Burst, DropTest, SeriesRules, log_threshold};
 use rankgauge_core::number::real_length;
 
 /// Drops of the mean for the delays.
@@ -432,21 +428,18 @@ fn target_alarms(searches: &[Search], target: f64, setup: &Setup) -> FirstAlarms
 pub(super) fn drop_alarms(searches: &[Search], setup: &Setup, is_seasonal: bool) -> FirstAlarms {
     let thresholds = setup.levels().minutes.map(f64::ln);
     let lowest = thresholds.into_iter().fold(f64::INFINITY, f64::min);
-    let rules = SeriesRules {
+    let mut test = DropTest::new(SeriesRules {
         threshold: setup.minutes.ln().max(0.0),
         tolerance: setup.epsilon,
         warm_up_tolerance: setup.warm_up_tolerance,
         repeat_window: setup.burst.repeat_window(),
         has_local: true,
         is_seasonal,
-    };
+    });
     let mut first = [None; LEVELS];
-    let mut queries: HashMap<u32, QueryScores> = HashMap::new();
-    let mut test = DropSeries::default();
     for (place, search) in searches.iter().enumerate() {
-        let query = search.query.map(|query| queries.entry(query).or_default());
-        let is_compared = test.add(search.ts, query, search.score, &rules);
-        if is_compared && test.highest_log() >= lowest {
+        let is_compared = test.add(search.ts, search.query, search.score);
+        if is_compared && test.reaches(lowest) {
             note(&mut first, place, test.log_evidence(), thresholds);
         }
     }

@@ -5,7 +5,6 @@ use std::f64::consts::TAU;
 
 use super::chance::{Chance, cumulated, index};
 use super::traffic::{DAY, HOUR, Search, milliseconds};
-use rankgauge_core::detection::Credit;
 use rankgauge_core::number::real_length;
 
 /// Sessions with a value of 0 or 1, over four weeks with weekends, days and nights.
@@ -96,7 +95,7 @@ pub(super) fn interleaved(
     number: u64,
     sessions: u32,
     preference: f64,
-) -> (Vec<Credit>, Vec<Credit>) {
+) -> (Vec<[u64; 2]>, Vec<[u64; 2]>) {
     let chance = &mut Chance::new(seed, number);
     let (mut units, mut searches) = (Vec::new(), Vec::new());
     for _ in 0..sessions {
@@ -116,7 +115,7 @@ pub(super) fn interleaved(
                     }
                 }
             }
-            searches.push(credit(events));
+            searches.push(events);
         }
         // One user clicks the same result again and again.
         if chance.uniform() < 0.02 {
@@ -124,13 +123,9 @@ pub(super) fn interleaved(
             distinct[team] += 1;
             let mut events = [0, 0];
             events[team] = 1;
-            searches.extend([credit(events); 40]);
+            searches.extend([events; 40]);
         }
-        units.push(credit(distinct));
+        units.push(distinct);
     }
     (units, searches)
-}
-
-fn credit([first, second]: [u64; 2]) -> Credit {
-    Credit { first, second }
 }

@@ -2,7 +2,7 @@
 //! seasons, common noise, experiments, splits, interleaving, unjudged results, replicas, and the rules
 //! that are common in practice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use serde::{Serialize, Serializer};
@@ -19,8 +19,7 @@ use super::table_models::{AUDITS, EXPERIMENTS, LOCAL, NOISE, PRACTICE, SESSIONS,
 use super::traffic::Search;
 use super::unjudged::{BoundedSearch, Unjudged};
 use rankgauge_core::detection::{
-    ArmDifference, BucketArm, DropClass, DropSeries, HourlyLimit, Preference, QueryScores,
-    SPLIT_ALPHA, SeriesRules, Unit, UnitBitmap, averaged, log_threshold, split_log_evidence,
+    DropClass, DropTest, Preference, SeriesRules, SplitTest, VariantTest, averaged, log_threshold,
 };
 use rankgauge_core::number::{real, real_length};
 
@@ -105,7 +104,7 @@ impl Subject {
                 format!("interval without 0 at {}", setup.alpha),
                 format!("worse at {FREQUENT_ALPHA}"),
             ],
-            Self::Split | Self::Interleave => vec![SPLIT_ALPHA.to_string()],
+            Self::Split | Self::Interleave => vec![SplitTest::ALPHA.to_string()],
             Self::Replicas => vec![FREQUENT_ALPHA.to_string()],
             Self::Practice => vec![days(setup.minutes)],
             Self::Local | Self::Power | Self::Unjudged => Vec::new(),
@@ -545,24 +544,16 @@ fn user(model: &SessionModel, setup: &Setup) -> Row {
 /// until the interval excludes 0.
 fn evaluated(traffic: &Assigned, setup: &Setup, number: u64, effect: f64) -> [Option<usize>; 3] {
     let thresholds = [setup.alpha, FREQUENT_ALPHA].map(log_threshold);
-    let mut arms = [BucketArm::default(), BucketArm::default()];
-    let mut limit = HourlyLimit::new(2);
-    let mut units: HashMap<u64, Unit> = HashMap::new();
+    let mut test = VariantTest::default();
     let mut first = [None; 3];
     let searches = traffic.stream(setup.seed, number, effect);
     for (place, search) in searches.iter().enumerate() {
-        let unit = units.entry(search.unit);
-        let unit = *unit.or_insert_with(|| unit_of(number, search.unit));
-        if limit.is_counted(search.hour, search.arm, unit)
-            && let Some(arm) = arms.get_mut(search.arm)
-        {
-            arm.add(unit, search.score);
-        }
+        let unit = id_of(number, search.unit);
+        test.add(search.hour, &unit, search.arm, search.score);
         if !(place + 1).is_multiple_of(EVALUATED_EVERY) {
             continue;
         }
-        let [control, variant] = &arms;
-        let Some(difference) = ArmDifference::of(variant, control) else {
+        let Some(difference) = test.difference() else {
             continue;
         };
         let worse = difference.log_evidence_worse(false);
@@ -580,8 +571,8 @@ fn evaluated(traffic: &Assigned, setup: &Setup, number: u64, effect: f64) -> [Op
     first
 }
 
-fn unit_of(stream: u64, unit: u64) -> Unit {
-    Unit::of(&format!("{stream}-{unit}"))
+fn id_of(stream: u64, unit: u64) -> String {
+    format!("{stream}-{unit}")
 }
 
 /// Usual number of streams of the tables of experiments.
@@ -633,18 +624,12 @@ fn power(model: &Experiment, setup: &Setup) -> Row {
 fn split(model: &Experiment, setup: &Setup) -> Row {
     let number = streams(setup, SPLIT_STREAMS);
     let traffic = &model.traffic;
-    let shares = [1.0 - traffic.share, traffic.share];
     let alarms = of_streams(number, |number| {
-        let mut seen = UnitBitmap::default();
-        let mut counts = [0, 0];
+        let mut test = SplitTest::new(vec![1.0 - traffic.share, traffic.share]);
         let mut has_alarm = false;
         for search in traffic.stream(setup.seed, number, 0.0) {
-            if seen.insert(unit_of(number, search.unit))
-                && let Some(count) = counts.get_mut(search.arm)
-            {
-                *count += 1;
-                let evidence = split_log_evidence(&counts, &shares).unwrap_or_default();
-                has_alarm |= evidence >= log_threshold(SPLIT_ALPHA);
+            if test.add(&id_of(number, search.unit), search.arm) {
+                has_alarm |= test.log_evidence() >= SplitTest::threshold();
             }
         }
         has_alarm
@@ -657,7 +642,7 @@ fn split(model: &Experiment, setup: &Setup) -> Row {
         false_alarms: vec![FalseAlarmCount::of_probability(
             observed,
             number,
-            SPLIT_ALPHA,
+            SplitTest::ALPHA,
         )],
         ..Row::default()
     }
@@ -679,7 +664,7 @@ fn interleave(is_by_session: bool, setup: &Setup) -> Row {
         for (place, credit) in units.into_iter().enumerate() {
             sums.add(credit);
             if (place + 1).is_multiple_of(SESSIONS_EVALUATED)
-                && sums.log_evidence() >= log_threshold(SPLIT_ALPHA)
+                && sums.log_evidence() >= SplitTest::threshold()
             {
                 return real_length(place);
             }
@@ -700,7 +685,7 @@ fn interleave(is_by_session: bool, setup: &Setup) -> Row {
         false_alarms: vec![FalseAlarmCount::of_probability(
             observed,
             number,
-            SPLIT_ALPHA,
+            SplitTest::ALPHA,
         )],
         found: found.collect(),
         ..Row::default()
@@ -714,19 +699,17 @@ fn class_of(searches: &[BoundedSearch], from: usize, setup: &Setup) -> (&'static
         has_local: false,
         ..rules
     };
-    let first = |of: usize, rules: &SeriesRules| {
-        let mut series = DropSeries::default();
-        let mut queries: HashMap<u32, QueryScores> = HashMap::new();
+    let first = |of: usize, rules: SeriesRules| {
+        let mut test = DropTest::new(rules);
         searches.iter().position(|search| {
-            let query = queries.entry(search.query).or_default();
-            series.add(search.ts, Some(query), search.scores[of], rules)
-                && series.log_evidence() >= rules.threshold
+            test.add(search.ts, Some(search.query), search.scores[of])
+                && test.reaches(rules.threshold)
         })
     };
-    let Some(alarm) = first(0, &rules) else {
+    let Some(alarm) = first(0, rules) else {
         return ("none", Some(f64::INFINITY));
     };
-    let class = DropClass::of(first(1, &high_rules).is_some(), first(2, &rules).is_some());
+    let class = DropClass::of(first(1, high_rules).is_some(), first(2, rules).is_some());
     let class = match class {
         DropClass::Worse => "worse",
         DropClass::MoreUnjudged => "more unjudged results",

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use rankgauge_core::detection::{DropDetector, Hypothesis, TargetTest};
+use rankgauge_core::detection::ScoreTest;
 
 /// Monitor that evaluates every score of a stream.
 pub(super) trait Monitor {
@@ -14,56 +14,22 @@ pub(super) trait Monitor {
 
 /// Sequential test of this library.
 pub(super) struct Sequential {
-    evidence: Evidence,
-    /// Null hypothesis. Without a hypothesis, the test raises no alarm.
-    hypothesis: Option<Hypothesis>,
-    threshold: f64,
-}
-
-enum Evidence {
-    Target(TargetTest),
-    Drop(DropDetector),
-}
-
-impl Sequential {
-    pub(super) fn target(hypothesis: Hypothesis, threshold: f64) -> Self {
-        Self {
-            evidence: Evidence::Target(TargetTest::default()),
-            hypothesis: Some(hypothesis),
-            threshold,
-        }
-    }
-
-    pub(super) fn drop(hypothesis: Option<Hypothesis>, threshold: f64) -> Self {
-        Self {
-            evidence: Evidence::Drop(DropDetector::default()),
-            hypothesis,
-            threshold,
-        }
-    }
+    pub(super) test: ScoreTest,
+    /// Mean under the null hypothesis.
+    pub(super) mean: f64,
+    /// Log evidence of an alarm.
+    pub(super) threshold: f64,
 }
 
 impl Monitor for Sequential {
     fn see(&mut self, value: Option<f64>, minute_ends: bool) -> bool {
-        let observation = value.zip(self.hypothesis);
-        let log_evidence = match &mut self.evidence {
-            Evidence::Target(test) => {
-                if let Some((value, hypothesis)) = observation {
-                    test.add(value, hypothesis);
-                }
-                test.log_evidence()
-            }
-            Evidence::Drop(detector) => {
-                if let Some((value, hypothesis)) = observation {
-                    detector.add(value, hypothesis);
-                }
-                if minute_ends {
-                    detector.tick();
-                }
-                detector.log_evidence()
-            }
-        };
-        log_evidence >= self.threshold
+        if let Some(value) = value {
+            self.test.add(value, self.mean);
+        }
+        if minute_ends {
+            self.test.tick();
+        }
+        self.test.log_evidence() >= self.threshold
     }
 }
 

@@ -9,7 +9,7 @@ use super::timestamp::Timestamp;
 use crate::history::{History, Operation, Span};
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{EvaluatorPart, EvaluatorVerdict};
-use rankgauge_core::engine::settings::WHOLE_SEARCH;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::number::real_length;
 use rankgauge_core::time::WallTime;
 
@@ -103,7 +103,7 @@ fn kind_of(of: Operation) -> &'static str {
 /// Name of a latency or cost, from its stage or currency.
 fn name_of(of: Operation, part: &str) -> String {
     match of {
-        Operation::Latency if part == WHOLE_SEARCH => "p95 latency in seconds".to_owned(),
+        Operation::Latency if part == Settings::WHOLE_SEARCH => "p95 latency in seconds".to_owned(),
         Operation::Latency => format!("p95 latency of {part} in seconds"),
         Operation::Cost => format!("{part} for 1,000 searches"),
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::systems::Difference;
 use crate::http::Exposition;
-use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
+use rankgauge_core::detection::SplitTest;
 use rankgauge_core::engine::read_model::{ArmReading, MeasuredDifference};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::number::real;
@@ -172,7 +172,7 @@ pub(crate) fn of(exposition: &Exposition) -> Experiments {
             ties: it.preference.ties,
             delta: it.preference.delta(),
             log_evidence: model.preference_evidence(it),
-            threshold: log_threshold(SPLIT_ALPHA) + model.replicas_margin(),
+            threshold: SplitTest::threshold() + model.replicas_margin(),
         }
     });
     Experiments {

@@ -7,7 +7,8 @@ use super::systems::Interval;
 use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::read_model::{ALL_SEARCHES, ReadModel, WatchedSeries};
+use rankgauge_core::engine::read_model::{ReadModel, WatchedSeries};
+use rankgauge_core::engine::settings::Settings;
 
 /// Mean that misses its target.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -70,7 +71,7 @@ pub(crate) fn all(exposition: &Exposition, model: &ReadModel<'_>) -> Vec<MissedT
     });
     let mut missed: Vec<MissedTarget> = missed.collect();
     missed.sort_by(|one, other| {
-        let is_slice = |it: &MissedTarget| it.slice != ALL_SEARCHES;
+        let is_slice = |it: &MissedTarget| it.slice != Settings::ALL_SEARCHES;
         let strongest = other.log_evidence.total_cmp(&one.log_evidence);
         is_slice(one).cmp(&is_slice(other)).then(strongest)
     });

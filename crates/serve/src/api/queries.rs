@@ -19,7 +19,7 @@ use super::{GoldSetInfo, measures};
 use crate::http::Exposition;
 use crate::live::query_stats::{ColumnScore, MergedQueryStats};
 use rankgauge_core::engine::score_column::column_of;
-use rankgauge_core::engine::series::{Dimension, Label, OTHER};
+use rankgauge_core::engine::series::{Dimension, Label};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::gold::{GoldQuery, QueryIndex, normalise};
 use rankgauge_core::measure::direction::Direction;
@@ -723,7 +723,9 @@ fn measure(params: &Parameters, settings: &Settings) -> Result<usize, ApiError> 
 
 /// Name of a variant.
 pub(super) fn variant_name(variants: &[Box<str>], label: Label) -> &str {
-    variants.get(label.index()).map_or(OTHER, |name| name)
+    variants
+        .get(label.index())
+        .map_or(Label::OTHER_NAME, |name| name)
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use super::queries::{self, variant_name};
 use super::timestamp::Timestamp;
 use crate::http::Exposition;
 use crate::live::query_stats::{MAX_DOCUMENTS, Moments, Row, Served, ServedAnswer, ServedDocument};
-use rankgauge_core::engine::fixed::{Nano, units_to_f64};
 use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::settings::Settings;
@@ -271,7 +270,7 @@ fn trend(row: &Row, settings: &Settings) -> Option<Trend> {
     let measure = settings.measures.get(settings.primary_measure()?)?;
     let scores = row.trend().into_iter().map(|(at, score)| TrendScore {
         time: Timestamp(at),
-        score: units_to_f64(score.get().into(), Nano::DECIMALS),
+        score: score.to_f64(),
     });
     Some(Trend {
         measure: measure.to_string(),
@@ -294,7 +293,7 @@ fn ranking(
     };
     let scores = list.scores().iter().filter_map(|(column, score)| {
         let index = (0..names.len()).find(|index| column_of(*index) == *column)?;
-        let score = units_to_f64(score.get().into(), Nano::DECIMALS);
+        let score = score.to_f64();
         Some((names[index].clone(), score))
     });
     Ranking {

@@ -9,7 +9,6 @@ use super::state::{AdminApi, GoldSetInfo};
 use super::timestamp::Timestamp;
 use super::{incidents, missed_targets};
 use crate::live::{CheckpointView, StalledPartition, WorkerView};
-use rankgauge_core::engine::fixed::units_to_f64;
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::snapshot::PartitionStatus;
 use rankgauge_core::event::Kind;
@@ -147,7 +146,7 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         revision: exposition.process.base.build.revision,
         rustc: exposition.process.base.build.rustc,
         started: Timestamp(admin.started.as_event_time()),
-        uptime_seconds: seconds(now.since(admin.started)),
+        uptime_seconds: now.since(admin.started).seconds(),
         readiness_problem: liveness_problem
             .clone()
             .or_else(|| exposition.readiness_problem()),
@@ -210,7 +209,7 @@ fn partition(
         watermark: status.watermark.map(Timestamp),
         watermark_delay_seconds: status
             .watermark
-            .map(|watermark| seconds(now.as_event_time().since(watermark))),
+            .map(|watermark| now.as_event_time().since(watermark).seconds()),
         stalled: Vec::new(),
     }
 }
@@ -254,9 +253,5 @@ pub(super) fn events(model: &ReadModel<'_>, kind: Kind) -> BTreeMap<&'static str
 }
 
 pub(crate) fn age(then: WallTime, now: WallTime) -> f64 {
-    seconds(Millis(now.since(then).0.max(0)))
-}
-
-pub(crate) fn seconds(span: Millis) -> f64 {
-    units_to_f64(span.0.into(), 3)
+    Millis(now.since(then).0.max(0)).seconds()
 }

@@ -16,9 +16,9 @@ use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::{QUANTILES, Quantile};
 use rankgauge_core::engine::read_model::{
-    ALL_SEARCHES, ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
+    ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
 };
-use rankgauge_core::engine::settings::Experiment;
+use rankgauge_core::engine::settings::{Experiment, Settings};
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::time::EventTime;
 
@@ -400,7 +400,7 @@ impl View<'_> {
         incidents.find_map(|it| {
             let is_meant = it.ended.is_none() && *it.variant == *variant;
             let mut measures = it.measures.iter().filter(|_| is_meant);
-            let of = measures.find(|of| of.name() == (measure, ALL_SEARCHES, ""))?;
+            let of = measures.find(|of| of.name() == (measure, Settings::ALL_SEARCHES, ""))?;
             Some(SystemDrop {
                 incident: it.name(),
                 before: of.before()?.mean,

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Labels, Sink, Value, View, decimal, write_family};
-use rankgauge_core::detection::{SPLIT_ALPHA, log_threshold};
+use rankgauge_core::detection::SplitTest;
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::incidents::{Incident, IncidentMeasure, Severity};
@@ -29,7 +29,7 @@ impl View<'_> {
             ),
             (Test::Drop.name(), detection.drop_threshold, is_on),
             ("split", detection.split_threshold, has_experiments),
-            ("interleaving", log_threshold(SPLIT_ALPHA), has_teams),
+            ("interleaving", SplitTest::threshold(), has_teams),
             ("evaluator", detection.drop_threshold, has_evaluators),
         ];
         let thresholds = thresholds.into_iter().filter(|(_, _, is_used)| *is_used);

@@ -3,7 +3,7 @@
 use super::{Labels, Sink, View, decimal, write_family};
 use rankgauge_core::engine::BucketHistogram;
 use rankgauge_core::engine::family::{self, Family, QUANTILES};
-use rankgauge_core::engine::settings::{FIRST_CLICK_BUCKETS, Quantity};
+use rankgauge_core::engine::settings::{Quantity, Settings};
 
 impl View<'_> {
     pub(super) fn latency(&self, sink: &mut dyn Sink) {
@@ -44,7 +44,13 @@ impl View<'_> {
     pub(super) fn first_clicks(&self, sink: &mut dyn Sink) {
         let (family, buckets) = (&family::TIME_TO_FIRST_CLICK, self.model.first_clicks());
         let series = self.series_of(family);
-        histograms(family, buckets, &FIRST_CLICK_BUCKETS, &series, sink);
+        histograms(
+            family,
+            buckets,
+            &Settings::FIRST_CLICK_BUCKETS,
+            &series,
+            sink,
+        );
     }
 
     pub(super) fn objectives(&self, sink: &mut dyn Sink) {

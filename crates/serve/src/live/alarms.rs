@@ -9,7 +9,7 @@ use rankgauge_core::detection::{DropClass, Part};
 use rankgauge_core::engine::Registry;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::read_model::ReadModel;
-use rankgauge_core::engine::series::OTHER;
+use rankgauge_core::engine::series::Label;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::time::WallTime;
@@ -49,7 +49,7 @@ impl Alarms {
         let model = ReadModel::new(&nothing, settings, registry);
         for alarm in alarms {
             let names = model.names(alarm.series);
-            let name = |name: Option<&str>| name.unwrap_or(OTHER).to_owned();
+            let name = |name: Option<&str>| name.unwrap_or(Label::OTHER_NAME).to_owned();
             let measure = model.measures().get(alarm.measure);
             let series = [
                 measure.cloned().unwrap_or_default(),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
 use super::list_changes::Summary;
-use rankgauge_core::engine::incidents::SAME_DEPLOYMENT;
+use rankgauge_core::engine::incidents::Deployed;
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::scores::{Cell, Tally};
 use rankgauge_core::measure::{Measure, UserMeasure};
@@ -20,9 +20,6 @@ use rankgauge_core::time::{EventTime, Millis};
 
 /// Maximum number of kept deployments.
 pub const MAX_DEPLOYMENTS: usize = 100;
-
-/// Time between two reports of one version of a variant, below which they are one deployment.
-const SAME_DEPLOYMENT_MS: u64 = SAME_DEPLOYMENT.0.unsigned_abs();
 
 /// File in the checkpoint folder.
 const FILE: &str = "deployments.json";
@@ -208,7 +205,7 @@ impl Deployments {
         let mut kept = self.kept();
         let is_same = |it: &Deployment| {
             (&it.variant, &it.version) == (&deployment.variant, &deployment.version)
-                && it.ts.abs_diff(deployment.ts) < SAME_DEPLOYMENT_MS
+                && it.ts.abs_diff(deployment.ts) < Deployed::MIN_INTERVAL.0.unsigned_abs()
         };
         let is_new = !kept.iter().any(is_same);
         if is_new {

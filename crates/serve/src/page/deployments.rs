@@ -5,7 +5,6 @@ use maud::{Markup, html};
 use super::chart::Mark;
 use super::format::{ABSENT, ago, encoded, moment, text, variant_name};
 use super::screen::ask;
-use crate::api::status;
 use crate::api::timestamp::Timestamp;
 use crate::clock::wall_now;
 use crate::live::deployments::Deployment;
@@ -123,7 +122,7 @@ pub(super) fn form(variants: &[&str]) -> Markup {
 
 /// Seconds since a deployment.
 fn age(it: &Deployment) -> f64 {
-    status::seconds(wall_now().as_event_time().since(it.at()))
+    wall_now().as_event_time().since(it.at()).seconds()
 }
 
 #[cfg(test)]

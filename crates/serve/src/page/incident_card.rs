@@ -76,7 +76,7 @@ fn size(of: &MeasureEntry) -> Markup {
 }
 
 fn since(it: &IncidentEntry) -> Markup {
-    let age = crate::api::status::seconds(wall_now().as_event_time().since(it.started_at.0));
+    let age = wall_now().as_event_time().since(it.started_at.0).seconds();
     html! {
         "since about " (time(it.started_at))
         @if age >= 0.0 { ", " (span(age)) }

@@ -7,7 +7,7 @@ use super::format::{count, encoded, score, text, time, variant_name};
 use crate::api::missed_targets::MissedTarget;
 use crate::api::systems::Systems;
 use crate::live::deployments::Deployment;
-use rankgauge_core::engine::read_model::ALL_SEARCHES;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::text::count_of;
 
@@ -17,7 +17,7 @@ const MAX_SHOWN: usize = 12;
 /// Section of the first screen. `has_incident` is true if incidents are open, which are shown above it.
 pub(super) fn section(systems: &Systems, has_incident: bool, deployments: &[Deployment]) -> Markup {
     let list = |missed: &[&MissedTarget]| list(missed, deployments);
-    let is_overall = |it: &&MissedTarget| it.slice == ALL_SEARCHES;
+    let is_overall = |it: &&MissedTarget| it.slice == Settings::ALL_SEARCHES;
     let (overall, of_slices): (Vec<_>, Vec<_>) =
         systems.missed_targets.iter().partition(is_overall);
     let missed = systems.missed_targets.len();
@@ -91,7 +91,7 @@ fn missed_target(it: &MissedTarget, deployments: &[Deployment]) -> Markup {
             a.cause href=(queries) data-row {
                 span.bad { (direction) } " "
                 strong { (variant_name(&it.variant)) } " " (it.measure)
-                @if it.slice != ALL_SEARCHES { " " span.label { (it.slice) "=" (text(&it.value)) } }
+                @if it.slice != Settings::ALL_SEARCHES { " " span.label { (it.slice) "=" (text(&it.value)) } }
             }
             span.values {
                 (bound) " its target " (score(it.target))

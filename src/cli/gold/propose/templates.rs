@@ -9,7 +9,8 @@ use crate::cli::failure::Failure;
 use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::config::Config;
-use rankgauge_core::gold::{GoldSet, MAX_FILE_BYTES, parse_relations};
+use rankgauge_core::gold::expansion::Relation;
+use rankgauge_core::gold::{GoldSet, MAX_FILE_BYTES};
 use rankgauge_eval::template::{Bounds, Documents, Generated, GeneratedQuery, Template, generate};
 use rankgauge_eval::text_layout::{count_of, escape_controls, truncate};
 
@@ -36,7 +37,7 @@ pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(
     let templates = Template::parse_all(&path.display().to_string(), &read(path)?)
         .map_err(|error| usage(error.into()))?;
     let edges = match &arguments.edges {
-        Some(path) => parse_relations(&path.display().to_string(), read(path)?.as_bytes())
+        Some(path) => Relation::parse_all(&path.display().to_string(), read(path)?.as_bytes())
             .map_err(|error| usage(error.into()))?,
         None => Vec::new(),
     };

@@ -1,8 +1,7 @@
 //! Error probabilities of the tests: exact where all cases can be enumerated, else by simulation.
 
 use crate::detection::{
-    ArmDifference, BlockTests, BucketArm, DropDetector, Hypothesis, SPLIT_ALPHA, TargetTest, Unit,
-    log_threshold, split_log_evidence,
+    ArmDifference, BlockTests, BucketArm, ScoreTest, SplitTest, Unit, log_threshold,
 };
 
 use super::Numbers;
@@ -24,12 +23,11 @@ fn every_stream(length: u32, m: f64) -> impl Iterator<Item = (Vec<f64>, f64)> {
 #[test]
 fn evidence_against_a_target_that_is_just_met_has_expectation_1() {
     for m in [0.2, 0.5, 0.8, 0.99] {
-        let hypothesis = Hypothesis::at_least(m).expect("a mean");
         let expected: f64 = every_stream(12, m)
             .map(|(scores, probability)| {
-                let mut test = TargetTest::default();
+                let mut test = ScoreTest::target();
                 for score in &scores {
-                    test.add(*score, hypothesis);
+                    test.add(*score, m);
                 }
                 probability * test.log_evidence().exp()
             })
@@ -39,14 +37,13 @@ fn evidence_against_a_target_that_is_just_met_has_expectation_1() {
 }
 
 #[test]
-fn a_drop_detector_without_a_drop_has_the_expectation_of_its_ticks() {
+fn a_test_for_a_drop_has_the_expectation_of_its_ticks_without_a_drop() {
     for m in [0.2, 0.5, 0.8, 0.99] {
-        let hypothesis = Hypothesis::at_least(m).expect("a mean");
         let expected: f64 = every_stream(12, m)
             .map(|(scores, probability)| {
-                let mut detector = DropDetector::default();
+                let mut detector = ScoreTest::drop(f64::INFINITY);
                 for score in scores {
-                    detector.add(score, hypothesis);
+                    detector.add(score, m);
                     detector.tick();
                 }
                 probability * detector.log_evidence().exp()
@@ -162,13 +159,13 @@ fn equal_arms_rarely_differ_under_continuous_checking() {
 
 #[test]
 fn only_a_split_that_differs_from_the_declared_one_raises_an_alarm() {
-    let alarm = log_threshold(SPLIT_ALPHA);
+    let alarm = SplitTest::threshold();
     let crossed = |seed: u64, share: f64| {
         let mut chance = Numbers(seed * 6_700_417 + 11);
         let mut counts = [0, 0];
         (1..=20_000_u32).find(|_| {
             counts[usize::from(chance.next() < share)] += 1;
-            split_log_evidence(&counts, &[0.5, 0.5]).expect("a split") >= alarm
+            SplitTest::log_evidence_of(&counts, &[0.5, 0.5]).expect("a split") >= alarm
         })
     };
     let healthy = (0..40).filter(|seed| crossed(*seed, 0.5).is_some());

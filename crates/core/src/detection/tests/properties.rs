@@ -1,10 +1,10 @@
 //! Properties that hold for any numbers.
 
 use crate::detection::baseline::MAX_QUERIES;
+use crate::detection::drop_series::QueryScores;
 use crate::detection::{
-    ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropDetector, DropSeries,
-    Hypothesis, NormalMixture, QueryBaseline, QueryScores, SeriesRules, TargetTest, Unit,
-    against_baseline, log_threshold, split_log_evidence, summed,
+    ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropSeries, NormalMixture,
+    QueryBaseline, ScoreTest, SeriesRules, SplitTest, Unit, log_threshold, summed,
 };
 use proptest::prelude::*;
 
@@ -31,27 +31,15 @@ fn step() -> impl Strategy<Value = Option<f64>> {
     prop_oneof![4 => score().prop_map(Some), 1 => Just(None)]
 }
 
-fn hypothesis() -> impl Strategy<Value = Hypothesis> {
-    score().prop_map(|m| Hypothesis::at_least(m).expect("a number from 0 to 1"))
-}
-
-fn target(scores: &[f64], hypothesis: Hypothesis) -> TargetTest {
-    let mut test = TargetTest::default();
-    for score in scores {
-        test.add(*score, hypothesis);
-    }
-    test
-}
-
-fn detector(steps: &[Option<f64>], hypothesis: Hypothesis) -> DropDetector {
-    let mut detector = DropDetector::default();
+fn dropping(steps: &[Option<f64>], mean: f64, ceiling: f64) -> ScoreTest {
+    let mut test = ScoreTest::drop(ceiling);
     for step in steps {
         match step {
-            Some(score) => detector.add(*score, hypothesis),
-            None => detector.tick(),
+            Some(score) => test.add(*score, mean),
+            None => test.tick(),
         }
     }
-    detector
+    test
 }
 
 /// Test of blocks, five minutes each. The last block stays open.
@@ -110,24 +98,23 @@ proptest! {
         steps in prop::collection::vec((any_number(), any_number(), any::<bool>()), 0..60),
         ceiling in any_number(),
     ) {
-        for hypothesis in [Hypothesis::at_least(m), Hypothesis::dropped_at_most(epsilon)].into_iter().flatten() {
-            let mut test = TargetTest::default();
-            let mut detector = DropDetector::default();
+        for mean in [m, ScoreTest::mean_after_drop(epsilon)] {
+            let mut target = ScoreTest::target();
+            let mut drop = ScoreTest::drop(f64::INFINITY);
+            let mut limited = ScoreTest::drop(ceiling);
             for (score, baseline, tick) in &steps {
-                test.add(*score, hypothesis);
-                test.add(against_baseline(*score, *baseline), hypothesis);
-                detector.add(*score, hypothesis);
-                detector.add(against_baseline(*score, *baseline), hypothesis);
-                if *tick {
-                    detector.tick();
+                let difference = ScoreTest::against_baseline(*score, *baseline);
+                for test in [&mut target, &mut drop, &mut limited] {
+                    test.add(*score, mean);
+                    test.add(difference, mean);
+                    if *tick {
+                        test.tick();
+                    }
                 }
-                prop_assert!(test.log_evidence().is_finite());
-                prop_assert!(detector.log_evidence().is_finite());
+                prop_assert!(target.log_evidence().is_finite());
+                prop_assert!(drop.log_evidence().is_finite());
+                prop_assert!(!limited.log_evidence().is_nan());
             }
-            detector.limit(ceiling);
-            detector.tick();
-            detector.merge(&detector.clone());
-            prop_assert!(!detector.log_evidence().is_nan());
         }
     }
 
@@ -186,66 +173,23 @@ proptest! {
             prop_assert!(low.is_finite() && high.is_finite() && low <= high, "{found:?}");
             prop_assert!(!found.log_evidence().is_nan());
         }
-        if let Some(evidence) = split_log_evidence(&counts, &shares) {
+        if let Some(evidence) = SplitTest::log_evidence_of(&counts, &shares) {
             prop_assert!(!evidence.is_nan());
         }
     }
 
     #[test]
-    fn merged_target_tests_equal_the_test_of_all_scores(
-        scores in prop::collection::vec(score(), 0..80),
-        cut in any::<prop::sample::Index>(),
-        hypothesis in hypothesis(),
-    ) {
-        let (one, other) = scores.split_at(cut.index(scores.len() + 1));
-        let mut merged = target(one, hypothesis);
-        merged.merge(&target(other, hypothesis));
-        prop_assert!(near(merged.log_evidence(), target(&scores, hypothesis).log_evidence()));
-    }
-
-    #[test]
-    fn evidence_of_merged_detectors_is_the_sum(
-        one in prop::collection::vec(step(), 0..60),
-        other in prop::collection::vec(step(), 0..60),
-        hypothesis in hypothesis(),
-    ) {
-        let (one, other) = (detector(&one, hypothesis), detector(&other, hypothesis));
-        let mut merged = one.clone();
-        merged.merge(&other);
-        let exposed = summed(&[one.log_evidence(), other.log_evidence()]);
-        prop_assert!(near(merged.log_evidence(), exposed));
-        prop_assert!(merged.log_evidence() >= one.log_evidence().max(other.log_evidence()) - 1e-12);
-    }
-
-    #[test]
     fn a_tick_adds_one_and_the_ceiling_limits_evidence(
         steps in prop::collection::vec(step(), 0..60),
-        hypothesis in hypothesis(),
+        mean in score(),
         ceiling in 0.0..20.0_f64,
     ) {
-        let before = detector(&steps, hypothesis);
+        let before = dropping(&steps, mean, f64::INFINITY);
         let mut after = before.clone();
         after.tick();
         prop_assert!(near(after.log_evidence(), summed(&[before.log_evidence(), 0.0])));
-        after.limit(ceiling);
-        prop_assert!(after.log_evidence() <= ceiling + 1e-12);
-    }
-
-    #[test]
-    fn many_ticks_equal_one_by_one(
-        steps in prop::collection::vec(step(), 0..60),
-        hypothesis in hypothesis(),
-        minutes in 0..500_u32,
-    ) {
-        let mut at_once = detector(&steps, hypothesis);
-        let mut one_by_one = at_once.clone();
-        at_once.tick_by(u64::from(minutes));
-        for _ in 0..minutes {
-            one_by_one.tick();
-        }
-        prop_assert!(near(at_once.log_evidence(), one_by_one.log_evidence()));
-        prop_assert!(at_once.log_evidence() <= at_once.highest_log() + 1e-12);
-        prop_assert!(at_once.log_evidence() >= at_once.highest_log() - 8.0_f64.ln() - 1e-12);
+        let limited = dropping(&steps, mean, ceiling);
+        prop_assert!(limited.log_evidence() <= ceiling + 1e-12);
     }
 
     #[test]
@@ -332,18 +276,12 @@ proptest! {
 
     #[test]
     fn states_round_trip_through_a_checkpoint(
-        steps in prop::collection::vec(step(), 0..40),
-        hypothesis in hypothesis(),
+        scores in prop::collection::vec(score(), 0..40),
     ) {
         fn again<T: serde::Serialize + serde::de::DeserializeOwned>(state: &T) -> T {
             let bytes = postcard::to_stdvec(state).expect("a state can be written");
             postcard::from_bytes(&bytes).expect("a state can be read")
         }
-        let scores: Vec<f64> = steps.iter().copied().flatten().collect();
-        let test = target(&scores, hypothesis);
-        prop_assert_eq!(&again(&test), &test);
-        let detector = detector(&steps, hypothesis);
-        prop_assert_eq!(&again(&detector), &detector);
         let mut tests = BlockTests::default();
         let mut drop = DropSeries::default();
         let rules = rules();
@@ -363,7 +301,6 @@ proptest! {
         prop_assert_eq!(&again(&tests), &tests);
         prop_assert_eq!(&again(&drop), &drop);
         prop_assert_eq!(&again(&baselines), &baselines);
-        prop_assert_eq!(again(&hypothesis), hypothesis);
         let mut arm = BucketArm::default();
         for (number, score) in scores.iter().enumerate() {
             arm.add(Unit::of(&number.to_string()), *score);
@@ -475,12 +412,6 @@ fn a_late_score_does_not_reopen_a_block_or_a_minute() {
 }
 
 #[test]
-fn a_checkpoint_with_an_invalid_mean_is_rejected() {
-    let bytes = postcard::to_stdvec(&1.5_f64).expect("a number can be written");
-    assert!(postcard::from_bytes::<Hypothesis>(&bytes).is_err());
-}
-
-#[test]
 fn arms_with_few_buckets_have_no_difference() {
     let arm = |from: u32, to: u32| {
         let mut arm = BucketArm::default();
@@ -521,11 +452,15 @@ fn an_invalid_split_has_no_evidence() {
         &[0.0, 0.0],
         &[1.0, f64::INFINITY],
     ] {
-        assert_eq!(split_log_evidence(&[3, 4], shares), None, "{shares:?}");
+        assert_eq!(
+            SplitTest::log_evidence_of(&[3, 4], shares),
+            None,
+            "{shares:?}"
+        );
     }
     assert_eq!(
-        split_log_evidence(&[3, 4], &[1.0, 0.0]),
+        SplitTest::log_evidence_of(&[3, 4], &[1.0, 0.0]),
         Some(f64::INFINITY)
     );
-    assert_eq!(split_log_evidence(&[3, 0], &[1.0, 0.0]), Some(0.0));
+    assert_eq!(SplitTest::log_evidence_of(&[3, 0], &[1.0, 0.0]), Some(0.0));
 }

@@ -1,9 +1,7 @@
 //! Equality with the vectors that `tests/detection/traffic_sim_3.py --check` prints.
 
-use crate::detection::{
-    ArmDifference, BucketArm, Credit, DropSeries, HourlyLimit, Part, Preference, QueryScores,
-    SeriesRules, Unit, UnitBitmap, split_log_evidence,
-};
+use crate::detection::drop_series::QueryScores;
+use crate::detection::{DropSeries, Part, Preference, SeriesRules, SplitTest, Unit, VariantTest};
 use serde_json::Value;
 
 /// ln A of one false alarm a quarter over 200 series.
@@ -132,36 +130,30 @@ fn the_drop_test_with_a_season_matches_the_vectors() {
 fn the_hash_of_a_unit_matches_the_vectors() {
     let vectors = vectors("hash");
     for id in ["", "u1", "user-42", "사용자"] {
-        let hash = Unit::of(id).hash().to_string();
+        let hash = Unit::of(id).0.to_string();
         assert_eq!(vectors[0][id], hash, "{id}");
     }
 }
 
 #[test]
 fn arms_splits_and_preferences_match_the_vectors() {
-    let mut arms = [BucketArm::default(), BucketArm::default()];
-    let mut limit = HourlyLimit::new(2);
-    let mut seen = UnitBitmap::default();
-    let (mut counted, mut units) = (0_u64, [0_u64; 2]);
+    let mut test = VariantTest::default();
+    let mut split = SplitTest::new(vec![0.5, 0.5]);
+    let mut counted = 0_u64;
     for (place, search) in stream(false).iter().enumerate() {
-        let unit = Unit::of(&format!("u{}", place * place % 701));
-        let arm = usize::try_from((unit.hash() >> 40) % 2).expect("0 or 1");
+        let unit = format!("u{}", place * place % 701);
+        let arm = usize::try_from((Unit::of(&unit).0 >> 40) % 2).expect("0 or 1");
         let score = if arm == 1 {
             (search.score - 0.06).max(0.0)
         } else {
             search.score
         };
-        if limit.is_counted(search.ts.div_euclid(3_600_000), arm, unit) {
-            arms[arm].add(unit, score);
-            counted += 1;
-        }
-        if seen.insert(unit) {
-            units[arm] += 1;
-        }
+        counted += u64::from(test.add(search.ts.div_euclid(3_600_000), &unit, arm, score));
+        split.add(&unit, arm);
     }
     let expected = &vectors("experiment")[0];
     assert_eq!(expected["counted"], counted);
-    let found = ArmDifference::of(&arms[1], &arms[0]).expect("100 buckets");
+    let found = test.difference().expect("100 buckets");
     assert_close(found.difference, number(&expected["D"]), "D");
     assert_close(found.variance, number(&expected["v"]), "v");
     assert_close(found.log_evidence(), number(&expected["ln_e"]), "ln E");
@@ -174,15 +166,14 @@ fn arms_splits_and_preferences_match_the_vectors() {
     assert_close((high - low) / 2.0, half_width, "half width");
 
     let expected = &vectors("split")[0];
-    assert_eq!(expected["counted"], units[0] + units[1]);
-    let evidence = split_log_evidence(&units, &[0.5, 0.5]).expect("a split");
-    assert_close(evidence, number(&expected["ln_e"]), "split");
+    assert_eq!(expected["counted"], split.counts().iter().sum::<u64>());
+    assert_close(split.log_evidence(), number(&expected["ln_e"]), "split");
 
     let expected = &vectors("interleaving")[0];
     let results = [("d1", 'A'), ("d2", 'B'), ("d3", 'A')];
-    let credit = Credit::of(results, ["d1", "d1", "d2", "d9", "d3"], ['A', 'B']);
-    assert_eq!(expected["credit"][0], credit.first);
-    assert_eq!(expected["credit"][1], credit.second);
+    let credit = Preference::credit(results, ["d1", "d1", "d2", "d9", "d3"], ['A', 'B']);
+    assert_eq!(expected["credit"][0], credit[0]);
+    assert_eq!(expected["credit"][1], credit[1]);
     let preference = |wins, losses, ties| Preference { wins, losses, ties };
     let found = preference(60, 35, 20);
     assert_close(

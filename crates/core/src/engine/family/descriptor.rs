@@ -3,7 +3,7 @@
 use super::catalogue::ALL;
 use super::quantile::QUANTILES;
 use crate::engine::series::Dimension;
-use crate::engine::settings::{FIRST_CLICK_BUCKETS, Settings};
+use crate::engine::settings::Settings;
 use crate::measure::Documents;
 
 /// Prefix of the name of every family.
@@ -107,7 +107,7 @@ impl Samples {
             Self::WindowsAndQuantiles => windows * QUANTILES.len(),
             Self::Documents => 3 * Documents::cutoffs(&settings.measures).len(),
             Self::LatencyBuckets => histogram(settings.latency_buckets.len()),
-            Self::FirstClickBuckets => histogram(FIRST_CLICK_BUCKETS.len()),
+            Self::FirstClickBuckets => histogram(Settings::FIRST_CLICK_BUCKETS.len()),
         }
     }
 }

@@ -5,7 +5,7 @@ use sha2::{Digest, Sha256};
 
 use crate::detection::{Beginning, DropClass, Losses, MeanInterval, Part, Recovery, minute_of};
 use crate::engine::series::Series;
-use crate::engine::settings::{ALL_SEARCHES, MonitoredMeasure};
+use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::measure::Subject;
 use crate::time::{EventTime, Millis, WallTime};
 
@@ -28,9 +28,6 @@ const MIN_SEARCHES: u64 = 3;
 const BLOCK_SEARCHES: u64 = 30;
 const BLOCK_MINUTES: i64 = 2;
 
-/// Time between the reports of one version of a variant below which they are one deployment.
-pub const SAME_DEPLOYMENT: Millis = Millis(10 * 60_000);
-
 /// Reported deployment of a variant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deployed {
@@ -41,11 +38,15 @@ pub struct Deployed {
 }
 
 impl Deployed {
+    /// Time between two reports of one version of a variant, below which they are one deployment.
+    pub const MIN_INTERVAL: Millis = Millis(10 * 60_000);
+
     /// Returns true if both are one deployment: the same version at almost the same time.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let passed = self.at.0.abs_diff(other.at.0);
         self.version == other.version
-            && (passed == 0 || self.version.is_some() && passed < SAME_DEPLOYMENT.0.unsigned_abs())
+            && (passed == 0
+                || self.version.is_some() && passed < Self::MIN_INTERVAL.0.unsigned_abs())
     }
 }
 
@@ -511,7 +512,7 @@ impl Incident {
 
     /// Returns true if the incident contains a drop in all searches.
     pub(super) fn is_in_all_searches(&self) -> bool {
-        (self.measures.iter()).any(|it| *it.slice == *ALL_SEARCHES)
+        (self.measures.iter()).any(|it| *it.slice == *Settings::ALL_SEARCHES)
     }
 
     /// Adds part and class of another drop, or of the share of another worker. Those of a drop in all searches

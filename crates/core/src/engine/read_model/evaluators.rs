@@ -6,7 +6,7 @@ use crate::engine::bias::VersionBias;
 use crate::engine::family;
 use crate::engine::fixed::units_to_f64;
 use crate::engine::incidents::Incident;
-use crate::engine::series::OTHER;
+use crate::engine::series::Label;
 use crate::measure::Measure;
 use crate::measure::user::UserMeasure;
 use crate::statistics::kappa;
@@ -123,7 +123,7 @@ impl ReadModel<'_> {
             let names = [evaluator, version].map(|label| {
                 let name = keys.next();
                 name.and_then(|name| self.label_value(name, label))
-                    .unwrap_or(OTHER)
+                    .unwrap_or(Label::OTHER_NAME)
             });
             (names, it)
         })
@@ -138,7 +138,7 @@ impl ReadModel<'_> {
             let names = [evaluator, version, currency].map(|label| {
                 let name = keys.next();
                 name.and_then(|name| self.label_value(name, *label))
-                    .unwrap_or(OTHER)
+                    .unwrap_or(Label::OTHER_NAME)
             });
             (names, units_to_f64(units, family.decimals))
         });

@@ -3,8 +3,8 @@
 use crate::engine::family::{self, Family, LabelName, Source};
 use crate::engine::registry::Registry;
 use crate::engine::scores::{Cell, Tally};
-use crate::engine::series::{Dimension, Label, Labels, OTHER};
-use crate::engine::settings::{ALL_SEARCHES, Settings};
+use crate::engine::series::{Dimension, Label, Labels};
+use crate::engine::settings::Settings;
 use crate::engine::snapshot::Snapshot;
 
 /// Values of a snapshot by name.
@@ -76,7 +76,9 @@ impl<'a> ReadModel<'a> {
     /// Text of a label from events.
     pub(super) fn text(&self, dimension: Dimension, label: Label) -> &str {
         let values = &self.labels[dimension as usize];
-        values.get(label.index()).map_or(OTHER, |value| value)
+        values
+            .get(label.index())
+            .map_or(Label::OTHER_NAME, |value| value)
     }
 
     /// Value of a label of a series. `None` for a topic, which only the configuration names.
@@ -96,13 +98,13 @@ impl<'a> ReadModel<'a> {
             Source::Topic => return None,
             Source::Exposition => None,
         };
-        Some(value.unwrap_or(OTHER))
+        Some(value.unwrap_or(Label::OTHER_NAME))
     }
 
     /// Name of a slice by the position of its label.
     pub(super) fn slice(&self, position: usize) -> Option<&str> {
         match position.checked_sub(1) {
-            None => Some(ALL_SEARCHES),
+            None => Some(Settings::ALL_SEARCHES),
             Some(slice) => self.settings.slices.get(slice).map(String::as_str),
         }
     }

@@ -5,7 +5,7 @@ use crate::engine::cost::CostSummary;
 use crate::engine::family;
 use crate::engine::latency::{BucketHistogram, SparseHistogram};
 use crate::engine::series::{Dimension, Label, Series};
-use crate::engine::settings::WHOLE_SEARCH;
+use crate::engine::settings::Settings;
 use crate::number::real;
 
 /// Rolling latencies of one stage and variant.
@@ -13,7 +13,7 @@ use crate::number::real;
 pub struct StageLatency<'m> {
     /// Number of the series of [`family::SEARCH_LATENCY`].
     pub series: Series,
-    /// Name of the stage; [`WHOLE_SEARCH`] for the whole search.
+    /// Name of the stage; [`Settings::WHOLE_SEARCH`] for the whole search.
     pub stage: &'m str,
     /// Number of the variant.
     pub variant: Label,
@@ -38,7 +38,7 @@ impl StageLatency<'_> {
 
     /// Returns true for the latency of the whole search.
     pub fn is_whole(&self) -> bool {
-        self.stage == WHOLE_SEARCH
+        self.stage == Settings::WHOLE_SEARCH
     }
 }
 

@@ -4,7 +4,7 @@ use super::model::ReadModel;
 use crate::engine::family;
 use crate::engine::score_column::{NOT_ELIGIBLE, SEARCHES, column_of};
 use crate::engine::scores::{Cell, Tally};
-use crate::engine::series::{Dimension, Label, Labels, OTHER, Series};
+use crate::engine::series::{Dimension, Label, Labels, Series};
 use crate::engine::settings::Rolling;
 use crate::event::Action;
 use crate::measure::Cutoff;
@@ -20,7 +20,8 @@ pub struct ScoreSeries<'m> {
     pub label: Label,
     /// Name of the variant.
     pub variant: &'m str,
-    /// Name of the slice; `ALL_SEARCHES` for all searches.
+    /// Name of the slice;
+    /// [`Settings::ALL_SEARCHES`](crate::engine::settings::Settings::ALL_SEARCHES) for all searches.
     pub slice: &'m str,
     /// Value of the slice; empty for all searches.
     pub value: &'m str,
@@ -48,7 +49,9 @@ impl<'a> ReadModel<'a> {
             series,
             label: variant,
             variant: self.variant(variant),
-            slice: position.and_then(|it| self.slice(it)).unwrap_or(OTHER),
+            slice: position
+                .and_then(|it| self.slice(it))
+                .unwrap_or(Label::OTHER_NAME),
             value: if value == Label::EMPTY {
                 ""
             } else {

@@ -8,7 +8,7 @@ use crate::detection::Preference;
 use crate::engine::correlation::ranking_measures;
 use crate::engine::family::{self, Family};
 use crate::engine::fixed::units_to_f64;
-use crate::engine::series::{Dimension, Label, OTHER, TIE};
+use crate::engine::series::{Dimension, Label, TIE};
 use crate::number::real;
 use crate::statistics::{kappa, spearman};
 
@@ -114,7 +114,7 @@ impl ReadModel<'_> {
         let name = |family: &'static Family, place: usize, label: Label| {
             let name = family.keys().nth(place);
             name.and_then(|name| self.label_value(name, label))
-                .unwrap_or(OTHER)
+                .unwrap_or(Label::OTHER_NAME)
         };
         let families = [&family::EVALUATOR_PAIRS, &family::EVALUATOR_ERROR_SUM];
         for family in families {

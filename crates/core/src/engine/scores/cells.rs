@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::recent::{Recent, Row, Rows};
-use crate::engine::fixed::{Nano, units_to_f64};
+use crate::engine::fixed::Nano;
 use crate::engine::remap::RowRemap;
 use crate::engine::series::Series;
 use crate::engine::settings::Settings;
@@ -33,7 +33,7 @@ impl Cell {
 
     /// Mean score, or `None` for an empty cell.
     pub fn mean(&self) -> Option<f64> {
-        (self.count > 0).then(|| units_to_f64(self.sum, Nano::DECIMALS) / real(self.count))
+        (self.count > 0).then(|| Nano::sum_to_f64(self.sum) / real(self.count))
     }
 }
 

@@ -11,7 +11,7 @@ use super::draft::text_of;
 use super::json::{StringOrInteger, parse};
 use super::table::for_each_row;
 use crate::columns::reader;
-use crate::gold::expansion::{Relation, normalise_relation};
+use crate::gold::expansion::Relation;
 use crate::gold::problem::Problems;
 use crate::gold::problem::{GoldError, Problem};
 
@@ -28,32 +28,34 @@ struct JsonEdge {
 /// Column names and their aliases.
 const COLUMNS: [[&str; 2]; 3] = [["from", "source"], ["to", "target"], ["relation", "type"]];
 
-/// Parses the content of an edge file. `name` is the file name in messages.
-///
-/// # Errors
-/// All problems of the content.
-pub fn parse_relations(name: &str, bytes: &[u8]) -> Result<Vec<Relation>, GoldError> {
-    let file = SourceFile {
-        name: name.into(),
-        bytes: Vec::new(),
-    };
-    let mut problems = Problems::default();
-    let text = text_of(&file, bytes, &mut problems).unwrap_or_default();
-    let mut lines = text.lines().map(str::trim);
-    let relations = match lines.find(|line| !line.is_empty()) {
-        Some(first) if first.starts_with('{') => json_lines(&file, text, &mut problems),
-        Some(first) => columns(&file, first, text, &mut problems),
-        // A file without edges is valid: it adds no judgements.
-        None => Vec::new(),
-    };
-    match problems.into_error() {
-        None => Ok(relations),
-        Some(error) => Err(error.about("the edge file")),
+impl Relation {
+    /// Parses the content of an edge file. `name` is the file name in messages.
+    ///
+    /// # Errors
+    /// All problems of the content.
+    pub fn parse_all(name: &str, bytes: &[u8]) -> Result<Vec<Self>, GoldError> {
+        let file = SourceFile {
+            name: name.into(),
+            bytes: Vec::new(),
+        };
+        let mut problems = Problems::default();
+        let text = text_of(&file, bytes, &mut problems).unwrap_or_default();
+        let mut lines = text.lines().map(str::trim);
+        let relations = match lines.find(|line| !line.is_empty()) {
+            Some(first) if first.starts_with('{') => json_lines(&file, text, &mut problems),
+            Some(first) => columns(&file, first, text, &mut problems),
+            // A file without edges is valid: it adds no judgements.
+            None => Vec::new(),
+        };
+        match problems.into_error() {
+            None => Ok(relations),
+            Some(error) => Err(error.about("the edge file")),
+        }
     }
 }
 
 fn relation(from: &str, to: &str, name: &str) -> Option<Relation> {
-    let name = normalise_relation(name);
+    let name = Relation::normalise(name);
     let complete = !from.is_empty() && !to.is_empty() && !name.is_empty();
     complete.then(|| Relation {
         from: from.to_owned(),

@@ -43,6 +43,9 @@ impl Format {
         Self::Ranx,
     ];
 
+    /// Facet with the index of a document, in the format `rank_eval`.
+    pub const RANK_EVAL_INDEX: &str = "_index";
+
     /// Name of the format.
     pub fn name(self) -> &'static str {
         match self {

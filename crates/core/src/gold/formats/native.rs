@@ -22,12 +22,12 @@ use super::json::{
     parse, scalar, words,
 };
 use super::judgements::JudgementDraft;
-use crate::gold::answer::{ANSWERABLE, ExpectedAnswer};
+use crate::gold::answer::ExpectedAnswer;
 use crate::gold::graph::{Edge, Graph};
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problems;
 use crate::gold::problem::{Place, Problem};
-use crate::gold::query::JudgementDetail;
+use crate::gold::query::{GoldQuery, JudgementDetail};
 
 /// File with unparsed queries.
 #[derive(Deserialize)]
@@ -156,7 +156,7 @@ impl NativeQuery {
         }
         // A slice like the others: the right answers of the two kinds differ.
         if let Some(answerable) = self.answerable {
-            labels.insert(ANSWERABLE.to_owned(), answerable.to_string());
+            labels.insert(GoldQuery::ANSWERABLE.to_owned(), answerable.to_string());
         }
         let mut needs = self.needs.unwrap_or_default();
         for (component, needed) in [("a2a", self.needs_a2a), ("rne", self.needs_rne)] {

@@ -15,14 +15,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::draft::{Draft, QueryDraft};
+use super::format::Format;
 use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
 use super::judgements::JudgementDraft;
 use crate::gold::problem::Problems;
 use crate::gold::problem::{Place, Problem};
 use crate::gold::query::JudgementDetail;
-
-/// Facet with the index of a document.
-pub const INDEX: &str = "_index";
 
 #[derive(Deserialize)]
 struct Evaluation<'a> {
@@ -93,7 +91,9 @@ impl Request {
             (None, _) => None,
         };
         let ratings = self.ratings.into_iter().map(|rating| {
-            let facets = rating.index.map(|index| (INDEX.to_owned(), index));
+            let facets = rating
+                .index
+                .map(|index| (Format::RANK_EVAL_INDEX.to_owned(), index));
             JudgementDraft::new(rating.document.0, rating.rating.0).with_detail(JudgementDetail {
                 facets: BTreeMap::from_iter(facets),
                 ..JudgementDetail::default()

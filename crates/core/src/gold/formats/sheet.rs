@@ -97,22 +97,24 @@ impl Columns {
     }
 }
 
-/// Parses the content of an annotation sheet. `name` is the file name in messages. Rows with only
-/// empty cells are skipped.
-///
-/// # Errors
-/// All problems of the content.
-pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<FilledRow>, GoldError> {
-    let file = SourceFile {
-        name: name.into(),
-        bytes: Vec::new(),
-    };
-    let mut problems = Problems::default();
-    let text = text_of(&file, bytes, &mut problems);
-    let rows = text.map_or_else(Vec::new, |text| rows(&file, text, &mut problems));
-    match problems.into_error() {
-        None => Ok(rows),
-        Some(error) => Err(error.about("the sheet")),
+impl FilledRow {
+    /// Parses the content of an annotation sheet. `name` is the file name in messages. Rows with only
+    /// empty cells are skipped.
+    ///
+    /// # Errors
+    /// All problems of the content.
+    pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<Self>, GoldError> {
+        let file = SourceFile {
+            name: name.into(),
+            bytes: Vec::new(),
+        };
+        let mut problems = Problems::default();
+        let text = text_of(&file, bytes, &mut problems);
+        let rows = text.map_or_else(Vec::new, |text| rows(&file, text, &mut problems));
+        match problems.into_error() {
+            None => Ok(rows),
+            Some(error) => Err(error.about("the sheet")),
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use rankgauge_core::detection::{
-    BlockTest, Burst, DropSeries, Part, QueryScores, SeriesRules, log_threshold, minute_of,
+    BlockTest, Burst, DropTest, Part, SeriesRules, log_threshold, minute_of,
 };
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
@@ -161,13 +161,11 @@ fn standalone(pattern: &[bool], offset: i64) -> (f64, f64) {
         has_local: true,
         is_seasonal: false,
     };
-    let mut queries = [QueryScores::default(); 2];
-    let (mut drop, mut target) = (DropSeries::default(), BlockTest::new(TARGET));
+    let (mut drop, mut target) = (DropTest::new(rules), BlockTest::new(TARGET));
     for (number, is_good) in (offset..).zip(pattern) {
         let ts = START + number * STEP;
         let score = if *is_good { 1.0 } else { 0.0 };
-        let query = &mut queries[usize::from(number % 2 == 1)];
-        drop.add(ts, Some(query), score, &rules);
+        drop.add(ts, Some(number % 2), score);
         target.add(ts, score, Burst::default().block());
     }
     (drop.log_evidence(), target.log_evidence(TARGET))

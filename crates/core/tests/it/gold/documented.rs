@@ -1,6 +1,7 @@
 //! Every example in docs/gold.md is a loadable gold set.
 
-use rankgauge_core::gold::{self, Format, Options, parse_relations};
+use rankgauge_core::gold::expansion::Relation;
+use rankgauge_core::gold::{self, Format, Options};
 
 /// Code blocks after a comment `<!-- gold: NAME -->`, with their names.
 fn examples(text: &str) -> Vec<(String, String)> {
@@ -34,7 +35,8 @@ fn every_documented_format_loads_under_its_name() {
     let mut seen = Vec::new();
     for (name, content) in examples(&text) {
         if name == "edges" {
-            let edges = parse_relations("docs/gold.md", content.as_bytes()).expect("valid edges");
+            let edges =
+                Relation::parse_all("docs/gold.md", content.as_bytes()).expect("valid edges");
             assert!(!edges.is_empty());
             continue;
         }

@@ -1,12 +1,14 @@
 //! Judgements derived from relations between documents.
 
-use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, expand};
-use rankgauge_core::gold::{self, Grade, Options, parse_relations};
+use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, Relation};
+use rankgauge_core::gold::{self, Grade, Options};
 
 fn expanded(gold: &str, edges: &str, rules: &ExpansionRules) -> Expansion {
     let set = gold::parse("gold", gold.as_bytes(), &Options::default()).expect("a valid set");
-    let relations = parse_relations("edges", edges.as_bytes()).expect("valid edges");
-    expand(&set, &relations, rules).expect("grades within the scale")
+    let relations = Relation::parse_all("edges", edges.as_bytes()).expect("valid edges");
+    rules
+        .expand(&set, &relations)
+        .expect("grades within the scale")
 }
 
 /// Judgements of the only query, with their notes.
@@ -98,8 +100,10 @@ fn relation_grades_and_the_minimum_origin_grade_are_configurable() {
 fn a_relation_grade_beyond_the_scale_is_an_error() {
     let gold = "{\"scale_max\": 1, \"queries\": [{\"query_id\": 1, \"ground_truth\": {\"a\": 1}}]}";
     let set = gold::parse("gold", gold.as_bytes(), &Options::default()).expect("a valid set");
-    let relations = parse_relations("e", b"from,to,relation\na,b,decree\n").expect("edges");
-    let error = expand(&set, &relations, &ExpansionRules::default()).expect_err("2 beyond 1");
+    let relations = Relation::parse_all("e", b"from,to,relation\na,b,decree\n").expect("edges");
+    let error = ExpansionRules::default()
+        .expand(&set, &relations)
+        .expect_err("2 beyond 1");
     assert_eq!(
         error.to_string(),
         "the relation `decree` would give the grade 2, beyond the set's scale_max 1; give it a \
@@ -110,7 +114,7 @@ fn a_relation_grade_beyond_the_scale_is_an_error() {
 #[test]
 fn errors_of_edge_files_are_reported_by_line() {
     let messages = |content: &str| -> Vec<String> {
-        let error = parse_relations("edges", content.as_bytes()).expect_err("wrong edges");
+        let error = Relation::parse_all("edges", content.as_bytes()).expect_err("wrong edges");
         assert!(error.to_string().starts_with("the edge file has "));
         error.problems().iter().map(ToString::to_string).collect()
     };
@@ -137,5 +141,5 @@ fn errors_of_edge_files_are_reported_by_line() {
         ["edges:2: 4 fields where the header has 3; quote a field that contains the separator",]
     );
     assert_eq!(messages("a b decree\n").len(), 1);
-    assert_eq!(parse_relations("edges", b"\n").expect("no edges"), []);
+    assert_eq!(Relation::parse_all("edges", b"\n").expect("no edges"), []);
 }

@@ -3,6 +3,8 @@
 use std::fs;
 
 use rankgauge_core::columns::Columns;
+use rankgauge_core::gold::adoption::FilledRow;
+use rankgauge_core::gold::expansion::Relation;
 use rankgauge_core::gold::{self, Format, GoldSet, Options};
 
 use super::{assert_problems, data, grade_of, problems};
@@ -678,14 +680,14 @@ fn white_space_around_a_field_of_a_table_is_no_part_of_it() {
         assert_eq!(queries(&set), expected, "{table}");
     }
     let sheet = "query_id, query_text, document_id, grade\nq1 , 17조 , a, 1\n";
-    let rows = gold::parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
+    let rows = FilledRow::parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
     let ids = (
         &*rows[0].query_id,
         &*rows[0].query_text,
         &*rows[0].document_id,
     );
     assert_eq!(ids, ("q1", "17조", "a"));
-    let edges = gold::parse_relations("edges.csv", b"from, to, relation\na , b, rule\n");
+    let edges = Relation::parse_all("edges.csv", b"from, to, relation\na , b, rule\n");
     let edges = edges.expect("edges");
     assert_eq!((&*edges[0].from, &*edges[0].to), ("a", "b"));
     // Ids of JSON are texts of their own.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, SerializeMap as _, Serializer};
 
-use rankgauge_core::gold::{ANSWERABLE, Edge, GoldQuery, GoldSet, Grade, JudgementDetail};
+use rankgauge_core::gold::{Edge, GoldQuery, GoldSet, Grade, JudgementDetail};
 
 /// Labels that are fields of the query object.
 const NAMED_LABELS: [&str; 4] = ["query_type", "difficulty", "primary_domain", "category"];
@@ -64,7 +64,7 @@ impl Serialize for NativeQuery<'_> {
         let others = query.labels.iter();
         let others: BTreeMap<&String, &String> = others
             .filter(|(name, _)| {
-                let is_field = query.answer.answerable.is_some() && *name == ANSWERABLE;
+                let is_field = query.answer.answerable.is_some() && *name == GoldQuery::ANSWERABLE;
                 !is_field && !NAMED_LABELS.contains(&name.as_str())
             })
             .collect();
@@ -107,7 +107,7 @@ impl Serialize for NativeQuery<'_> {
             map.serialize_entry(name, entries)?;
         }
         if let Some(answerable) = answer.answerable {
-            map.serialize_entry(ANSWERABLE, &answerable)?;
+            map.serialize_entry(GoldQuery::ANSWERABLE, &answerable)?;
         }
         if let Some(graph) = &query.graph {
             let edges: Vec<NativeEdge<'_>> = graph.edges().iter().map(NativeEdge).collect();

@@ -5,8 +5,9 @@ use rankgauge_core::gold::adoption::SheetRow;
 use rankgauge_core::gold::escape_cell;
 
 /// Serialises the rows to CSV with a byte order mark and a header. Without the mark, Excel does not
-/// detect UTF-8 and shows no Hangul. [`parse_sheet`](rankgauge_core::gold::parse_sheet) restores all ids and
-/// texts, without the white space around them.
+/// detect UTF-8 and shows no Hangul.
+/// [`parse_sheet`](rankgauge_core::gold::adoption::FilledRow::parse_sheet) restores all ids and texts,
+/// without the white space around them.
 ///
 /// # Errors
 /// None in practice: writing to memory does not fail.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::json;
 
-use rankgauge_core::gold::RANK_EVAL_INDEX;
+use rankgauge_core::gold::Format;
 use rankgauge_core::gold::{GoldQuery, GoldSet, Grade};
 
 fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
@@ -73,7 +73,7 @@ pub(super) fn rank_eval(set: &GoldSet, index: &str) -> Result<String, serde_json
         let documents = query.documents().into_iter().enumerate();
         let ratings = documents.map(|(position, (document, rating))| {
             let detail = query.details.get(position);
-            let stated = detail.and_then(|detail| detail.facets.get(RANK_EVAL_INDEX));
+            let stated = detail.and_then(|detail| detail.facets.get(Format::RANK_EVAL_INDEX));
             Judged {
                 index: stated.map_or(index, String::as_str),
                 document,

@@ -1,8 +1,8 @@
 //! Annotation sheets: they round-trip, and the grades filled in become judgements.
 
 use proptest::prelude::*;
-use rankgauge_core::gold::adoption::{Adoption, GradeSource, SheetRow, adopt};
-use rankgauge_core::gold::{GoldSet, Grade, Options, escape_cell, parse_sheet};
+use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource, SheetRow};
+use rankgauge_core::gold::{GoldSet, Grade, Options, escape_cell};
 use rankgauge_eval::gold::write;
 
 use super::{grade_of, native, parse};
@@ -20,16 +20,16 @@ fn gold() -> GoldSet {
 }
 
 fn adopted(sheet: &str, grades: GradeSource) -> Adoption {
-    let rows = parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
-    adopt(&gold(), "sheet.csv", rows, grades, None).expect("nothing is wrong")
+    let rows = FilledRow::parse_sheet("sheet.csv", sheet.as_bytes()).expect("a sheet");
+    Adoption::of(&gold(), "sheet.csv", rows, grades, None).expect("nothing is wrong")
 }
 
 /// Problems of a sheet, either in itself or against the gold set.
 #[track_caller]
 fn wrong(sheet: &str) -> Vec<String> {
-    let error = match parse_sheet("sheet.csv", sheet.as_bytes()) {
+    let error = match FilledRow::parse_sheet("sheet.csv", sheet.as_bytes()) {
         Err(error) => error,
-        Ok(rows) => adopt(&gold(), "sheet.csv", rows, GradeSource::Annotated, None)
+        Ok(rows) => Adoption::of(&gold(), "sheet.csv", rows, GradeSource::Annotated, None)
             .expect_err("something is wrong"),
     };
     assert!(error.to_string().starts_with("the sheet has "), "{error}");
@@ -160,7 +160,7 @@ fn sheets_saved_by_spreadsheets_are_read() {
         let set = adopted(sheet, GradeSource::Annotated).set;
         assert_eq!(grade_of(&set.queries()[0], "x"), Some(2.0), "{sheet}");
     }
-    let error = parse_sheet(
+    let error = FilledRow::parse_sheet(
         "sheet.csv",
         b"query_id,query_text,document_id,grade\nq,,\xb9\xfd,1\n",
     );
@@ -181,7 +181,7 @@ fn cells_of_a_sheet_are_never_formulas() {
         let record = record.expect("a row");
         assert!(record[2].starts_with('\''), "{record:?}");
     }
-    let read = parse_sheet("sheet.csv", text.as_bytes()).expect("a sheet");
+    let read = FilledRow::parse_sheet("sheet.csv", text.as_bytes()).expect("a sheet");
     let found: Vec<&str> = read.iter().map(|row| row.document_id.as_str()).collect();
     assert_eq!(found, ids);
 }
@@ -219,7 +219,7 @@ proptest! {
             })
             .collect();
         let text = write::sheet(&rows).expect("a sheet");
-        let read = parse_sheet("sheet.csv", text.as_bytes()).expect("a sheet");
+        let read = FilledRow::parse_sheet("sheet.csv", text.as_bytes()).expect("a sheet");
         prop_assert_eq!(read.len(), rows.len());
         for (read, row) in read.iter().zip(&rows) {
             // White space around the content of a cell is no part of it.
@@ -239,10 +239,10 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let sheet = [HEADER.as_bytes(), &bytes].concat();
-        if let Ok(rows) = parse_sheet("sheet.csv", &sheet) {
-            drop(adopt(&gold(), "sheet.csv", rows, GradeSource::AnnotatorsOrProduction, None));
+        if let Ok(rows) = FilledRow::parse_sheet("sheet.csv", &sheet) {
+            drop(Adoption::of(&gold(), "sheet.csv", rows, GradeSource::AnnotatorsOrProduction, None));
         }
-        drop(parse_sheet("sheet.csv", &bytes));
+        drop(FilledRow::parse_sheet("sheet.csv", &bytes));
     }
 
     #[test]
@@ -260,7 +260,7 @@ proptest! {
             .collect();
         let rows = rows.into_iter().map(Into::into).collect();
         let set = set.expect("a set");
-        if let Ok(adoption) = adopt(&set, "sheet", rows, GradeSource::AnnotatorsOrProduction, None) {
+        if let Ok(adoption) = Adoption::of(&set, "sheet", rows, GradeSource::AnnotatorsOrProduction, None) {
             let written = write::write(&adoption.set, rankgauge_core::gold::Format::Native, "");
             let again = parse(&written.expect("native").judgements);
             prop_assert_eq!(again.queries(), adoption.set.queries());

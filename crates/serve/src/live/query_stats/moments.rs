@@ -1,6 +1,6 @@
 //! Sums of the scores of a few searches, from which their mean and variance follow.
 
-use rankgauge_core::engine::fixed::{Nano, units_to_f64};
+use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::number::real;
 use rankgauge_core::statistics::Sample;
 
@@ -28,8 +28,7 @@ impl Moments {
     /// Number, mean and variance.
     pub fn sample(&self) -> Sample {
         let count = real(self.count());
-        let [sum, squares] =
-            [self.sum, self.squares].map(|units| units_to_f64(units.into(), Nano::DECIMALS));
+        let [sum, squares] = [self.sum, self.squares].map(|units| Nano::sum_to_f64(units.into()));
         if self.count == 0 {
             return Sample::default();
         }
