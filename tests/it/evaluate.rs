@@ -3,21 +3,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
+
+use crate::harness::rankgauge;
 
 const GOLD: &str = "q1 0 민법::제3조 2\nq1 0 민법::제4조 1\nq2 0 상법::제1조 1\n";
 
 /// Runs the command in `folder`, which has the gold set `gold.qrels`.
 fn evaluate(folder: &Path, arguments: &[&str]) -> Output {
     fs::write(folder.join("gold.qrels"), GOLD).expect("a file");
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(["evaluate", "--gold", "gold.qrels"])
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
+    let evaluate = ["evaluate", "--gold", "gold.qrels"];
+    rankgauge(folder, &[&evaluate[..], arguments].concat())
 }
 
 /// Reported values of each run, as JSON.
