@@ -69,7 +69,7 @@ pub(super) struct Evaluate {
 }
 
 /// Options of grades, which preferences lack.
-const PREFERENCES_EXCLUDE: [&str; 10] = [
+const PREFERENCES_EXCLUDE: [&str; 11] = [
     "gold",
     "gold_columns",
     "by",
@@ -77,6 +77,7 @@ const PREFERENCES_EXCLUDE: [&str; 10] = [
     "sweep_threshold",
     "case",
     "has_relevant",
+    "last_search",
     "judged_docs_only",
     "fail_below",
     "require",

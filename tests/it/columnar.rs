@@ -2,7 +2,9 @@
 //! pandas, polars and pyarrow.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::harness;
 
 fn data(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/columnar");
@@ -10,11 +12,7 @@ fn data(name: &str) -> PathBuf {
 }
 
 fn rankgauge(arguments: &[&str]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(arguments)
-        .current_dir(data("."))
-        .output();
-    output.expect("the binary starts")
+    harness::rankgauge(&data("."), arguments)
 }
 
 fn said(output: &Output) -> String {

@@ -3,21 +3,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
+
+use crate::harness::rankgauge;
 
 const GOLD: &str = "q1 0 민법::제3조 2\nq1 0 민법::제4조 1\nq2 0 상법::제1조 1\n";
 
 /// Runs the command in `folder`, which has the gold set `gold.qrels`.
 fn evaluate(folder: &Path, arguments: &[&str]) -> Output {
     fs::write(folder.join("gold.qrels"), GOLD).expect("a file");
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(["evaluate", "--gold", "gold.qrels"])
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
+    let evaluate = ["evaluate", "--gold", "gold.qrels"];
+    rankgauge(folder, &[&evaluate[..], arguments].concat())
 }
 
 /// Reported values of each run, as JSON.
@@ -61,6 +59,55 @@ fn results_are_judged_in_the_requested_order() {
     ] {
         assert_eq!(found("a.run", order), Some(of_lines), "{order:?}");
         assert_eq!(found("b.jsonl", order), Some(of_events), "{order:?}");
+    }
+}
+
+#[test]
+fn the_last_search_of_each_query_is_judged_on_request() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    let search = |id: &str, key: &str, ts: u64, document: &str| {
+        let results = json!([{"id": document}]);
+        json!({"query_id": id, "query_key": key, "ts": ts, "results": results}).to_string()
+    };
+    // The last search by its time is neither the first nor the last of the file. One was sent twice.
+    let events = [
+        search("s1", "q1", 1, "x"),
+        search("s3", "q1", 3, "민법::제3조"),
+        search("s3", "q1", 3, "민법::제3조"),
+        search("s2", "q1", 2, "y"),
+        search("s4", "q2", 4, "상법::제1조"),
+        search("s5", "unknown", 5, "x"),
+        search("s6", "unknown", 6, "x"),
+    ];
+    write(folder, "log.jsonl", &events.join("\n"));
+    let arguments = ["--run", "log.jsonl", "--measures", "RR"];
+    let refused = evaluate(folder, &arguments);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(said.contains("--last-search"), "{said}");
+
+    let last = [&arguments[..], &["--last-search"]].concat();
+    let found = runs(folder, &last);
+    assert_eq!(found[0]["means"]["RR"], 1.0);
+    assert_eq!(found[0]["queries"], 2);
+    let said = evaluate(folder, &last);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("4 searches are not judged"), "{said}");
+
+    // The same file in the format of User Behavior Insights, of which the first answer is judged otherwise.
+    let query = |id: &str, ts: &str, document: &str| {
+        json!({"query_id": id, "timestamp": ts, "user_query": "q1", "query_response_hit_ids": [document]})
+            .to_string()
+    };
+    let events = [
+        query("s1", "2026-01-05T10:00:01Z", "x"),
+        query("s2", "2026-01-05T10:00:02Z", "민법::제3조"),
+    ];
+    write(folder, "ubi.jsonl", &events.join("\n"));
+    for (more, expected) in [(&[][..], 0.0), (&["--last-search"], 1.0)] {
+        let arguments = [&["--run", "ubi.jsonl", "--measures", "RR"], more].concat();
+        assert_eq!(runs(folder, &arguments)[0]["means"]["RR"], expected);
     }
 }
 

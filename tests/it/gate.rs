@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::harness;
+
 /// Folder of the examples.
 fn examples() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
@@ -14,11 +16,7 @@ fn examples() -> std::path::PathBuf {
 
 /// Runs the program in the folder of the examples.
 fn rankgauge(arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(examples())
-        .args(arguments.split(' '))
-        .output()
-        .expect("the binary starts")
+    harness::rankgauge(&examples(), &arguments.split(' ').collect::<Vec<_>>())
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::harness;
+
 /// Folder with these files.
 fn folder(files: &[(&str, String)]) -> TempDir {
     let folder = TempDir::new().expect("a folder");
@@ -19,11 +21,7 @@ fn folder(files: &[(&str, String)]) -> TempDir {
 }
 
 fn rankgauge(folder: &Path, command: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(command.split(' '))
-        .output()
-        .expect("the binary starts")
+    harness::rankgauge(folder, &command.split(' ').collect::<Vec<_>>())
 }
 
 fn said(output: &Output) -> String {

@@ -13,10 +13,12 @@ mod plan;
 mod rag;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
+
+use crate::harness::rankgauge;
 
 /// Seed documents give two to four digits; formulas are computed to the digits asserted.
 const TOLERANCE: f64 = 5e-5;
@@ -70,15 +72,6 @@ fn merged(mut object: Value, more: Value) -> Value {
         object.extend(more);
     }
     object
-}
-
-/// Output of `rankgauge`, run with these arguments in this folder.
-fn rankgauge(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .expect("the binary runs")
 }
 
 /// Standard output of `rankgauge` as JSON, after it ended with `code`.

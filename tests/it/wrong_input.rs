@@ -165,6 +165,7 @@ fn an_invalid_run_is_reported_with_file_and_line() {
             twice.as_bytes(),
             &[
                 "twice.jsonl:2: query `q1` is searched again, first on line 1",
+                "--last-search keeps the last one",
                 "a log of users' searches, run: rankgauge replay --search twice.jsonl --set gold.paths=GOLD",
             ],
         ),

@@ -1,6 +1,8 @@
 //! One pass over a run: each answer is judged, and everything else that a report shows of it is
 //! collected, while the run is read.
 
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -13,8 +15,9 @@ use crate::run::{Answer, Place, Places, RankedQuery, ReadRun, Results, RunError,
 use crate::sweep::{self, Sweep, WithoutScore};
 use crate::text_layout::escape_controls;
 use rankgauge_core::engine::money::PriceTable;
-use rankgauge_core::gold::{GoldQuery, GoldSet, composed, decomposed};
+use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex, composed, decomposed};
 use rankgauge_core::ranking::Eligibility;
+use rankgauge_core::time::EventTime;
 
 /// Contents of a pass in addition to the evaluation.
 #[derive(Clone, Copy, Debug, Default)]
@@ -247,6 +250,76 @@ fn judged_results<'t>(query: &GoldQuery, answer: &Answer<'t>) -> Answer<'t> {
         results,
         scores,
     }
+}
+
+/// Last search of each query in a run of search events.
+#[derive(Debug, Default)]
+pub struct LastSearches {
+    /// Places and ids of these searches, and of those that are not eligible.
+    pub searches: BTreeSet<PlacedId>,
+    /// Number of all other searches.
+    pub others: usize,
+}
+
+/// Place and id of a search.
+type PlacedId = (Place, String);
+
+/// Last searches so far, by the gold query, else by its name.
+#[derive(Default)]
+struct Latest {
+    by_query: BTreeMap<Result<QueryIndex, String>, (EventTime, PlacedId)>,
+    found: LastSearches,
+}
+
+impl Latest {
+    fn add(&mut self, query: Result<QueryIndex, String>, search: (EventTime, PlacedId)) {
+        match self.by_query.entry(query) {
+            Entry::Vacant(entry) => {
+                entry.insert(search);
+            }
+            Entry::Occupied(mut entry) => {
+                self.found.others += 1;
+                if search > *entry.get() {
+                    entry.insert(search);
+                }
+            }
+        }
+    }
+}
+
+/// Finds the last search of each query in a run, whose reader has [`Searches::All`](crate::run::Searches). Times
+/// decide; of equal ones, the later place.
+///
+/// # Errors
+/// The run is wrong.
+pub fn last_searches(
+    gold: &GoldSet,
+    run: RunReader,
+    eligibility: &Eligibility,
+) -> Result<LastSearches, RunError> {
+    let read = run.each_answer(Latest::default, |latest, place, answer| {
+        let Results::Search(search) = &answer.results else {
+            return;
+        };
+        let placed = (place, search.query_id.to_string());
+        if eligibility.check(search).is_err() {
+            latest.found.searches.insert(placed);
+            return;
+        }
+        let query = query_of(gold, answer).ok_or_else(|| answer.query.to_string());
+        latest.add(query, (search.ts, placed));
+    })?;
+    let mut all = Latest::default();
+    for mut latest in read.states {
+        all.found.others += latest.found.others;
+        all.found.searches.append(&mut latest.found.searches);
+        for (query, search) in latest.by_query {
+            all.add(query, search);
+        }
+    }
+    let last = all.by_query.into_values().map(|(_, placed)| placed);
+    all.found.searches.extend(last);
+    Ok(all.found)
 }
 
 /// Judges the run `name` against `gold`, and collects `contents`.

@@ -20,7 +20,7 @@ mod table;
 mod trec;
 
 pub(crate) use answer::as_compared;
-pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, name_of};
+pub use answer::{Answer, Order, ReadOptions, Results, STANDARD_INPUT, Searches, name_of};
 pub use error::{RunError, RunProblem};
 pub use memory::RankedQuery;
 pub use reader::{Place, Places, ReadRun, RunReader};

@@ -17,14 +17,15 @@ use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::{self, GoldSet, Unjudged};
 use rankgauge_core::measure::{Compat, Measure, Number};
 use rankgauge_core::ranking::JudgeBy;
+use rankgauge_core::text::count_of;
 use rankgauge_eval::behaviour::Behaviour;
 use rankgauge_eval::compare::{AnalysedErrors, AnswerErrors, CompareError, SearchLabel};
 use rankgauge_eval::evaluate::{Evaluation, Goal, Options, RunEvaluation, StatedSettings, Target};
 use rankgauge_eval::gate::OperationBound;
 use rankgauge_eval::operations::Operations;
-use rankgauge_eval::pass::{Contents, RequestedOperations, judge};
+use rankgauge_eval::pass::{Contents, LastSearches, RequestedOperations, judge, last_searches};
 use rankgauge_eval::report;
-use rankgauge_eval::run::{Order, ReadOptions, RunReader, name_of};
+use rankgauge_eval::run::{Order, ReadOptions, RunReader, STANDARD_INPUT, Searches, name_of};
 use rankgauge_eval::sweep::Sweep;
 
 /// Inputs and rules of a judgement, shared by all commands that judge files.
@@ -55,6 +56,10 @@ pub(in crate::cli) struct JudgingArguments {
     /// Score gold queries without an answer in the run as empty results (trec_eval -c).
     #[arg(long)]
     complete: bool,
+    /// Judge the last search of each query, by its time, in runs of search events such as recorded traffic.
+    /// Without it, a query that is searched again is an error.
+    #[arg(long)]
+    last_search: bool,
     /// Leave out results without a judgement (trec_eval -J).
     #[arg(long, short = 'J')]
     judged_docs_only: bool,
@@ -269,7 +274,7 @@ impl JudgingArguments {
                 sweep: request.sweep,
                 labels: request.labels,
             };
-            let run = super::encoded::open(path, &config, &reading)?;
+            let run = self.open(path, &config, &gold, &reading)?;
             let judged = judge(&gold, name, run, &options, &contents);
             let judged = judged.map_err(|error| usage(error.into()))?;
             if let Some(warning) = &judged.warning {
@@ -311,6 +316,43 @@ impl JudgingArguments {
     /// True to count queries that a run does not answer.
     pub(super) fn is_complete(&self) -> bool {
         self.complete
+    }
+
+    /// Opens a run: with `--last-search`, the last search of each query.
+    fn open(
+        &self,
+        path: &Path,
+        config: &Config,
+        gold: &GoldSet,
+        reading: &ReadOptions,
+    ) -> Result<RunReader, Failure> {
+        if !self.last_search {
+            return super::encoded::open(path, config, reading);
+        }
+        if path == Path::new(STANDARD_INPUT) {
+            return Err(Failure::Usage(anyhow::anyhow!(
+                "--last-search needs files; write the standard input to one"
+            )));
+        }
+        let open = |searches| {
+            let reading = ReadOptions {
+                searches,
+                ..reading.clone()
+            };
+            super::encoded::open(path, config, &reading)
+        };
+        let run = open(Searches::All)?;
+        let last = last_searches(gold, run, &config.engine.judging.eligibility);
+        let LastSearches { searches, others } =
+            last.map_err(|error| Failure::Usage(error.into()))?;
+        if others > 0 {
+            let others = count_of(others, "search is not judged", "searches are not judged");
+            output::warn(&format!(
+                "{}: {others}: later ones have the same query (--last-search)",
+                path.display()
+            ));
+        }
+        open(Searches::Of(Arc::new(searches)))
     }
 
     /// Opens each run with its name and the options it is read with, which keep the scores. `other` is a further

@@ -3,9 +3,11 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
+
+use crate::harness;
 
 const QUERIES: usize = 30;
 const RESULTS: usize = 10;
@@ -114,11 +116,7 @@ fn write_events(folder: &Path, are_random: bool) {
 }
 
 fn rankgauge(folder: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("the command runs")
+    harness::rankgauge(folder, &arguments.split_whitespace().collect::<Vec<_>>())
 }
 
 fn json_of(output: &Output) -> Value {

@@ -2,14 +2,12 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use crate::harness;
 
 fn rankgauge(folder: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(arguments.split(' '))
-        .output()
-        .expect("the binary starts")
+    harness::rankgauge(folder, &arguments.split(' ').collect::<Vec<_>>())
 }
 
 #[test]

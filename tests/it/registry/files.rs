@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{CLICK, Click, FORMATS, HIT, SEARCH, Timestamp, answer, avro_writer, twins};
+use crate::harness;
 use crate::mappings::Records;
 use crate::probe::server::{Reply, Server};
 
@@ -15,11 +16,7 @@ const GOLD: &str = r#"{"version": "1", "queries": [
     {"query_id": "Q1", "query_text": "zoning", "ground_truth": {"a": 2, "b": 1}}]}"#;
 
 fn rankgauge(folder: &Path, arguments: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(arguments.split(' '))
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs")
+    harness::rankgauge(folder, &arguments.split(' ').collect::<Vec<_>>())
 }
 
 fn output(folder: &Path, arguments: &str) -> String {

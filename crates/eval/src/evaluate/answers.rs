@@ -168,6 +168,8 @@ pub struct AnsweredTwice {
 
 fn log_remedy(replay: Option<&str>) -> String {
     replay.map_or_else(String::new, |command| {
-        format!(", or, if the run is a log of users' searches, run: {command}")
+        format!(
+            " (--last-search keeps the last one), or, if the run is a log of users' searches, run: {command}"
+        )
     })
 }

@@ -2,9 +2,11 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::reader::Place;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::decode::Formats;
 use rankgauge_core::event::{Limits, Search};
@@ -59,6 +61,28 @@ impl Chosen {
     }
 }
 
+/// Searches that are read of a run of search events.
+#[derive(Clone, Debug, Default)]
+pub enum Searches {
+    /// All. A query that is searched again is an error.
+    #[default]
+    Distinct,
+    /// All. A query may be searched again.
+    All,
+    /// Those with these places and ids in the same file. A record of a mapping can have several searches.
+    Of(Arc<BTreeSet<(Place, String)>>),
+}
+
+impl Searches {
+    /// Returns true if the search with this id is read at this place.
+    pub(super) fn has(&self, place: Place, id: &str) -> bool {
+        match self {
+            Self::Distinct | Self::All => true,
+            Self::Of(searches) => searches.contains(&(place, id.to_owned())),
+        }
+    }
+}
+
 /// Options of a reader of runs.
 #[derive(Clone, Debug)]
 #[allow(
@@ -79,6 +103,8 @@ pub struct ReadOptions {
     pub scores: bool,
     /// Searches that are judged. Others can be for a query that is answered already.
     pub eligibility: Eligibility,
+    /// Searches that are read.
+    pub searches: Searches,
     /// Columns of a table or record. By default they are found by their names.
     pub columns: Option<Columns>,
     /// True to leave out results whose id is that of the query, as BEIR does.
@@ -100,6 +126,7 @@ impl ReadOptions {
             limits,
             scores: false,
             eligibility: Eligibility::default(),
+            searches: Searches::default(),
             columns: None,
             ignore_identical_ids: false,
             compose_ids: false,

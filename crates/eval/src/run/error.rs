@@ -68,8 +68,8 @@ pub enum RunProblem {
     #[error("query `{query}` is answered again, first on line {first}; keep one answer")]
     RepeatedQuery { query: String, first: usize },
     #[error(
-        "query `{query}` is searched again, first on line {first}; keep one search of each query, or, if the file is \
-         a log of users' searches, run: {}", replay(.path)
+        "query `{query}` is searched again, first on line {first}; keep one search of each query (--last-search keeps \
+         the last one), or, if the file is a log of users' searches, run: {}", replay(.path)
     )]
     RepeatedSearch {
         query: String,

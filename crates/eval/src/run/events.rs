@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::answer::{Answer, Order, ReadOptions, Results, by_score};
+use super::answer::{Answer, Order, ReadOptions, Results, Searches, by_score};
 use super::error::{RunProblem, Wrong};
 use rankgauge_core::decode::{EventRef, Format, native, ubi};
 use rankgauge_core::event::{Acceptance, Hit, Kind, Reason, Rejection, Search};
@@ -18,14 +18,14 @@ pub(super) enum LineFormat {
     Mapped,
 }
 
-/// Passes the answers in `text` to `take`, with their lines, and their queries to `begin`. Returns the
-/// number of lines.
+/// Passes the answers in `text` to `take`, with their lines, and the ids and queries of eligible searches to `begin`.
+/// Returns the number of lines.
 pub(super) fn each_answer(
     text: &str,
     format: LineFormat,
     order: Order,
     options: &ReadOptions,
-    mut begin: impl FnMut(usize, &str),
+    mut begin: impl FnMut(usize, &str, &str),
     mut take: impl FnMut(usize, &Answer<'_>),
 ) -> Result<usize, Wrong> {
     let mut lines = 0;
@@ -38,7 +38,7 @@ pub(super) fn each_answer(
             sort(&mut search, order).map_err(|problem| problem.at(line))?;
             let query = name(&search);
             if options.eligibility.check(&search).is_ok() {
-                begin(line, &query);
+                begin(line, &search.query_id, &query);
             }
             let answer = Answer {
                 query,
@@ -242,7 +242,8 @@ impl Skipped {
 type Answers<'t> = Vec<(usize, Answer<'t>)>;
 
 /// Reads an export of `ubi_queries`, one record a line, as `replay` does: records that are no answers are
-/// skipped, which the sentence states. Of several answers to a query, the first is read.
+/// skipped, which the sentence states. Of several answers to a query, the first is read unless the options
+/// choose others.
 pub(super) fn of_queries<'t>(
     text: &'t str,
     order: Order,
@@ -257,7 +258,8 @@ pub(super) fn of_queries<'t>(
         match ubi::search(record.as_bytes(), &options.limits) {
             Ok(mut search) => {
                 let query = name(&search);
-                if options.eligibility.check(&search).is_ok()
+                if matches!(options.searches, Searches::Distinct)
+                    && options.eligibility.check(&search).is_ok()
                     && !answered.insert(query.clone().into_owned())
                 {
                     skipped.repeated += 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::answer::{Answer, Order, ReadOptions};
+use super::answer::{Answer, Order, ReadOptions, Results, Searches};
 use super::error::{MAX_WHOLE_BYTES, RunError, RunProblem, Wrong, replay};
 use super::events::{self, LineFormat};
 use super::frame::Frame;
@@ -192,10 +192,16 @@ impl RunReader {
     ) -> Result<ReadRun<S>, RunError> {
         let path = self.path().to_owned();
         let options = self.options.clone();
-        let take = |state: &mut S, place: Place, answer: &Answer<'_>| match options.changed(answer)
-        {
-            None => take(state, place, answer),
-            Some(answer) => take(state, place, &answer),
+        let take = |state: &mut S, place: Place, answer: &Answer<'_>| {
+            if let Results::Search(search) = &answer.results
+                && !options.searches.has(place, &search.query_id)
+            {
+                return;
+            }
+            match options.changed(answer) {
+                None => take(state, place, answer),
+                Some(answer) => take(state, place, &answer),
+            }
         };
         let answers = match self.format {
             Format::Trec => self.in_parts(Order::Score, &state, &take),
@@ -233,15 +239,22 @@ impl RunReader {
                 let read = number.and_then(|number| {
                     let at = |line| Place { part: number, line };
                     let Thread { state, queries, .. } = &mut thread;
-                    let begin = |line, query: &str| queries.push((at(line), query.to_owned()));
                     let take = |line, answer: &Answer<'_>| take(state, at(line), answer);
                     let lines = text::decode(part.bytes())
                         .map_err(Wrong::from)
                         .and_then(|text| match format {
                             Format::Events(format) => {
+                                let begin = |line, id: &str, query: &str| {
+                                    if options.searches.has(at(line), id) {
+                                        queries.push((at(line), query.to_owned()));
+                                    }
+                                };
                                 events::each_answer(text, format, order, &options, begin, take)
                             }
                             Format::Trec | Format::Whole(_) => {
+                                let begin = |line, query: &str| {
+                                    queries.push((at(line), query.to_owned()));
+                                };
                                 trec::each_answer(text, order, options.scores, begin, take)
                             }
                         })
@@ -274,7 +287,8 @@ impl RunReader {
             let both = wrong.into_iter().chain(thread.wrong);
             wrong = both.min_by_key(|(place, _)| *place);
         }
-        let repeated = first_repeated(&mut queries);
+        let may_repeat = format != Format::Trec && matches!(options.searches, Searches::All);
+        let repeated = first_repeated(&mut queries).filter(|_| !may_repeat);
         let is_unreadable = wrong.as_ref().is_some_and(|(_, wrong)| {
             use RunProblem::{LongLine, Unreadable};
             matches!(wrong.problem, LongLine | Unreadable(_))
