@@ -111,6 +111,16 @@ pub(super) struct Wrong {
     pub(super) problem: RunProblem,
 }
 
+impl Wrong {
+    /// True if the bytes could not be read, so that another reading has the same problem.
+    pub(super) fn is_unreadable(&self) -> bool {
+        matches!(
+            self.problem,
+            RunProblem::LongLine | RunProblem::Unreadable(_)
+        )
+    }
+}
+
 impl RunProblem {
     /// Problem in this line.
     pub(super) fn at(self, line: usize) -> Wrong {

@@ -289,10 +289,7 @@ impl RunReader {
         }
         let may_repeat = format != Format::Trec && matches!(options.searches, Searches::All);
         let repeated = first_repeated(&mut queries).filter(|_| !may_repeat);
-        let is_unreadable = wrong.as_ref().is_some_and(|(_, wrong)| {
-            use RunProblem::{LongLine, Unreadable};
-            matches!(wrong.problem, LongLine | Unreadable(_))
-        });
+        let is_unreadable = wrong.as_ref().is_some_and(|(_, it)| it.is_unreadable());
         if format == Format::Trec && !is_unreadable && (wrong.is_some() || repeated.is_some()) {
             drop(states);
             let bytes = input.read_again()?;

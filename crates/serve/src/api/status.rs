@@ -166,7 +166,10 @@ pub(crate) fn of(admin: &AdminApi, now: WallTime) -> Status {
         finalised_early: model.finalised_early(),
         open_incidents: incidents::open(&model),
         missed_targets: missed_targets::count(&model),
-        last_search_age_seconds: admin.history.since_last_search(&model, now).map(seconds),
+        last_search_age_seconds: admin
+            .history
+            .since_last_search(&model, now)
+            .map(Millis::seconds),
         is_open: admin.is_open,
         is_over_series_limit: model.overflow().any(|(_, samples)| samples > 0),
     }

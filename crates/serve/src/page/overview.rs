@@ -17,7 +17,7 @@ use crate::api::systems::{HISTORY, MeasureInfo, System, Systems};
 use crate::api::{AdminApi, incidents, measures};
 use crate::live::deployments::Deployment;
 use rankgauge_core::engine::family::Quantile;
-use rankgauge_core::engine::settings::WHOLE_SEARCH;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::measure::tier::LEGEND;
 
 pub(super) const PARAMETERS: [Parameter; 4] = [
@@ -207,7 +207,7 @@ fn scale(systems: &Systems, info: &MeasureInfo) -> [f64; 2] {
 }
 
 fn p95(system: &System) -> Option<f64> {
-    let whole = system.latency_seconds.get(WHOLE_SEARCH)?;
+    let whole = system.latency_seconds.get(Settings::WHOLE_SEARCH)?;
     whole.get(&Quantile::P95).copied()
 }
 

@@ -24,7 +24,7 @@ use crate::api::systems::{HISTORY, MeasureInfo, System, SystemScore, Systems};
 use crate::api::{AdminApi, experiments, measures};
 use crate::live::deployments::Deployment;
 use rankgauge_core::engine::family::Quantile;
-use rankgauge_core::engine::settings::WHOLE_SEARCH;
+use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::tier::LEGEND;
 use rankgauge_core::text::count_of;
@@ -392,7 +392,7 @@ fn latency(system: &System, window: &str) -> Markup {
                     table.narrow {
                         thead { tr { th scope="col" { "Stage" } @for (_, name) in quantiles { th scope="col" { (name) } } } }
                         tbody { @for (stage, of_stage) in &system.latency_seconds { tr {
-                            th scope="row" { @if stage == WHOLE_SEARCH { "whole search" } @else { (text(stage)) } }
+                            th scope="row" { @if stage == Settings::WHOLE_SEARCH { "whole search" } @else { (text(stage)) } }
                             @for (quantile, _) in quantiles { td data-label={ "p" (quantile.name()) } { @if let Some(it) = of_stage.get(&quantile) { (duration(*it)) } @else { span.name { "–" } } } }
                         } } }
                     }
