@@ -7,7 +7,6 @@ use super::members::Members;
 use super::names::name;
 use crate::compare::{Pair, testable};
 use crate::text_layout::{escape_controls, probability};
-use rankgauge_core::statistics::Interval;
 
 /// Blocks of the section about differences in `measures`; empty without any.
 pub(super) fn blocks(changes: &[Pair], measures: &[String]) -> Vec<Block> {
@@ -65,7 +64,7 @@ pub(super) struct ChangesOut<'a> {
 struct ChangeOut {
     difference: Option<f64>,
     relative: Option<f64>,
-    ci95: Option<Interval>,
+    ci95: Option<[f64; 2]>,
     p_holm: Option<f64>,
     verdict: &'static str,
     n: usize,
