@@ -21,4 +21,4 @@ mod descriptor;
 
 pub use catalogue::*;
 pub(super) use descriptor::Table;
-pub use descriptor::{Family, LabelName, QUANTILES, Source, Type};
+pub use descriptor::{Family, LabelName, Source, Type};

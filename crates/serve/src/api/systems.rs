@@ -14,7 +14,7 @@ use crate::http::Exposition;
 use crate::target::Target;
 use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::family::QUANTILES;
+use rankgauge_core::engine::family::Family;
 use rankgauge_core::engine::read_model::{
     ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
 };
@@ -342,7 +342,7 @@ impl View<'_> {
         let (model, window) = (self.model, self.window);
         let mut latency: BTreeMap<String, BTreeMap<String, f64>> = BTreeMap::new();
         for it in model.latencies(window).filter(|it| it.variant == of.label) {
-            for (quantile, name) in QUANTILES {
+            for (quantile, name) in Family::QUANTILES {
                 if let Some(seconds) = it.seconds(quantile) {
                     let of_stage = latency.entry(it.stage.to_owned()).or_default();
                     of_stage.insert(name.to_owned(), seconds);

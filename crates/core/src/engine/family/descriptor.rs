@@ -103,22 +103,13 @@ impl Samples {
                 let measures = 0..measures;
                 2 * measures.filter(|index| settings.has_range(*index)).count() * windows
             }
-            Self::WindowsAndQuantiles => windows * QUANTILES.len(),
+            Self::WindowsAndQuantiles => windows * Family::QUANTILES.len(),
             Self::Documents => 3 * Documents::cutoffs(&settings.measures).len(),
             Self::LatencyBuckets => histogram(settings.latency_buckets.len()),
             Self::FirstClickBuckets => histogram(Settings::FIRST_CLICK_BUCKETS.len()),
         }
     }
 }
-
-/// Exposed rolling quantiles, with their label values.
-pub const QUANTILES: [(f64, &str); 5] = [
-    (0.5, "0.5"),
-    (0.9, "0.9"),
-    (0.95, "0.95"),
-    (0.99, "0.99"),
-    (1.0, "1"),
-];
 
 /// Origin of the series of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,6 +186,15 @@ impl Table {
 }
 
 impl Family {
+    /// Exposed rolling quantiles, with their label values.
+    pub const QUANTILES: [(f64, &str); 5] = [
+        (0.5, "0.5"),
+        (0.9, "0.9"),
+        (0.95, "0.95"),
+        (0.99, "0.99"),
+        (1.0, "1"),
+    ];
+
     /// Name in the exposition.
     pub fn full_name(&self) -> String {
         format!("{PREFIX}{}", self.name)
