@@ -199,7 +199,7 @@ impl GoldWatch {
         }
         let before = self.exposition.control.gold();
         if !before.queries().is_empty() {
-            let kept = before.judgement_hashes().common(gold.judgement_hashes());
+            let kept = before.judged_alike(&gold).len();
             if kept == 0 {
                 info!(
                     "the gold set judges no query as before; baselines, evidence and incidents of rankings \

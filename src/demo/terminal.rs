@@ -22,7 +22,7 @@ use rustix::termios::{
 
 use super::screen::{Line, Size, Tone};
 use crate::log::is_colour_allowed;
-use rankgauge_core::text::escape_lines;
+use rankgauge_eval::text_layout::escape_lines;
 
 /// Size of a terminal that does not report its own.
 const DEFAULT_SIZE: Size = Size {

@@ -25,7 +25,7 @@ use super::stalled::{Records, StalledPartitions};
 use super::undecodable::Undecodable;
 use rankgauge_core::decode::{Encoded, EventRef};
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
-use rankgauge_core::engine::sources::{SourceClock, SourceReport};
+use rankgauge_core::engine::sources::SourceReport;
 use rankgauge_core::event::{Acceptance, Kind, LossReason, Rejection};
 use rankgauge_core::records::RejectedRecord;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
@@ -403,27 +403,17 @@ impl Forwarder {
 
     /// Writes the reports about the source partitions of a kind.
     fn report(&mut self, kind: Kind) {
-        let of_kind = self.places.iter().filter(|((_, of), _)| *of == kind);
-        let sources: Vec<SourceClock> = of_kind
-            .map(|(place, it)| SourceClock {
-                partition: place.0,
-                newest: it.newest,
-                is_at_end: it.is_at_end() && !self.waiting.contains(place),
-            })
-            .collect();
         let lost = std::mem::take(&mut self.lost[kind.index()]);
+        let mut report = SourceReport::new(self.sources[kind.index()], lost);
+        let of_kind = self.places.iter().filter(|((_, of), _)| *of == kind);
+        for (place, it) in of_kind {
+            let is_at_end = it.is_at_end() && !self.waiting.contains(place);
+            report.add(place.0, it.newest, is_at_end);
+        }
         let Some(transaction) = &mut self.transaction else {
             return;
         };
-        // Partitions that were added since the start.
-        let highest = sources.iter().map(|it| it.partition).max();
-        let least = highest.and_then(|it| usize::try_from(it + 1).ok());
-        let mut report = SourceReport {
-            partitions: self.sources[kind.index()].max(least.unwrap_or_default()),
-            sources,
-            lost,
-        };
-        if report.sources.is_empty() && lost == [0; 3] {
+        if report.is_empty() {
             return;
         }
         for partition in (0..).take(self.internal) {

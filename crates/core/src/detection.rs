@@ -40,8 +40,7 @@ mod unjudged;
 
 pub use baseline::Baselines;
 pub(crate) use baseline::{Compared, Comparison, QueryBaseline, serialize_sorted};
-pub use bets::averaged;
-pub(crate) use bets::summed;
+pub(crate) use bets::{averaged, summed};
 pub(crate) use bias::{BiasDirection, BiasDrift, BiasKind, BiasRules, BiasShift, CorrectedMean};
 pub use blocks::BlockTest;
 pub(crate) use blocks::BlockTests;

@@ -30,7 +30,7 @@ pub use formats::format::{Format, UnknownFormat};
 pub use formats::sheet::escape_cell;
 pub use graph::Edge;
 pub(crate) use graph::hash_edge;
-pub use judgement_hashes::JudgementHashes;
+pub(crate) use judgement_hashes::JudgementHashes;
 pub use judgements::{Grade, Judgements};
 pub use load::{Sources, examine, load, parse};
 pub use memory::{JudgedPart, JudgedRows, SubtopicRow};

@@ -22,6 +22,6 @@ pub(crate) use association::spearman;
 pub use holm::holm;
 pub use list_change::{ListChange, Lists, QueryMean};
 pub use paired::Paired;
-pub use settings::{Interval, Settings};
+pub use settings::Settings;
 pub use shrinkage::{Sample, Shrunken};
 pub use tukey::AllPairs;

@@ -4,7 +4,7 @@
 //! its bytes here, so that a mark changes nothing and UTF-16 is recognised.
 //!
 //! Texts of events, files and clients go the other way too: they are written to terminals and logs only as
-//! [`escape_controls`] and [`escape_lines`] return them.
+//! [`escape_controls`] returns them.
 
 use std::fmt::Display;
 
@@ -146,22 +146,6 @@ pub fn escape_controls(text: &str) -> String {
         } else {
             escaped.push(character);
         }
-    }
-    escaped
-}
-
-/// Makes a text of several lines safe for a terminal and for the log of a CI system. Line breaks
-/// stay, but for those before a workflow command (`::name` or `##[name]`), and all other control
-/// characters are written as escapes, as by [`escape_controls`].
-pub fn escape_lines(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for (index, line) in text.split('\n').enumerate() {
-        let start = line.trim_start();
-        let is_command = start.starts_with("::") || start.starts_with("##[");
-        if index > 0 {
-            escaped.push_str(if is_command { "\\n" } else { "\n" });
-        }
-        escaped.push_str(&escape_controls(line));
     }
     escaped
 }

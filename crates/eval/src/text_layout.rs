@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-pub use rankgauge_core::text::{escape_controls, escape_lines};
+pub use rankgauge_core::text::escape_controls;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// Formats a probability with four digits; a value below 0.0001 as `<0.0001`.
@@ -165,6 +165,22 @@ pub fn truncate(text: &str, width: usize) -> String {
 }
 
 pub use rankgauge_core::text::count_of;
+
+/// Makes a text of several lines safe for a terminal and for the log of a CI system. Line breaks
+/// stay, but for those before a workflow command (`::name` or `##[name]`), and all other control
+/// characters are written as escapes, as by [`escape_controls`].
+pub fn escape_lines(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for (index, line) in text.split('\n').enumerate() {
+        let start = line.trim_start();
+        let is_command = start.starts_with("::") || start.starts_with("##[");
+        if index > 0 {
+            escaped.push_str(if is_command { "\\n" } else { "\n" });
+        }
+        escaped.push_str(&escape_controls(line));
+    }
+    escaped
+}
 
 /// Shortens a text to at most `most` characters. The middle is removed, because names differ at
 /// their ends.

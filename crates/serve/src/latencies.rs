@@ -13,7 +13,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::proto::{LabelPair, Metric, MetricFamily, MetricType, Quantile, Summary};
 
 use crate::metric::opts;
-use rankgauge_core::engine::family::{self, Family, QUANTILES};
+use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::number::real;
 
 /// Time after which the older half of the durations is dropped.
@@ -138,7 +138,7 @@ impl Series {
             (None, Some(older)) => all = Some(older.clone()),
             (_, None) => {}
         }
-        let quantiles = QUANTILES.map(|quantile| {
+        let quantiles = family::Quantile::ALL.map(|quantile| {
             let quantile = quantile.share();
             let value = all
                 .as_ref()

@@ -32,7 +32,7 @@ pub(crate) fn summed(log_evidence: &[f64]) -> f64 {
 
 /// Log of the mean of the e-values of `parts` parts, given the log evidence of those that are known. A part
 /// that is not known counts 0. `None` without any.
-pub fn averaged(log_evidence: &[f64], parts: u64) -> Option<f64> {
+pub(crate) fn averaged(log_evidence: &[f64], parts: u64) -> Option<f64> {
     let known = u64::try_from(log_evidence.len()).unwrap_or(u64::MAX);
     (known > 0).then(|| log_sum(log_evidence) - real(parts.max(known)).ln() + 0.0)
 }

@@ -23,4 +23,4 @@ mod quantile;
 pub use catalogue::*;
 pub(super) use descriptor::Table;
 pub use descriptor::{Family, LabelName, Source, Type};
-pub use quantile::{QUANTILES, Quantile};
+pub use quantile::Quantile;

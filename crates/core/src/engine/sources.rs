@@ -17,23 +17,53 @@ pub(super) const MAX_SOURCES: usize = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceReport {
     /// Number of partitions of the source topic, also of those that others read.
-    pub partitions: usize,
+    pub(super) partitions: usize,
     /// Partitions that the forwarder reads.
-    pub sources: Vec<SourceClock>,
+    pub(super) sources: Vec<SourceClock>,
     /// Number of records that were lost before they were copied, by [`LossReason`].
     #[serde(default)]
     pub lost: [u64; LossReason::NAMES.len()],
 }
 
+impl SourceReport {
+    /// Report about a source topic with at least `partitions` partitions, of which `lost` records were
+    /// lost.
+    pub fn new(partitions: usize, lost: [u64; LossReason::NAMES.len()]) -> Self {
+        Self {
+            partitions,
+            sources: Vec::new(),
+            lost,
+        }
+    }
+
+    /// Adds a source partition with the newest event time of its records so far. `is_at_end` is true
+    /// if it has been read to its end.
+    pub fn add(&mut self, partition: i32, newest: Option<EventTime>, is_at_end: bool) {
+        // Partitions can be added to a topic.
+        let least = usize::try_from(partition).map_or(0, |it| it + 1);
+        self.partitions = self.partitions.max(least);
+        self.sources.push(SourceClock {
+            partition,
+            newest,
+            is_at_end,
+        });
+    }
+
+    /// Returns true if the report has neither a partition nor a lost record.
+    pub fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.lost.iter().all(|it| *it == 0)
+    }
+}
+
 /// Progress of a source partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SourceClock {
+pub(super) struct SourceClock {
     /// Number of the partition, from 0.
-    pub partition: i32,
+    pub(super) partition: i32,
     /// Newest event time of its records so far.
-    pub newest: Option<EventTime>,
+    pub(super) newest: Option<EventTime>,
     /// True if it has been read to its end.
-    pub is_at_end: bool,
+    pub(super) is_at_end: bool,
 }
 
 /// Id by which records are distributed over the partitions of an internal topic.

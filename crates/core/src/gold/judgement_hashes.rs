@@ -11,7 +11,7 @@ use super::set::GoldSet;
 /// Hashes of what judges each query: all that a score depends on. Texts, aliases and labels are not part of
 /// it, except for the label of the domain.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct JudgementHashes {
+pub(crate) struct JudgementHashes {
     /// Hash of the key and hash of the content, in the order of the first.
     queries: Vec<(u64, u64)>,
 }
@@ -30,21 +30,21 @@ impl JudgementHashes {
     }
 
     /// Returns true if both sets have the query with this key and judge it alike.
-    pub fn agree(&self, other: &Self, key: &str) -> bool {
+    pub(crate) fn agree(&self, other: &Self, key: &str) -> bool {
         let key = hash_key(key);
         let found = self.find(key);
         found.is_some() && found == other.find(key)
     }
 
     /// Number of queries that both sets judge alike.
-    pub fn common(&self, other: &Self) -> usize {
+    pub(crate) fn common(&self, other: &Self) -> usize {
         let queries = self.queries.iter();
         let common = queries.filter(|(key, content)| other.find(*key) == Some(*content));
         common.count()
     }
 
     /// Approximate bytes held.
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.queries.len() * size_of::<(u64, u64)>()
     }
 }
@@ -114,10 +114,6 @@ mod tests {
         gold.expect("a gold set")
     }
 
-    fn hashes(queries: &str) -> JudgementHashes {
-        JudgementHashes::new(&set(queries))
-    }
-
     #[test]
     fn hashes_are_computed_once_for_a_set_and_again_for_a_changed_copy() {
         let gold =
@@ -130,38 +126,39 @@ mod tests {
         changed.queries[0].total_relevant = Some(9);
         assert!(!changed.judgement_hashes().agree(first, "a"));
         copy.queries.clear();
-        assert_eq!(copy.clone().judgement_hashes().common(first), 0);
+        assert!(copy.clone().judged_alike(&gold).is_empty());
     }
 
     #[test]
     fn only_what_scores_depend_on_is_compared() {
-        let first = hashes(
+        let first = set(
             r#"{"query_id": "a", "query_text": "one", "ground_truth": {"d1": 2, "d2": 1}},
                {"query_id": "b", "query_text": "two", "ground_truth": {"d1": 2}},
                {"query_id": "c", "query_text": "three", "ground_truth": {"d1": 2}}"#,
         );
-        let second = hashes(
+        let second = set(
             r#"{"query_id": "d", "query_text": "four", "ground_truth": {"d1": 2}},
                {"query_id": "a", "query_text": "other", "query_type": "long",
                 "ground_truth": {"d2": 1, "d1": 2}},
                {"query_id": "b", "query_text": "two", "ground_truth": {"d1": 1, "d3": 2}}"#,
         );
+        assert_eq!(Vec::from_iter(first.judged_alike(&second)), ["a"]);
+        assert_eq!(first.judged_alike(&first).len(), 3);
+        let [first, second] = [&first, &second].map(GoldSet::judgement_hashes);
         for (key, is_same) in [("a", true), ("b", false), ("c", false), ("d", false)] {
-            assert_eq!(first.agree(&second, key), is_same, "{key}");
+            assert_eq!(first.agree(second, key), is_same, "{key}");
         }
-        assert_eq!(first.common(&second), 1);
-        assert_eq!(first.common(&first), 3);
-        assert!(!first.agree(&first, "d"));
+        assert!(!first.agree(first, "d"));
     }
 
     #[test]
     fn grades_do_not_change_places_between_documents() {
         let of = |grades: &str| {
-            hashes(&format!(
+            set(&format!(
                 r#"{{"query_id": "a", "query_text": "one", "ground_truth": {{{grades}}}}}"#
             ))
         };
         let (one, other) = (of(r#""d1": 2, "d2": 1"#), of(r#""d1": 1, "d2": 2"#));
-        assert!(!one.agree(&other, "a"));
+        assert!(one.judged_alike(&other).is_empty());
     }
 }

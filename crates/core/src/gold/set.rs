@@ -1,5 +1,6 @@
 //! Gold sets in memory, and the lookup of the gold query of a search.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -221,8 +222,15 @@ impl GoldSet {
     }
 
     /// Hashes of what judges each query.
-    pub fn judgement_hashes(&self) -> &JudgementHashes {
+    pub(crate) fn judgement_hashes(&self) -> &JudgementHashes {
         self.judgement_hashes.of(self)
+    }
+
+    /// Keys of the queries that `other` judges alike.
+    pub fn judged_alike(&self, other: &Self) -> BTreeSet<&str> {
+        let [own, others] = [self, other].map(Self::judgement_hashes);
+        let keys = self.queries.iter().map(|query| &*query.key);
+        keys.filter(|key| own.agree(others, key)).collect()
     }
 
     /// Version that a file states, else the first 12 digits of the SHA-256.

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::sample::{finite, mean};
-use super::settings::{Interval, Settings};
+use super::settings::Settings;
 use crate::number::real_length;
 
 /// Probability of one tail outside a 95 % interval.
@@ -25,7 +25,7 @@ const ROUNDING: f64 = 1e-13;
 const STREAM: u64 = 2;
 
 /// Returns the 95 % interval of the mean of varying differences, or `None` if it is undefined.
-pub(super) fn bca95(differences: &[f64], settings: &Settings) -> Option<Interval> {
+pub(super) fn bca95(differences: &[f64], settings: &Settings) -> Option<[f64; 2]> {
     bca_from_resamples(differences, means(differences, settings))
 }
 
@@ -51,7 +51,7 @@ fn means(differences: &[f64], settings: &Settings) -> Vec<f64> {
 /// Returns the 95 % interval of the mean of `differences`, given the means of their resamples. This
 /// is the deterministic part of the bootstrap. `None` if the interval is undefined: no resamples,
 /// all resamples on one side of the estimate, or differences that do not vary.
-fn bca_from_resamples(differences: &[f64], mut resamples: Vec<f64>) -> Option<Interval> {
+fn bca_from_resamples(differences: &[f64], mut resamples: Vec<f64>) -> Option<[f64; 2]> {
     let normal = Normal::standard();
     resamples.sort_by(f64::total_cmp);
     let bias = finite(normal.inverse_cdf(part_below(differences, &resamples)?))?;
@@ -111,9 +111,9 @@ fn whole(number: f64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{Interval, bca_from_resamples};
+    use super::bca_from_resamples;
 
-    fn close(found: Option<Interval>, expected: Interval) {
+    fn close(found: Option<[f64; 2]>, expected: [f64; 2]) {
         let found = found.expect("a defined interval");
         for (found, expected) in found.into_iter().zip(expected) {
             assert!(

@@ -1,7 +1,7 @@
 //! Comparison of two systems over the same queries.
 
 use super::sample::{finite, mean};
-use super::settings::{Interval, Settings};
+use super::settings::Settings;
 use super::{bootstrap, effect, permutation, t_test};
 use crate::number::real_length;
 
@@ -37,11 +37,11 @@ pub struct Paired {
     /// Cohen's d: mean difference / mean of the two systems' standard deviations (Lakens 2013,
     /// equation 10).
     pub d_av: Option<f64>,
-    /// 95 % confidence interval of the mean difference by Student's t.
-    pub ci95: Option<Interval>,
+    /// 95 % confidence interval of the mean difference by Student's t, lower end first.
+    pub ci95: Option<[f64; 2]>,
     /// 95 % confidence interval of the mean difference by the bias-corrected and accelerated
     /// bootstrap (Efron 1987).
-    pub bca95: Option<Interval>,
+    pub bca95: Option<[f64; 2]>,
     /// Skewness of the differences: third central moment / standard deviation³.
     pub skewness: Option<f64>,
 }
@@ -122,7 +122,7 @@ impl Paired {
 
     /// Confidence interval of the mean difference by Student's t, which leaves out the true one with the
     /// probability `outside`.
-    pub fn interval_at(&self, outside: f64) -> Option<Interval> {
+    pub fn interval_at(&self, outside: f64) -> Option<[f64; 2]> {
         let ends = self.ci95?;
         if ends[0] >= ends[1] {
             return Some(ends);

@@ -28,6 +28,3 @@ impl Default for Settings {
         }
     }
 }
-
-/// Closed interval, lower end first.
-pub type Interval = [f64; 2];

@@ -12,7 +12,6 @@
 //! observed in it [`PRIOR_FREEDOM`] times more (Smyth, Statistical Applications in Genetics and
 //! Molecular Biology 3, 2004). A few equal scores are therefore no proof of a constant one.
 
-use super::settings::Interval;
 use crate::number::{real, real_length};
 
 /// Degrees of freedom of the variance within all units in that of one unit.
@@ -57,7 +56,7 @@ pub struct Shrunken {
     /// Estimate, between the observed value and the centre.
     pub estimate: f64,
     /// Interval that has the true value with a probability of 99.9 %.
-    pub interval: Interval,
+    pub interval: [f64; 2],
 }
 
 impl Shrunken {

@@ -6,7 +6,6 @@
 use statrs::distribution::{Continuous as _, ContinuousCDF as _, StudentsT};
 
 use super::sample::{finite, mean, standard_deviation};
-use super::settings::Interval;
 use crate::number::real_length;
 
 /// Probability of both tails outside a 95 % interval.
@@ -16,7 +15,7 @@ const OUTSIDE: f64 = 0.05;
 pub(super) struct TTest {
     pub(super) t: Option<f64>,
     pub(super) p: Option<f64>,
-    pub(super) ci95: Option<Interval>,
+    pub(super) ci95: Option<[f64; 2]>,
 }
 
 /// Tests varying differences.
@@ -38,7 +37,7 @@ pub(super) fn t_test(differences: &[f64]) -> TTest {
 }
 
 /// Returns the interval of the mean with the probability `outside` of both tails, from its 95 % interval.
-pub(super) fn interval_at(outside: f64, n: usize, [low, high]: Interval) -> Option<Interval> {
+pub(super) fn interval_at(outside: f64, n: usize, [low, high]: [f64; 2]) -> Option<[f64; 2]> {
     let student = StudentsT::new(0.0, 1.0, real_length(n) - 1.0).ok()?;
     let factor = quantile(&student, outside) / quantile(&student, OUTSIDE);
     let (centre, half) = (f64::midpoint(low, high), (high - low) / 2.0 * factor);

@@ -7,7 +7,7 @@
 use proptest::prelude::*;
 use rankgauge_core::number::{real, real_length};
 use rankgauge_core::statistics::{
-    AllPairs, Interval, ListChange, Lists, Paired, Sample, Settings, Shrunken, holm, kappa,
+    AllPairs, ListChange, Lists, Paired, Sample, Settings, Shrunken, holm, kappa,
 };
 
 /// Tolerance for another implementation of the same formula.
@@ -21,7 +21,7 @@ fn close(found: Option<f64>, expected: f64, precision: f64) {
     );
 }
 
-fn close_ends(found: Option<Interval>, expected: Interval, precision: f64) {
+fn close_ends(found: Option<[f64; 2]>, expected: [f64; 2], precision: f64) {
     let found = found.expect("a defined interval");
     close(Some(found[0]), expected[0], precision);
     close(Some(found[1]), expected[1], precision);
@@ -35,7 +35,7 @@ fn few(permutations: u32, bootstraps: u32) -> Settings {
     }
 }
 
-fn negated(interval: Option<Interval>) -> Option<Interval> {
+fn negated(interval: Option<[f64; 2]>) -> Option<[f64; 2]> {
     interval.map(|[low, high]| [-high, -low])
 }
 
@@ -357,7 +357,7 @@ fn near(one: Option<f64>, other: Option<f64>) -> bool {
     }
 }
 
-fn ends_near(one: Option<Interval>, other: Option<Interval>) -> bool {
+fn ends_near(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> bool {
     (0..2).all(|end| near(one.map(|it| it[end]), other.map(|it| it[end])))
 }
 

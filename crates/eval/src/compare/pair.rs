@@ -9,7 +9,7 @@ use rayon::iter::{IntoParallelRefIterator as _, ParallelIterator as _};
 
 use super::error::{CompareError, listed};
 use crate::text_layout::count_of;
-use rankgauge_core::statistics::{Interval, Paired, Settings, holm};
+use rankgauge_core::statistics::{Paired, Settings, holm};
 
 /// Number of queries below which even a large difference is hard to distinguish from chance.
 pub const MIN_QUERIES: usize = 25;
@@ -44,7 +44,7 @@ pub struct MeasureComparison {
     pub verdict: Verdict,
     /// Interval of the difference at the level at which Holm's correction tests it: it excludes 0 exactly
     /// if the difference is shown. `None` if nothing is tested.
-    pub simultaneous: Option<Interval>,
+    pub simultaneous: Option<[f64; 2]>,
 }
 
 impl Pair {
@@ -169,7 +169,7 @@ impl Tests<'_> {
     }
 
     /// Interval at the level at which one of `factor` tests is made.
-    fn interval(&self, paired: &Paired, p_holm: f64, factor: f64) -> Option<Interval> {
+    fn interval(&self, paired: &Paired, p_holm: f64, factor: f64) -> Option<[f64; 2]> {
         let [low, high] = paired.interval_at(self.alpha / factor)?;
         let excludes_zero = low > 0.0 || high < 0.0;
         Some(match (p_holm < self.alpha, excludes_zero) {

@@ -7,7 +7,6 @@ use super::members::Members;
 use super::names::name;
 use crate::compare::{MeasureComparison, Pair, testable};
 use crate::text_layout::{escape_controls, probability};
-use rankgauge_core::statistics::Interval;
 
 /// Adds the columns of a difference: its size, interval and significance.
 pub(super) fn with_difference<T>(rows: Rows<T>, of: impl Fn(&T) -> &MeasureComparison) -> Rows<T> {
@@ -70,7 +69,7 @@ pub(super) struct ChangesOut<'a> {
 struct ChangeOut {
     difference: Option<f64>,
     relative: Option<f64>,
-    ci95: Option<Interval>,
+    ci95: Option<[f64; 2]>,
     p_holm: Option<f64>,
     verdict: &'static str,
     n: usize,

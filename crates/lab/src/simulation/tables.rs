@@ -19,7 +19,7 @@ use super::table_models::{AUDITS, EXPERIMENTS, LOCAL, NOISE, PRACTICE, SESSIONS,
 use super::traffic::Search;
 use super::unjudged::{BoundedSearch, Unjudged};
 use rankgauge_core::detection::{
-    DropClass, DropTest, Preference, SeriesRules, SplitTest, VariantTest, averaged, log_threshold,
+    DropClass, DropTest, Preference, SeriesRules, SplitTest, VariantTest, log_threshold,
 };
 use rankgauge_core::number::{real, real_length};
 
@@ -760,9 +760,9 @@ fn replicas(is_fixed: bool, setup: &Setup) -> Row {
                 })
                 .collect();
             let visible = usize::try_from(evaluation / 50).unwrap_or_default() % REPLICAS;
-            let visible = &evidence[visible..=visible];
-            let parts = if is_fixed { real_parts() } else { 1 };
-            averaged(visible, parts).is_some_and(|it| it >= threshold)
+            // An e-value that is not visible counts 0 in the mean.
+            let parts = if is_fixed { REPLICAS } else { 1 };
+            evidence[visible] - real_length(parts).ln() >= threshold
         })
     });
     let observed = count(alarms.iter().filter(|it| **it));
@@ -778,10 +778,6 @@ fn replicas(is_fixed: bool, setup: &Setup) -> Row {
         )],
         ..Row::default()
     }
-}
-
-fn real_parts() -> u64 {
-    u64::try_from(REPLICAS).unwrap_or(1)
 }
 
 fn rules(setup: &Setup) -> SeriesRules {

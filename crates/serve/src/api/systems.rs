@@ -14,7 +14,7 @@ use crate::http::Exposition;
 use crate::target::Target;
 use rankgauge_core::detection::{Baselines, Bounds};
 use rankgauge_core::engine::evidence::Test;
-use rankgauge_core::engine::family::{QUANTILES, Quantile};
+use rankgauge_core::engine::family::Quantile;
 use rankgauge_core::engine::read_model::{
     ArmReading, MeasuredDifference, ReadModel, ScoreSeries, WatchedSeries,
 };
@@ -340,7 +340,7 @@ impl View<'_> {
         let (model, window) = (self.model, self.window);
         let mut latency: BTreeMap<String, BTreeMap<Quantile, f64>> = BTreeMap::new();
         for it in model.latencies(window).filter(|it| it.variant == of.label) {
-            for quantile in QUANTILES {
+            for quantile in Quantile::ALL {
                 if let Some(seconds) = it.seconds(quantile.share()) {
                     let of_stage = latency.entry(it.stage.to_owned()).or_default();
                     of_stage.insert(quantile, seconds);

@@ -2,7 +2,7 @@
 
 use super::{Labels, Sink, View, decimal, write_family};
 use rankgauge_core::engine::BucketHistogram;
-use rankgauge_core::engine::family::{self, Family, QUANTILES};
+use rankgauge_core::engine::family::{self, Family, Quantile};
 use rankgauge_core::engine::settings::{Quantity, Settings};
 
 impl View<'_> {
@@ -119,18 +119,18 @@ fn histograms(
 }
 
 /// Labels of the quantiles.
-fn quantile_names() -> [Labels<'static>; QUANTILES.len()] {
-    QUANTILES.map(|it| Labels::new(&[("quantile", it.name())]))
+fn quantile_names() -> [Labels<'static>; Quantile::ALL.len()] {
+    Quantile::ALL.map(|it| Labels::new(&[("quantile", it.name())]))
 }
 
 /// Writes the quantiles of a series in a window. `value_of` returns `None` without samples.
 fn write_quantiles(
     [series, window]: [&Labels<'_>; 2],
-    names: &[Labels<'_>; QUANTILES.len()],
+    names: &[Labels<'_>; Quantile::ALL.len()],
     value_of: impl Fn(f64) -> Option<f64>,
     sink: &mut dyn Sink,
 ) {
-    for (quantile, name) in QUANTILES.iter().zip(names) {
+    for (quantile, name) in Quantile::ALL.iter().zip(names) {
         if let Some(value) = value_of(quantile.share()) {
             sink.write("", &[series, window, name], value.into());
         }

@@ -83,13 +83,13 @@ impl QueryStatsTable {
 
     /// Moves the rows of the queries that both gold sets judge alike from `before`.
     fn take_over(&self, before: &Self) {
-        let [then, now] = [before, self].map(|it| it.gold.judgement_hashes());
+        let alike = before.gold.judged_alike(&self.gold);
         let mut searches = lock(&self.searches);
         for shard in &before.shards {
             for ((query, variant), row) in std::mem::take(&mut *lock(shard)) {
                 let key = &*before.gold.query(query).key;
                 let found = self.gold.find(Some(key), None);
-                let Some(query) = found.filter(|_| then.agree(now, key)) else {
+                let Some(query) = found.filter(|_| alike.contains(key)) else {
                     continue;
                 };
                 let key = (query, variant);

@@ -1,7 +1,7 @@
 //! Descriptor of a metric family: its name, type, labels and help, and what follows from them.
 
 use super::catalogue::ALL;
-use super::quantile::QUANTILES;
+use super::quantile::Quantile;
 use crate::engine::series::Dimension;
 use crate::engine::settings::Settings;
 use crate::measure::Documents;
@@ -104,7 +104,7 @@ impl Samples {
                 let measures = 0..measures;
                 2 * measures.filter(|index| settings.has_range(*index)).count() * windows
             }
-            Self::WindowsAndQuantiles => windows * QUANTILES.len(),
+            Self::WindowsAndQuantiles => windows * Quantile::ALL.len(),
             Self::Documents => 3 * Documents::cutoffs(&settings.measures).len(),
             Self::LatencyBuckets => histogram(settings.latency_buckets.len()),
             Self::FirstClickBuckets => histogram(Settings::FIRST_CLICK_BUCKETS.len()),
@@ -187,6 +187,165 @@ impl Table {
 }
 
 impl Family {
+    /// Name in the exposition.
+    pub name: &'static str,
+    /// Source of its values.
+    pub source: Source,
+    /// Value that replaces an empty text.
+    pub if_empty: &'static str,
+}
+
+/// Source of the values of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Text in events. The registry numbers and limits the values.
+    Event(Dimension),
+    /// `all` (position 0), or the name of a slice by its position in the settings plus 1.
+    Slice,
+    /// Name of a component, by its position in the settings.
+    Component,
+    /// Name of a topic, by [`Kind::index`](crate::event::Kind::index).
+    Topic,
+    /// Fixed list, by position.
+    OneOf(&'static [&'static str]),
+    /// Set at exposition from the configuration or the process: measures, windows, workers. It is
+    /// not a part of the key of a series.
+    Exposition,
+}
+
+/// Number of samples that one series is exposed as in a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Samples {
+    /// One.
+    One,
+    /// One for each measure.
+    Measures,
+    /// Two for each measure.
+    MeasuresTwice,
+    /// One for each window.
+    Windows,
+    /// One for each measure and window.
+    MeasuresAndWindows,
+    /// Two for each measure with bounds, and window.
+    RangesAndWindows,
+    /// One for each window and quantile.
+    WindowsAndQuantiles,
+    /// Three for each cutoff at which documents are counted.
+    Documents,
+    /// Buckets of the latency histogram, with their sum and count.
+    LatencyBuckets,
+    /// Buckets of the time to the first click, with their sum and count.
+    FirstClickBuckets,
+}
+
+impl Samples {
+    fn count(self, settings: &Settings) -> usize {
+        let measures = settings.measures.len();
+        let windows = settings.windows.len();
+        // The bucket `+Inf`, the sum and the count.
+        let histogram = |bounds: usize| bounds + 3;
+        match self {
+            Self::One => 1,
+            Self::Measures => measures,
+            Self::MeasuresTwice => 2 * measures,
+            Self::Windows => windows,
+            Self::MeasuresAndWindows => measures * windows,
+            Self::RangesAndWindows => {
+                let measures = 0..measures;
+                2 * measures.filter(|index| settings.has_range(*index)).count() * windows
+            }
+            Self::WindowsAndQuantiles => windows * Quantile::ALL.len(),
+            Self::Documents => 3 * Documents::cutoffs(&settings.measures).len(),
+            Self::LatencyBuckets => histogram(settings.latency_buckets.len()),
+            Self::FirstClickBuckets => histogram(Settings::FIRST_CLICK_BUCKETS.len()),
+        }
+    }
+}
+
+/// Origin of the series of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Computed at exposition; no series in the registry.
+    Computed,
+    /// Own series.
+    Own,
+    /// Series of another family, by its position in the catalogue.
+    Of(usize),
+}
+
+/// Metric family: everything that is needed to record, expose and query it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Family {
+    /// Name without the prefix of all families.
+    pub name: &'static str,
+    /// Metric type.
+    pub kind: Type,
+    /// Labels, in the order of exposition.
+    pub labels: &'static [LabelName],
+    /// Help text: one to three sentences, with units.
+    pub help: &'static str,
+    /// Decimal places of the integers in which a recorded counter is stored.
+    pub decimals: usize,
+    /// True if the engine records the counter by series.
+    pub is_recorded: bool,
+    /// True if a recorded counter is exposed before its first count.
+    pub is_exposed_at_zero: bool,
+    pub(super) samples: Samples,
+    pub(super) origin: Origin,
+    pub(super) index: usize,
+}
+
+/// Table of series: the family that numbers them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table(usize);
+
+impl Table {
+    /// All tables, in the order of the catalogue.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let own = ALL.iter().filter(|family| family.origin == Origin::Own);
+        own.map(|family| Self(family.index))
+    }
+
+    /// The family that numbers the series.
+    pub fn owner(self) -> &'static Family {
+        ALL[self.0]
+    }
+
+    /// Returns true if the number of series depends on events, so that the limit can be reached.
+    pub fn can_overflow(self) -> bool {
+        let is_fixed = |source| matches!(source, Source::OneOf(_) | Source::Topic);
+        !self.keys().all(|label| is_fixed(label.source))
+    }
+
+    /// Position of the owner in the catalogue.
+    pub(in crate::engine) fn index(self) -> usize {
+        self.0
+    }
+
+    /// Labels that identify a series, in the order of the key.
+    pub(in crate::engine) fn keys(self) -> impl Iterator<Item = &'static LabelName> {
+        let labels = self.owner().labels.iter();
+        labels.filter(|label| label.source != Source::Exposition)
+    }
+
+    /// Maximum number of samples of one series, over all families with these series.
+    pub(in crate::engine) fn samples(self, settings: &Settings) -> usize {
+        let families = ALL.iter().filter(|family| family.table() == Some(self));
+        let samples = families.map(|family| family.samples.count(settings));
+        samples.max().unwrap_or(1).max(1)
+    }
+}
+
+impl Family {
+    /// Exposed rolling quantiles, with their label values.
+    pub const QUANTILES: [(f64, &str); 5] = [
+        (0.5, "0.5"),
+        (0.9, "0.9"),
+        (0.95, "0.95"),
+        (0.99, "0.99"),
+        (1.0, "1"),
+    ];
+
     /// Name in the exposition.
     pub fn full_name(&self) -> String {
         format!("{PREFIX}{}", self.name)

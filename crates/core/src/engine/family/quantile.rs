@@ -2,15 +2,6 @@
 
 use serde::{Serialize, Serializer};
 
-/// Exposed rolling quantiles.
-pub const QUANTILES: [Quantile; 5] = [
-    Quantile::P50,
-    Quantile::P90,
-    Quantile::P95,
-    Quantile::P99,
-    Quantile::Maximum,
-];
-
 /// Quantile of the values in a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantile {
@@ -27,6 +18,15 @@ pub enum Quantile {
 }
 
 impl Quantile {
+    /// Exposed rolling quantiles.
+    pub const ALL: [Self; 5] = [
+        Self::P50,
+        Self::P90,
+        Self::P95,
+        Self::P99,
+        Self::Maximum,
+    ];
+
     /// Share of the values, from 0 to 1.
     pub fn share(self) -> f64 {
         match self {

@@ -3,14 +3,13 @@
 use serde::Serialize;
 
 use crate::compare::MeasureComparison;
-use rankgauge_core::statistics::Interval;
 
 /// One statistic. An undefined one is `null` in JSON.
 #[derive(Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub(super) enum Statistic {
     Number(Option<f64>),
-    Interval(Option<Interval>),
+    Interval(Option<[f64; 2]>),
     Count(usize),
 }
 
