@@ -43,10 +43,8 @@ pub(super) fn write(config: &Config) -> String {
     lines.push(("gold", gold(config)));
     let engine = &config.engine;
     lines.push(("measures", counted(&engine.measures)));
-    let slices = engine
-        .slices
-        .iter()
-        .filter(|slice| *slice != Settings::SYNTHETIC);
+    let slices = engine.slices.iter();
+    let slices = slices.filter(|it| *it != Settings::SYNTHETIC);
     lines.push(("slices", counted(slices)));
     lines.push((
         "windows",
@@ -87,9 +85,8 @@ pub(super) fn write(config: &Config) -> String {
         });
         lines.push(("objectives", counted(objectives)));
     }
-    if let Some(address) = config.gateway.listen {
-        lines.push(("gateway", address.to_string()));
-    }
+    let gateway = config.gateway.listen;
+    lines.extend(gateway.map(|address| ("gateway", address.to_string())));
     if !engine.detection.measures.is_empty() {
         lines.extend(detection(config));
     }

@@ -77,14 +77,12 @@ impl Line {
         let ts = self.ts.as_ref()?;
         let query = self.query.as_ref();
         let unit = query.or(self.session.as_ref())?;
-        Some(millis_of(ts).and_then(|ts| match id_of(unit) {
-            Some(id) => Ok((ts, query.map(|_| id))),
-            None => {
+        Some(millis_of(ts).and_then(|ts| {
+            let id = id_of(unit).ok_or_else(|| {
                 let name = if query.is_some() { "query" } else { "session" };
-                Err(format!(
-                    "`{name}` is not the id of a {name}: write a string or a whole number"
-                ))
-            }
+                format!("`{name}` is not the id of a {name}: write a string or a whole number")
+            })?;
+            Ok((ts, query.map(|_| id)))
         }))
     }
 }

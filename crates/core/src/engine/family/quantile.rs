@@ -19,13 +19,7 @@ pub enum Quantile {
 
 impl Quantile {
     /// Exposed rolling quantiles.
-    pub const ALL: [Self; 5] = [
-        Self::P50,
-        Self::P90,
-        Self::P95,
-        Self::P99,
-        Self::Maximum,
-    ];
+    pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::Maximum];
 
     /// Share of the values, from 0 to 1.
     pub fn share(self) -> f64 {
