@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use crate::detection::{
     Baseline, Baselines, DropClass, DropSeries, LearnedSeries, LearnedVariation, Losses,
-    QueryBaseline, QuerySums, Unjudged, minute_of,
+    QueryBaseline, QuerySums, SeriesRules, Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::{Nano, units_to_f64};
@@ -625,6 +625,13 @@ impl Judged {
                 }
                 let Some(detector) = self.detectors.get_mut(&known) else {
                     continue;
+                };
+                let of_whole = [of.series[0], *series];
+                let rules = SeriesRules {
+                    alarmed: (is_tracked && rules.is_seasonal)
+                        .then(|| incidents.alarmed(&of_whole, column))
+                        .flatten(),
+                    ..rules
                 };
                 let (has_closed, is_compared) =
                     detector.add(&mut score, watched, (&rules, detection), place == 0);

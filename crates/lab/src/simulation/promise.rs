@@ -440,6 +440,7 @@ pub(super) fn drop_alarms(searches: &[Search], setup: &Setup, is_seasonal: bool)
         repeat_window: setup.burst.repeat_window(),
         has_local: true,
         is_seasonal,
+        alarmed: None,
     };
     let mut first = [None; LEVELS];
     let mut queries: HashMap<u32, QueryScores> = HashMap::new();

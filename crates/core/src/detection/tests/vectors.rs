@@ -80,6 +80,7 @@ fn holds(kind: &str, is_of_users: bool, has_query: bool) {
         repeat_window: 1,
         has_local: true,
         is_seasonal: is_of_users,
+        alarmed: None,
     };
     let vectors = vectors(kind);
     let mut test = DropSeries::default();
@@ -205,6 +206,7 @@ fn no_time_or_score_breaks_the_drop_test() {
             repeat_window: i64::MAX,
             has_local: true,
             is_seasonal,
+            alarmed: None,
         };
         let rules = [
             rules,

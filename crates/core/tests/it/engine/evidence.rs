@@ -160,6 +160,7 @@ fn standalone(pattern: &[bool], offset: i64) -> (f64, f64) {
         repeat_window: Burst::default().repeat_window(),
         has_local: true,
         is_seasonal: false,
+        alarmed: None,
     };
     let mut queries = [QueryScores::default(); 2];
     let (mut drop, mut target) = (DropSeries::default(), BlockTest::new(TARGET));
