@@ -329,7 +329,8 @@ impl Evidence {
     /// as far as it judges the queries alike. If it judges none of them alike, they are removed.
     fn take_over(&mut self, mut current: Judged, at: EventTime, settings: &Settings) {
         for (gold, judged) in std::mem::take(&mut self.rankings) {
-            if judged.judgements.common(&current.judgements) > 0 {
+            let is_equal = judged.judgements == current.judgements;
+            if is_equal || judged.judgements.common(&current.judgements) > 0 {
                 let before = judged.judgements.clone();
                 let is_alike = |key: &str| before.agree(&current.judgements, key);
                 let names = (&*gold, &*self.gold);
