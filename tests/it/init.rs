@@ -1046,9 +1046,10 @@ fn assert_marked(
     completed: (&str, &str),
 ) {
     let folder = tempfile::tempdir().expect("a folder");
-    let records: String = (0..SEARCHES)
-        .map(|number| format!("{}\n", record(number)))
+    let records: Vec<String> = (0..SEARCHES)
+        .map(|number| record(number).to_string())
         .collect();
+    let records = records.join("\n");
     fs::write(folder.path().join("x.jsonl"), records).expect("a file");
     let output = rankgauge(folder.path(), &["init", "out", "--from", "x.jsonl"]);
     let warning = text(&output.stderr);

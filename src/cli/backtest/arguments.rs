@@ -123,6 +123,7 @@ impl TestArguments {
                 repeat_window: burst.repeat_window(),
                 has_local: !self.no_local,
                 is_seasonal: self.seasonal,
+                alarmed: None,
             })),
         }
     }

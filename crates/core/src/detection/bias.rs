@@ -53,6 +53,7 @@ impl BiasRules {
             repeat_window: 0,
             has_local: false,
             is_seasonal: false,
+            alarmed: None,
         }
     }
 }

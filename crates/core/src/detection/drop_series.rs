@@ -20,8 +20,9 @@ use crate::number::{real, real_length};
 /// Stakes of the bets on a drop of all searches: 2 to 1/64.
 const STAKES: [f64; BETS] = [2.0, 1.0, 0.5, 0.25, 0.125, 0.0625, 0.03125, 0.015_625];
 
-/// Minutes per day.
+/// Minutes per day and per week.
 const DAY: i64 = 1440;
+const WEEK: i64 = 7 * DAY;
 
 /// Minimum tolerance in the warm-up with a season.
 const SEASONAL_TOLERANCE: f64 = 0.05;
@@ -44,6 +45,9 @@ pub struct SeriesRules {
     pub has_local: bool,
     /// True if the means of hours of the week are expected to differ.
     pub is_seasonal: bool,
+    /// Minute of the alarm of an open incident with the series. After a week of it, the means of the hours learn
+    /// no more of its drop, unless they began to be learned during the incident.
+    pub alarmed: Option<i64>,
 }
 
 impl SeriesRules {
@@ -389,7 +393,7 @@ impl DropSeries {
         let mean = baseline.map_or(0.0, |it| it.mean);
         let difference = mean - score;
         let expected = if rules.is_seasonal {
-            self.expect(difference, baseline.is_some(), minute)
+            self.expect(difference, baseline.is_some(), (minute, rules.alarmed))
         } else {
             Expected {
                 difference: 0.0,
@@ -431,11 +435,25 @@ impl DropSeries {
         }
     }
 
-    /// Returns the expected difference of an hour of the week, and adds this difference to it.
-    fn expect(&mut self, difference: f64, has_query: bool, minute: i64) -> Expected {
+    /// Returns the expected difference of an hour of the week, and adds this difference to it, unless it is part of
+    /// an incident that is older than a week.
+    fn expect(
+        &mut self,
+        difference: f64,
+        has_query: bool,
+        (minute, alarmed): (i64, Option<i64>),
+    ) -> Expected {
         let season = self.season.get_or_insert_default();
         let hour = minute.div_euclid(HOUR);
         let expected = season.expected(hour, has_query);
+        // In the first week of an incident they do: what recurs each week, such as a weekend, is not a drop.
+        let is_in_incident = alarmed.is_some_and(|alarmed| {
+            let is_known = self.warm_up_since.is_some_and(|began| began < alarmed);
+            is_known && minute.saturating_sub(alarmed) >= WEEK
+        });
+        if is_in_incident {
+            return expected;
+        }
         let is_old = self
             .first
             .is_some_and(|first| minute.saturating_sub(first) >= DAY);

@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 use crate::detection::{
     Baseline, Baselines, DropClass, DropSeries, LearnedSeries, LearnedVariation, Losses,
-    QueryBaseline, QuerySums, Unjudged, minute_of,
+    QueryBaseline, QuerySums, SeriesRules, Unjudged, minute_of,
 };
 use crate::engine::family::{self, Table};
 use crate::engine::fixed::Nano;
@@ -325,7 +325,8 @@ impl Evidence {
     /// as far as it judges the queries alike. If it judges none of them alike, they are removed.
     fn take_over(&mut self, mut current: Judged, at: EventTime, settings: &Settings) {
         for (gold, judged) in std::mem::take(&mut self.rankings) {
-            if judged.judgements.common(&current.judgements) > 0 {
+            let is_equal = judged.judgements == current.judgements;
+            if is_equal || judged.judgements.common(&current.judgements) > 0 {
                 let before = judged.judgements.clone();
                 let is_alike = |key: &str| before.agree(&current.judgements, key);
                 let names = (&*gold, &*self.gold);
@@ -627,6 +628,13 @@ impl Judged {
                 }
                 let Some(detector) = self.detectors.get_mut(&known) else {
                     continue;
+                };
+                let of_whole = [of.series[0], *series];
+                let rules = SeriesRules {
+                    alarmed: (is_tracked && rules.is_seasonal)
+                        .then(|| incidents.alarmed(&of_whole, column))
+                        .flatten(),
+                    ..rules
                 };
                 let (has_closed, is_compared) =
                     detector.add(&mut score, watched, (&rules, detection), place == 0);

@@ -283,16 +283,8 @@ impl Engine {
         let Some(session) = session else {
             return self.count_credits(experiment, &credits);
         };
-        let before = search.ts.minus(self.session_age());
         let sessions = &mut self.totals.open_sessions;
-        if sessions.add(session, experiment, search.ts, &credits) {
-            return;
-        }
-        let expired = sessions.expire(before, |_| true);
         if !sessions.add(session, experiment, search.ts, &credits) {
-            self.count_credits(experiment, &credits);
-        }
-        for (experiment, credits) in expired {
             self.count_credits(experiment, &credits);
         }
     }
@@ -302,14 +294,15 @@ impl Engine {
         Millis(self.feedback_window.0.saturating_mul(4))
     }
 
-    /// Counts the sessions that began here and continue in another worker, which has their partition now,
-    /// and forgets what was observed in sessions without a further search.
+    /// Counts the sessions that began here and continue in another worker, which has their partition now, or all
+    /// without a further search if there is no room, and forgets what was observed in sessions without one.
     pub(super) fn end_lost_sessions(&mut self, watermark: Option<EventTime>) {
         let Some(watermark) = watermark else { return };
         let before = watermark.minus(self.session_age());
         self.observed_sessions.expire(before);
-        let partitions = &self.partitions;
-        let is_lost = |partition: i32| partitions.iter().all(|it| it.number != partition);
+        let (partitions, is_full) = (&self.partitions, self.totals.open_sessions.is_full());
+        let is_lost =
+            |partition: i32| is_full || partitions.iter().all(|it| it.number != partition);
         let expired = self.totals.open_sessions.expire(before, is_lost);
         for (experiment, credits) in expired {
             self.count_credits(experiment, &credits);

@@ -171,6 +171,17 @@ impl Incidents {
         })
     }
 
+    /// Minute of the first alarm of the open incidents that contain one of the series in a column.
+    pub(super) fn alarmed(&self, series: &[Series], column: usize) -> Option<i64> {
+        let contains = |of: &TrackedMeasure| {
+            of.column == column && of.series.iter().any(|(it, _)| series.contains(it))
+        };
+        let open = self.open.iter();
+        let containing = open.filter(|it| it.columns.iter().any(contains));
+        let alarms = containing.map(|it| minute_of(it.incident.alarmed_at.0));
+        alarms.min()
+    }
+
     /// Compares the score of a search with the references of the open incidents of its variant.
     pub(super) fn observe(&mut self, score: TrackedScore<'_>, watched: &MonitoredMeasure) {
         let column = column_of(watched.index);

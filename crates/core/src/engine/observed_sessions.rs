@@ -11,7 +11,7 @@ use super::fixed::Nano;
 use super::units::OpenSession;
 use crate::time::EventTime;
 
-/// Maximum number of sessions. Further sessions with several searches are not observed.
+/// Maximum number of sessions. Of further ones, only those with a single search are observed.
 const MAX_SESSIONS: usize = 65_536;
 
 /// Approximate bytes of a session.
@@ -44,32 +44,24 @@ impl Observed {
 }
 
 impl ObservedSessions {
-    /// Removes the scores, by column, of which the session has an observation. The rest is remembered
-    /// unless the search is the last one of the session.
+    /// Removes the scores, by column, of which the session has an observation, and keeps the columns of the rest
+    /// until the session ends. Of searches of one second, the last one can come first.
     pub(super) fn keep_first(
         &mut self,
         session: OpenSession,
         (ts, is_last): (EventTime, bool),
         scores: &mut Vec<(usize, Nano)>,
     ) {
-        let is_full = self.0.len() >= MAX_SESSIONS;
-        let Some(known) = self.0.get_mut(&session) else {
-            if is_last {
-                return;
+        if self.0.len() >= MAX_SESSIONS && !self.0.contains_key(&session) {
+            if !is_last {
+                scores.clear();
             }
-            if is_full {
-                return scores.clear();
-            }
-            let mut observed = Observed {
-                newest: ts,
-                columns: SmallVec::new(),
-            };
-            for (column, _) in scores.iter() {
-                observed.add(*column);
-            }
-            self.0.insert(session, observed);
             return;
-        };
+        }
+        let known = self.0.entry(session).or_insert_with(|| Observed {
+            newest: ts,
+            columns: SmallVec::new(),
+        });
         known.newest = known.newest.max(ts);
         scores.retain(|(column, _)| known.add(*column));
     }
@@ -118,12 +110,15 @@ mod tests {
     }
 
     #[test]
-    fn a_session_with_one_search_is_not_kept() {
+    fn of_two_searches_in_one_second_the_last_one_can_come_first() {
         let mut sessions = ObservedSessions::default();
-        let mut scores = vec![score(0)];
-        sessions.keep_first((0, Id::of("s")), (EventTime(1), true), &mut scores);
-        assert_eq!(scores.len(), 1);
-        assert!(sessions.0.is_empty());
+        let session = (0, Id::of("s"));
+        let observed = [(2, true), (1, false)].map(|(ts, is_last)| {
+            let mut scores = vec![score(0)];
+            sessions.keep_first(session, (EventTime(ts), is_last), &mut scores);
+            scores.len()
+        });
+        assert_eq!(observed, [1, 0]);
     }
 
     #[test]
@@ -138,6 +133,9 @@ mod tests {
         let observed: usize = (0..MAX_SESSIONS).map(|number| add(number, 1)).sum();
         assert_eq!(observed, MAX_SESSIONS);
         assert_eq!(add(MAX_SESSIONS, 2), 0);
+        let mut single = vec![score(0)];
+        sessions.keep_first((0, Id::of("single")), (EventTime(2), true), &mut single);
+        assert_eq!(single.len(), 1);
         sessions.expire(EventTime(2));
         assert!(sessions.0.is_empty());
         let mut scores = vec![score(0)];

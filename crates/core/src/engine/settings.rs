@@ -146,6 +146,7 @@ impl Detection {
             repeat_window: self.burst.repeat_window(),
             has_local: self.local && self.drop_threshold >= MIN_LOCAL_THRESHOLD,
             is_seasonal: watched.is_seasonal,
+            alarmed: None,
         }
     }
 

@@ -339,6 +339,11 @@ fn add(credits: &mut Credits, more: &Credits) {
 }
 
 impl OpenSessions {
+    /// Returns true if there is no room for a further session.
+    pub(super) fn is_full(&self) -> bool {
+        self.0.len() >= MAX_OPEN
+    }
+
     /// Adds the credit of a search to its session. Returns false if there are too many sessions.
     pub(super) fn add(
         &mut self,
@@ -347,7 +352,7 @@ impl OpenSessions {
         ts: EventTime,
         credits: &Credits,
     ) -> bool {
-        if self.0.len() >= MAX_OPEN && !self.0.contains_key(&(session, experiment)) {
+        if self.is_full() && !self.0.contains_key(&(session, experiment)) {
             return false;
         }
         let open = self.0.entry((session, experiment));
@@ -416,5 +421,27 @@ impl OpenSessions {
             now.0.insert((*session, experiment), (*ts, sum));
         }
         now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_without_a_further_search_make_room() {
+        let mut sessions = OpenSessions::default();
+        let credits: Credits = vec![(Label::EMPTY, 1)];
+        let mut add = |number: usize, ts: i64| {
+            let session = (0, Id::of(&number.to_string()));
+            sessions.add(session, Label::EMPTY, EventTime(ts), &credits)
+        };
+        assert!((0..MAX_OPEN).all(|number| add(number, 1)));
+        assert!(!add(MAX_OPEN, 2));
+        assert!(add(0, 2), "a known session has room");
+        assert!(sessions.is_full());
+        let expired = sessions.expire(EventTime(2), |_| true);
+        assert_eq!(expired.len(), MAX_OPEN - 1);
+        assert!(!sessions.is_full());
     }
 }

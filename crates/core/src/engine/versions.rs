@@ -35,9 +35,23 @@ struct OfVariant {
     others: u32,
 }
 
+impl OfVariant {
+    /// Removes the versions whose last search is the oldest, except for the current one.
+    fn make_room(&mut self) {
+        while self.last.len() > MAX_VERSIONS {
+            let others = self.last.iter().filter(|(it, _)| **it != self.current);
+            let oldest = others.min_by_key(|(_, last)| **last);
+            let Some(oldest) = oldest.map(|(it, _)| it.clone()) else {
+                break;
+            };
+            self.last.remove(&oldest);
+        }
+    }
+}
+
 impl Versions {
     /// Notes the version of a search. Returns the version before if the search shows a deployment: its
-    /// version is neither the first one of the variant nor in use.
+    /// version is neither the first one of the variant, nor in use, nor that of searches long before.
     pub(super) fn observe(
         &mut self,
         variant: &str,
@@ -67,25 +81,24 @@ impl Versions {
         let of_current = known.last.get(&known.current).copied();
         let is_gone = of_current.is_none_or(|last| ts.since(last) >= ROLLED_BACK_AFTER)
             && known.others >= ROLLED_BACK_SEARCHES;
+        // A partition that is read later than others shows the versions of before.
+        let is_long_before = of_current.is_some_and(|last| last.since(ts) >= RETURNS_AFTER);
         if let Some(last) = known.last.get_mut(version) {
             let passed = ts.since(*last);
             *last = ts.max(*last);
-            if is_current || passed < RETURNS_AFTER && !is_gone {
+            if is_current || is_long_before || passed < RETURNS_AFTER && !is_gone {
                 return None;
             }
         } else {
             known.last.insert(version.into(), ts);
+            if is_long_before {
+                known.make_room();
+                return None;
+            }
         }
         let before = std::mem::replace(&mut known.current, version.into());
         known.others = 0;
-        while known.last.len() > MAX_VERSIONS {
-            let others = known.last.iter().filter(|(it, _)| **it != known.current);
-            let oldest = others.min_by_key(|(_, last)| **last);
-            let Some(oldest) = oldest.map(|(it, _)| it.clone()) else {
-                break;
-            };
-            known.last.remove(&oldest);
-        }
+        known.make_room();
         Some(before)
     }
 
@@ -104,5 +117,30 @@ impl Versions {
                 *known = (*known).max(*last);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_of_searches_long_before_is_no_deployment() {
+        let mut versions = Versions::default();
+        let mut observe = |minute: i64, version: &str| {
+            let before = versions.observe("V1", version, EventTime(minute * 60_000));
+            before.map(String::from)
+        };
+        // Of two partitions with a backlog, one is read later than the other.
+        assert_eq!(observe(60, "2"), None);
+        assert_eq!(observe(5, "1"), None);
+        assert_eq!(observe(30, "1"), None, "after a pause");
+        for build in 0..20 {
+            assert_eq!(observe(40, &format!("1.{build}")), None);
+        }
+        assert_eq!(observe(61, "2"), None);
+        assert_eq!(observe(62, "3").as_deref(), Some("2"));
+        let known = &versions.0["V1"];
+        assert!(known.last.len() <= MAX_VERSIONS);
     }
 }

@@ -5,8 +5,11 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use twox_hash::XxHash3_64;
 
+use super::answer::ExpectedAnswer;
+use super::judgements::Grade;
 use super::query::GoldQuery;
 use super::set::GoldSet;
+use super::subtopics::Subtopics;
 
 /// Hashes of what judges each query: all that a score depends on. Texts, aliases and labels are not part of
 /// it, except for the label of the domain.
@@ -70,13 +73,9 @@ fn hash_key(key: &str) -> u64 {
     XxHash3_64::oneshot(key.as_bytes())
 }
 
-/// Hash of what judges a query. The order of the judged documents does not matter.
+/// Hash of what judges a query. The order of the judged documents does not matter. It is part of saved state: another
+/// hash begins the baselines of all queries again. The form of the content is therefore independent of the types.
 fn hash_of(query: &GoldQuery) -> u64 {
-    let grades = (query.judgements.documents().into_iter()).map(|(document, grade)| {
-        let grade = grade.get().to_bits();
-        XxHash3_64::oneshot_with_seed(grade, document.as_bytes())
-    });
-    let grades = grades.fold(0, u64::wrapping_add);
     let GoldQuery {
         key: _,
         text: _,
@@ -94,18 +93,49 @@ fn hash_of(query: &GoldQuery) -> u64 {
         texts,
         by_text,
     } = query;
-    let numbers = (total_relevant, judgements.level(), judgements.scale_max());
-    let content = (details, subtopics, needs, expected, required);
-    let text = format!(
-        "{numbers:?} {content:?} {answer:?} {graph:?} {texts:?} {by_text} {:?}",
-        query.domain()
-    );
-    XxHash3_64::oneshot_with_seed(grades, text.as_bytes())
+    let subtopics = subtopics.as_deref();
+    let bits = |grade: Grade| grade.get().to_bits();
+    let documents = judgements.documents().into_iter().enumerate();
+    let documents = documents.map(|(number, (document, grade))| {
+        let facets = details.get(number).map(|it| &it.facets);
+        let facets = facets.filter(|it| !it.is_empty());
+        let of_subtopics = subtopics
+            .map(|it| it.of_document(number))
+            .unwrap_or_default();
+        let of_subtopics = of_subtopics.iter().map(|(it, grade)| (*it, bits(*grade)));
+        let of_subtopics: Vec<(usize, u64)> = of_subtopics.collect();
+        hash_content(&(document, bits(grade), facets, of_subtopics))
+    });
+    let documents = documents.fold(0, u64::wrapping_add);
+    let ExpectedAnswer {
+        references,
+        must_cite,
+        must_contain,
+        answerable,
+    } = answer;
+    hash_content(&(
+        documents,
+        (bits(judgements.level()), bits(judgements.scale_max())),
+        (total_relevant, subtopics.map(Subtopics::names)),
+        (needs, expected, required, texts, by_text, query.domain()),
+        (references, must_cite, must_contain, answerable),
+        graph
+            .as_ref()
+            .map(|it| (it.node_hashes(), it.edge_hashes())),
+    ))
+}
+
+/// Hash of the JSON of a value.
+fn hash_content(content: &impl Serialize) -> u64 {
+    // Numbers, texts and lists of them have a JSON form.
+    XxHash3_64::oneshot(&serde_json::to_vec(content).unwrap_or_default())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gold::details::Details;
+    use crate::gold::query::JudgementDetail;
     use crate::gold::{Options, parse};
 
     fn set(queries: &str) -> GoldSet {
@@ -149,6 +179,32 @@ mod tests {
             assert_eq!(first.agree(second, key), is_same, "{key}");
         }
         assert!(!first.agree(first, "d"));
+    }
+
+    #[test]
+    fn facets_are_compared_by_document_and_notes_are_not() {
+        let gold =
+            set(r#"{"query_id": "a", "query_text": "one", "ground_truth": {"d1": 2, "d2": 1}}"#);
+        let with = |law_types: [&str; 2], notes: Option<&str>| {
+            let details = law_types.map(|law_type| JudgementDetail {
+                facets: [("law_type".to_owned(), law_type.to_owned())].into(),
+                notes: notes.map(str::to_owned),
+                ..JudgementDetail::default()
+            });
+            let mut gold = gold.clone();
+            gold.queries[0].details = Details::from(details.to_vec());
+            gold
+        };
+        let first = with(["법률", "시행령"], None);
+        // A look-up makes the columns of the facets.
+        assert!(first.queries[0].details.facet("law_type").is_some());
+        let is_alike = |other: &GoldSet| {
+            let hashes = first.judgement_hashes();
+            hashes.agree(other.judgement_hashes(), "a")
+        };
+        assert!(is_alike(&with(["법률", "시행령"], Some("checked"))));
+        assert!(!is_alike(&with(["시행령", "법률"], None)));
+        assert!(!is_alike(&gold));
     }
 
     #[test]

@@ -435,6 +435,7 @@ pub(super) fn drop_alarms(searches: &[Search], setup: &Setup, is_seasonal: bool)
         repeat_window: setup.burst.repeat_window(),
         has_local: true,
         is_seasonal,
+        alarmed: None,
     });
     let mut first = [None; LEVELS];
     for (place, search) in searches.iter().enumerate() {

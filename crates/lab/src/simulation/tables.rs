@@ -788,6 +788,7 @@ fn rules(setup: &Setup) -> SeriesRules {
         repeat_window: setup.burst.repeat_window(),
         has_local: true,
         is_seasonal: false,
+        alarmed: None,
     }
 }
 

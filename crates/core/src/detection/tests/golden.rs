@@ -55,6 +55,7 @@ fn the_drop_test_of_the_engine_matches_the_reference() {
                 repeat_window: expected.window,
                 has_local: true,
                 is_seasonal: false,
+                alarmed: None,
             };
             let mut baselines: Baselines<u32> = Baselines::default();
             let mut test = DropSeries::default();

@@ -339,6 +339,7 @@ fn rules() -> SeriesRules {
         repeat_window: 1,
         has_local: true,
         is_seasonal: false,
+        alarmed: None,
     }
 }
 
@@ -382,6 +383,31 @@ fn sessions_with_and_without_a_gold_query_are_expected_to_differ() {
     assert!(healthy < rules().threshold, "{healthy}");
     let dropped = evidence_of_sessions(20, |day| if day < 16 { 60 } else { 40 });
     assert!(dropped >= rules().threshold, "{dropped}");
+}
+
+#[test]
+fn a_season_learns_one_week_of_an_incident_at_most() {
+    let rules = SeriesRules {
+        is_seasonal: true,
+        ..rules()
+    };
+    let day = 1_440;
+    let mut test = DropSeries::default();
+    let mut expected_after = |days: std::ops::Range<i64>, score: f64, alarmed: Option<i64>| {
+        let rules = SeriesRules { alarmed, ..rules };
+        for minute in days.start * day..days.end * day {
+            test.add(minute * 60_000, None, score, &rules);
+        }
+        let season = test.season().expect("a season");
+        season.expected_score(days.end * day, 0.0, false)
+    };
+    let alarmed = Some(14 * day);
+    let after_one_week = (0.75 * 2.0 + 0.25) / 3.0;
+    assert!((expected_after(0..14, 0.75, None) - 0.75).abs() < 1e-9);
+    assert!((expected_after(14..21, 0.25, alarmed) - after_one_week).abs() < 1e-9);
+    assert!((expected_after(21..35, 0.25, alarmed) - after_one_week).abs() < 1e-9);
+    // A season that began with a reset during the incident learns.
+    assert!(expected_after(35..42, 0.25, Some(0)) < after_one_week - 0.05);
 }
 
 #[test]

@@ -11,6 +11,7 @@ fn the_tests_of_bounds_have_the_evidence_of_drop_tests_of_their_scores() {
         repeat_window: 1,
         has_local: false,
         is_seasonal: false,
+        alarmed: None,
     };
     let mut tests = UnjudgedTests::beside(&DropSeries::default());
     let [mut high, mut judged] = [DropSeries::default(), DropSeries::default()];

@@ -78,6 +78,7 @@ fn holds(kind: &str, is_of_users: bool, has_query: bool) {
         repeat_window: 1,
         has_local: true,
         is_seasonal: is_of_users,
+        alarmed: None,
     };
     let vectors = vectors(kind);
     let mut test = DropSeries::default();
@@ -196,6 +197,7 @@ fn no_time_or_score_breaks_the_drop_test() {
             repeat_window: i64::MAX,
             has_local: true,
             is_seasonal,
+            alarmed: None,
         };
         let rules = [
             rules,

@@ -160,6 +160,7 @@ fn standalone(pattern: &[bool], offset: i64) -> (f64, f64) {
         repeat_window: Burst::default().repeat_window(),
         has_local: true,
         is_seasonal: false,
+        alarmed: None,
     };
     let (mut drop, mut target) = (DropTest::new(rules), BlockTest::new(TARGET));
     for (number, is_good) in (offset..).zip(pattern) {

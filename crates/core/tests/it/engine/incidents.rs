@@ -637,6 +637,27 @@ impl Clicks {
 }
 
 #[test]
+fn the_hours_of_the_week_learn_one_week_of_an_open_incident_at_most() {
+    let mut clicks = Clicks::new();
+    clicks.until(22, 0.0);
+    clicks.until(31, 0.3);
+    let incidents = clicks.reader.incidents();
+    assert!(incidents.iter().any(|it| it.ended.is_none()));
+    let seasons = |clicks: &Clicks| {
+        let share = clicks.reader.engine.share();
+        let learned = share.learned.iter();
+        let learned = learned.map(|it| serde_json::to_value(&it.learned).expect("JSON"));
+        learned
+            .map(|it| it["season"].clone())
+            .collect::<Vec<serde_json::Value>>()
+    };
+    let known = seasons(&clicks);
+    assert!(known.iter().any(|it| !it.is_null()));
+    clicks.until(33, 0.3);
+    assert_eq!(seasons(&clicks), known);
+}
+
+#[test]
 fn an_incident_of_user_behaviour_compares_a_weekend_with_weekends() {
     let mut clicks = Clicks::new();
     // Three weeks, up to a Thursday. The first weekend is a drop: nothing is known of weekends yet.
