@@ -45,7 +45,8 @@ impl Observed {
 
 impl ObservedSessions {
     /// Removes the scores, by column, of which the session has an observation, and keeps the columns of the rest
-    /// until the session ends. Of searches of one second, the last one can come first.
+    /// until the session ends. Of searches of one second, the last one can come first: a session of which it is the
+    /// first is kept until sessions expire the next time.
     pub(super) fn keep_first(
         &mut self,
         session: OpenSession,
@@ -59,10 +60,12 @@ impl ObservedSessions {
             return;
         }
         let known = self.0.entry(session).or_insert_with(|| Observed {
-            newest: ts,
+            newest: EventTime(i64::MIN),
             columns: SmallVec::new(),
         });
-        known.newest = known.newest.max(ts);
+        if !is_last {
+            known.newest = known.newest.max(ts);
+        }
         scores.retain(|(column, _)| known.add(*column));
     }
 
@@ -119,6 +122,12 @@ mod tests {
             scores.len()
         });
         assert_eq!(observed, [1, 0]);
+        let mut scores = vec![score(0)];
+        let single = (0, Id::of("single"));
+        sessions.keep_first(single, (EventTime(2), true), &mut scores);
+        sessions.expire(EventTime(1));
+        assert!(sessions.0.contains_key(&session));
+        assert!(!sessions.0.contains_key(&single), "no room for long");
     }
 
     #[test]
