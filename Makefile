@@ -82,8 +82,8 @@ soak: ## Run mixed load with disturbances for an hour (MINUTES=60) after a warm-
 lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisories
 	@tests/setup.sh build
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets -- -D warnings
 	cargo clippy --workspace --all-targets --features columnar -- -D warnings
+	cargo clippy --package rankgauge-eval --package rankgauge --all-targets -- -D warnings
 	cargo fmt --manifest-path crates/python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) cargo clippy --locked --manifest-path crates/python/Cargo.toml -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --features columnar --no-deps --document-private-items
