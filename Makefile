@@ -83,7 +83,7 @@ lint: $(CARGO_DENY) ## Check format, clippy, documentation, licences and advisor
 	@tests/setup.sh build
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --features columnar -- -D warnings
-	cargo clippy --package rankgauge-eval --package rankgauge --all-targets -- -D warnings
+	cargo clippy --workspace --all-targets -- -D warnings
 	cargo fmt --manifest-path crates/python/Cargo.toml --check
 	CARGO_TARGET_DIR=$(abspath $(TARGET)) cargo clippy --locked --manifest-path crates/python/Cargo.toml -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --workspace --features columnar --no-deps --document-private-items
@@ -209,5 +209,5 @@ pictures-terminal: ## Draw docs/pictures/terminal.svg, the demo's terminal with 
 
 $(CARGO_DENY):
 	@tests/setup.sh build
-	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 \
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
 		cargo install cargo-deny --version $(CARGO_DENY_VERSION) --locked --root $(TARGET)/tools/cargo-deny-$(CARGO_DENY_VERSION)

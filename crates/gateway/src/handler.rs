@@ -143,7 +143,7 @@ impl Events {
         checked: Result<(), Refusal>,
     ) -> Result<(), Refusal> {
         if let (Some(client), Err(_)) = (client, &checked) {
-            self.metrics.limited(client.name());
+            self.tokens.count(client, GatewayMetrics::limited);
         }
         checked
     }
@@ -182,7 +182,8 @@ impl Events {
         if let Some(client) = client {
             let events = sent + rejected.len();
             client.take(events, bytes);
-            self.metrics.taken(client.name(), events, bytes);
+            let tokens = &self.tokens;
+            tokens.count(client, |metrics, name| metrics.taken(name, events, bytes));
         }
         let count = |outcome, count| self.metrics.events(route, outcome, count);
         if let Err(refusal) = done {

@@ -90,10 +90,10 @@ impl Tokens {
         let applications = read(path).map_err(WebError::Config)?;
         let before = self.clients();
         let now = clients(applications, &before);
+        let mut current = self.clients.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(metrics) = self.metrics.get() {
             metrics.applications(&names(&before), &names(&now));
         }
-        let mut current = self.clients.write().unwrap_or_else(PoisonError::into_inner);
         *current = now;
         Ok(true)
     }
@@ -102,6 +102,16 @@ impl Tokens {
     pub(crate) fn expose(&self, metrics: &GatewayMetrics) {
         if self.source.is_some() && self.metrics.set(metrics.clone()).is_ok() {
             metrics.applications(&[], &names(&self.clients()));
+        }
+    }
+
+    /// Lets `count` count for an application, unless it was removed while its request was answered: it would have
+    /// its series again.
+    pub(crate) fn count(&self, client: &Client, count: impl FnOnce(&GatewayMetrics, &str)) {
+        let clients = self.clients.read().unwrap_or_else(PoisonError::into_inner);
+        let is_known = clients.iter().any(|it| it.name() == client.name());
+        if let Some(metrics) = self.metrics.get().filter(|_| is_known) {
+            count(metrics, client.name());
         }
     }
 
