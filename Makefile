@@ -39,10 +39,11 @@ demo: ## Run everything in one process: embedded broker, traffic, sidecar, metri
 	@tests/setup.sh build
 	cargo run --profile demo -- demo $(DEMO)
 
+# So few inputs are run sooner than an optimised fuzzer is built.
 test: ## Run the tests of all crates, with a real Kafka and a real Prometheus, and a short run of the fuzzer
 	@tests/setup.sh
 	RUST_TEST_THREADS=$(TEST_THREADS) cargo test --workspace --features columnar
-	fuzz/run.sh 20000
+	CARGO_PROFILE_FUZZ_OPT_LEVEL=1 fuzz/run.sh 20000
 
 python: ## Build the wheel of the Python package into target/wheels, and run its tests (docs/python.md)
 	@tests/setup.sh build python
