@@ -864,33 +864,12 @@ impl Tracked {
 
 #[cfg(test)]
 mod tests {
+    use super::record::tests::incident_of;
     use super::*;
 
     #[test]
     fn an_incident_of_clicks_and_rankings_has_the_gold_set_of_the_rankings() {
-        let watched = MonitoredMeasure {
-            index: 0,
-            target: None,
-            is_lower_better: false,
-            is_user_measure: true,
-            is_seasonal: true,
-        };
-        let drop = Drop {
-            series: Series::at(0),
-            watched: &watched,
-            beginning: Beginning {
-                at: 0,
-                lower: 0,
-                upper: 0,
-            },
-            alarmed_at: EventTime(0),
-            before: Losses::default(),
-            at_alarm: Losses::default(),
-            tolerance: 0.03,
-            class: DropClass::Worse,
-            part: Part::All,
-        };
-        let theirs = Incident::new("V1".into(), &drop, "CTR");
+        let theirs = incident_of("CTR", true, (Part::All, DropClass::Worse));
         let follow = |members: &[(usize, &str, &str)]| {
             let mut incidents = Incidents::default();
             for (column, measure, gold) in members {

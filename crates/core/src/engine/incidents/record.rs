@@ -850,7 +850,7 @@ fn id_of(variant: &str, primary: &str, minute: i64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::{Deployed, Drop, EndReason, Incident, IncidentMeasure, Severity};
     use crate::detection::{Beginning, DropClass, Losses, Part};
     use crate::engine::series::Series;
@@ -906,32 +906,41 @@ mod tests {
 
     type Found = (&'static str, Part, DropClass);
 
+    /// Incident of a drop of all searches at the time 0, without measures.
+    pub(in crate::engine::incidents) fn incident_of(
+        primary: &str,
+        is_user_measure: bool,
+        (part, class): (Part, DropClass),
+    ) -> Incident {
+        let drop = Drop {
+            series: Series::at(0),
+            watched: &MonitoredMeasure {
+                index: 0,
+                target: None,
+                is_lower_better: false,
+                is_user_measure,
+                is_seasonal: is_user_measure,
+            },
+            beginning: Beginning {
+                at: 0,
+                lower: 0,
+                upper: 0,
+            },
+            alarmed_at: EventTime(0),
+            before: Losses::default(),
+            at_alarm: Losses::default(),
+            tolerance: 0.03,
+            class,
+            part,
+        };
+        Incident::new("V1".into(), &drop, primary)
+    }
+
     /// Incident of a drop, to which others are added: slice, part and class.
     fn incident(drops: &[Found]) -> Incident {
         let mut made: Option<Incident> = None;
         for (slice, part, class) in drops {
-            let drop = Drop {
-                series: Series::at(0),
-                watched: &MonitoredMeasure {
-                    index: 0,
-                    target: None,
-                    is_lower_better: false,
-                    is_user_measure: false,
-                    is_seasonal: false,
-                },
-                beginning: Beginning {
-                    at: 0,
-                    lower: 0,
-                    upper: 0,
-                },
-                alarmed_at: EventTime(0),
-                before: Losses::default(),
-                at_alarm: Losses::default(),
-                tolerance: 0.03,
-                class: *class,
-                part: *part,
-            };
-            let incident = made.get_or_insert_with(|| Incident::new("V1".into(), &drop, "RR"));
+            let incident = made.get_or_insert_with(|| incident_of("RR", false, (*part, *class)));
             if !incident.measures.is_empty() {
                 incident.add_drop(*part, *class, *slice == "all");
             }
