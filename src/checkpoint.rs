@@ -1,6 +1,6 @@
 //! Checkpoint file format: the counters of a worker and the positions up to which it has counted.
 //!
-//! A file is a line of text, such as `rankgauge checkpoint 17`, and a Zstandard frame with a checksum that
+//! A file is a line of text, such as `rankgauge checkpoint 19`, and a Zstandard frame with a checksum that
 //! holds the [`Checkpoint`] in postcard's wire format. The number is the [`VERSION`] of the format. Any
 //! change of the written data needs a new version.
 //!
@@ -21,7 +21,7 @@ use rankgauge_core::time::WallTime;
 const MAGIC: &str = "rankgauge checkpoint ";
 
 /// Current version of the format.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// Zstandard compression level. Higher levels save little space and delay the publication.
 const LEVEL: i32 = 1;

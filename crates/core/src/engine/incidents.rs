@@ -32,8 +32,8 @@ pub use record::{
     Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
     Severity,
 };
+use record::{ComparedQueries, EXPIRED_AFTER, MAX_MEASURES};
 pub(super) use record::{DeploymentMark, Ending};
-use record::{EXPIRED_AFTER, MAX_MEASURES};
 pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
 
 /// Longest time between the beginnings of two drops of one incident, if they can have begun so close to each other.
@@ -205,7 +205,9 @@ impl Incidents {
             let incident = &mut tracked.incident;
             let minute = minute_of(incident.last);
             incident.observe(score.ts, loss, expected, &touched);
-            of.queries.add(score.key, loss, incident.recovering_since());
+            let recovering_since = incident.recovering_since();
+            of.queries
+                .add((score.key, &touched), loss, recovering_since);
             if incident.part == Part::Some && minute_of(incident.last) > minute {
                 let mut measures = of
                     .series
@@ -442,7 +444,12 @@ impl Incidents {
                 let mut watched = settings.detection.measures.iter();
                 let watched = watched.find(|it| column_of(it.index) == of.column);
                 if watched.is_none_or(|it| !it.is_user_measure) {
-                    of.queries.retain(&is_alike);
+                    let rejudged = of.queries.retain(&is_alike);
+                    for (_, place) in of.series.iter().filter(|it| rejudged.has(it.1)) {
+                        if let Some(measure) = tracked.incident.measures.get_mut(*place) {
+                            measure.compared = ComparedQueries::Rejudged;
+                        }
+                    }
                 }
             }
         }
@@ -456,7 +463,8 @@ impl Incidents {
         });
     }
 
-    /// Ends the incidents that have recovered, and those without a compared search for a day.
+    /// Ends the incidents that have recovered, those of which a new gold set judges all compared queries differently,
+    /// and those without a compared search for a day.
     /// `others` are the shares of other workers, `now` is the progress of event time. Calls `restart`
     /// with each variant, measure column, series and references of such an incident: searches that are worse
     /// afterwards are another drop. Returns true if an incident has ended.
@@ -476,12 +484,17 @@ impl Incidents {
                 all.merge(share);
                 parts += 1;
             }
+            let rejudged = all.is_rejudged().then(|| {
+                let at = now.unwrap_or(EventTime(all.last));
+                Ending::new(EndReason::Reset, at)
+            });
+            let ending = ending.or(rejudged);
             let ending = ending.or_else(|| all.recovery(parts)).or_else(|| {
                 let expires = EventTime(all.last).plus(EXPIRED_AFTER);
                 let is_expired = now.is_some_and(|now| now >= expires);
                 is_expired.then(|| Ending::new(EndReason::Expired, expires))
             })?;
-            if ending.by != EndReason::Reset {
+            if ending.by != EndReason::Reset || all.is_rejudged() {
                 for of in &tracked.columns {
                     let measures = &tracked.incident.measures;
                     let series = of.series.iter().map(|(series, member)| {
@@ -837,6 +850,7 @@ impl Tracked {
             .map(|it| self.incident.place_of(it.name()))
             .collect();
         for theirs in &other.columns {
+            let queries = theirs.queries.with_places(&places);
             let Some(mine) = self
                 .columns
                 .iter_mut()
@@ -847,7 +861,8 @@ impl Tracked {
                     series.filter_map(|(series, place)| Some((*series, *places.get(*place)?)));
                 self.columns.push(TrackedMeasure {
                     series: series.collect(),
-                    ..theirs.clone()
+                    column: theirs.column,
+                    queries,
                 });
                 continue;
             };
@@ -857,7 +872,7 @@ impl Tracked {
                     mine.series.push((*series, *place));
                 }
             }
-            mine.queries.merge(&theirs.queries);
+            mine.queries.merge(&queries);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::measure::Subject;
 use crate::time::{EventTime, Millis, WallTime};
 
-/// Maximum number of measures and slices of an incident. Further alarms are not added.
+/// Maximum number of measures and slices of an incident, at most the bits of `Places`. Further alarms are not added.
 pub(super) const MAX_MEASURES: usize = 32;
 
 /// Time without a compared search after which an incident ends.
@@ -156,7 +156,7 @@ impl Ending {
 pub enum EndReason {
     /// The mean is back within the tolerance of the reference.
     Recovered,
-    /// The baselines were reset, or a new gold set judges no query as before.
+    /// The baselines were reset, or a new gold set judges none of the compared queries as before.
     Reset,
     /// No search was compared for 24 hours.
     Expired,
@@ -255,6 +255,20 @@ pub struct IncidentMeasure {
     /// lasts.
     #[serde(default)]
     pub(super) until_recovery: Option<[Losses; 2]>,
+    #[serde(default)]
+    pub(super) compared: ComparedQueries,
+}
+
+/// Queries that were compared in a measure of an incident. Of two shares, the greater one holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) enum ComparedQueries {
+    /// None.
+    #[default]
+    None,
+    /// Only queries that a new gold set judges differently.
+    Rejudged,
+    /// At least one query that is judged as before.
+    Known,
 }
 
 /// Mean of a measure with its interval of 95 %.
@@ -414,6 +428,7 @@ impl IncidentMeasure {
             block: None,
             recovery: Recovery::default(),
             until_recovery: None,
+            compared: ComparedQueries::None,
             ..self.clone()
         }
     }
@@ -446,6 +461,7 @@ impl IncidentMeasure {
         self.blocks = merged(self.blocks, &other.blocks);
         self.block = self.block.max(other.block);
         self.recovery.merge(&other.recovery);
+        self.compared = self.compared.max(other.compared);
     }
 }
 
@@ -681,6 +697,7 @@ impl Incident {
         for place in touched {
             if let Some(measure) = self.measures.get_mut(*place) {
                 measure.add_to_blocks(ts, loss);
+                measure.compared = ComparedQueries::Known;
             }
         }
         if touched.contains(&0) {
@@ -719,8 +736,8 @@ impl Incident {
     }
 
     /// Recovery of the primary measure, if no other measure shows a loss that a recovery excludes. A measure
-    /// without new searches for a day, such as one of a slice that is no longer searched, shows none. `parts` is
-    /// the number of shares that were merged.
+    /// without new searches for a day, such as one of a slice that is no longer searched, shows none, nor does one
+    /// whose queries are judged differently. `parts` is the number of shares that were merged.
     pub(super) fn recovery(&self, parts: u64) -> Option<Ending> {
         let (primary, others) = self.measures.split_first()?;
         let since = primary.recovery.recovered_since(primary.tolerance, parts)?;
@@ -728,13 +745,19 @@ impl Incident {
             let excluded = Recovery::excluded_loss(it.tolerance, it.loss_at_alarm);
             let block = it.block.unwrap_or_else(|| minute_of(self.alarmed_at.0));
             let is_new = minute_of(self.last).saturating_sub(block) <= minute_of(EXPIRED_AFTER.0);
-            let loss = it.loss_of_blocks(it.blocks).filter(|_| is_new);
+            let is_shown = is_new && it.compared != ComparedQueries::Rejudged;
+            let loss = it.loss_of_blocks(it.blocks).filter(|_| is_shown);
             loss.is_some_and(|loss| loss.lower > excluded)
         };
         if others.iter().any(shows_loss) {
             return None;
         }
         Some(Ending::new(EndReason::Recovered, EventTime(since)))
+    }
+
+    /// Returns true if a new gold set judges all compared queries of the primary measure differently.
+    pub(super) fn is_rejudged(&self) -> bool {
+        (self.measures.first()).is_some_and(|it| it.compared == ComparedQueries::Rejudged)
     }
 
     /// Takes the identity of another worker's record of the same incident, if its alarm was earlier.
@@ -763,6 +786,7 @@ impl Incident {
             measure.block = None;
             measure.recovery = Recovery::default();
             measure.until_recovery = None;
+            measure.compared = ComparedQueries::None;
         }
     }
 

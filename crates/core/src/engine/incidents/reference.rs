@@ -61,6 +61,34 @@ struct QueryReference {
     blocks: [Losses; 2],
     /// Start of the recovery of the incident, and the blocks before it.
     until_recovery: Option<(i64, [Losses; 2])>,
+    /// Measures of the incident in which it was compared.
+    measures: Places,
+}
+
+/// Positions of measures of an incident, as bits. A worker has at most 32 measures (`MAX_MEASURES`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Places(u32);
+
+impl Places {
+    fn add(&mut self, place: usize) {
+        let place = u32::try_from(place).ok();
+        self.0 |= place.and_then(|it| 1_u32.checked_shl(it)).unwrap_or(0);
+    }
+
+    /// Returns true if the positions contain this one.
+    pub(super) fn has(self, place: usize) -> bool {
+        let mut only = Self::default();
+        only.add(place);
+        self.0 & only.0 != 0
+    }
+}
+
+impl FromIterator<usize> for Places {
+    fn from_iter<T: IntoIterator<Item = usize>>(places: T) -> Self {
+        let mut all = Self::default();
+        places.into_iter().for_each(|it| all.add(it));
+        all
+    }
 }
 
 impl QueryReferences {
@@ -87,6 +115,7 @@ impl QueryReferences {
                 is_hour: is_hour(&query),
                 blocks: [losses, Losses::default()],
                 until_recovery: None,
+                measures: Places::default(),
             };
             (query, reference)
         });
@@ -150,12 +179,18 @@ impl QueryReferences {
         Some((expected, expected - watched.upwards(score.value)))
     }
 
-    /// Adds the loss of a search to those of its query. `recovering_since` is the start of the recovery of
-    /// the incident, if the search is one of it.
-    pub(super) fn add(&mut self, query: &str, loss: f64, recovering_since: Option<i64>) {
+    /// Adds the loss of a search in some measures of the incident to those of its query. `recovering_since` is the
+    /// start of the recovery of the incident, if the search is one of it.
+    pub(super) fn add(
+        &mut self,
+        (query, measures): (&str, &[usize]),
+        loss: f64,
+        recovering_since: Option<i64>,
+    ) {
         let Some(known) = self.queries.get_mut(query) else {
             return;
         };
+        measures.iter().for_each(|it| known.measures.add(*it));
         let started = known.until_recovery.map(|it| it.0);
         if started != recovering_since {
             known.until_recovery = recovering_since.map(|since| (since, known.blocks));
@@ -230,6 +265,24 @@ impl QueryReferences {
         baselines.collect()
     }
 
+    /// The same with other positions of the measures of the incident.
+    pub(super) fn with_places(&self, places: &[usize]) -> Self {
+        let moved = |measures: Places| -> Places {
+            let known = places.iter().enumerate();
+            let known = known.filter(|(place, _)| measures.has(*place));
+            known.map(|(_, place)| *place).collect()
+        };
+        let queries = self.queries.iter().map(|(query, it)| {
+            let measures = moved(it.measures);
+            (query.clone(), QueryReference { measures, ..*it })
+        });
+        Self {
+            queries: queries.collect(),
+            is_lower_better: self.is_lower_better,
+            season: self.season.clone(),
+        }
+    }
+
     /// Adds the references of another worker.
     pub(super) fn merge(&mut self, other: &Self) {
         if self.season.is_none() {
@@ -252,12 +305,22 @@ impl QueryReferences {
                 _ => None,
             };
             mine.blocks = merged(mine.blocks, &theirs.blocks);
+            mine.measures.0 |= theirs.measures.0;
         }
     }
 
-    /// Removes the references of the queries for which `is_kept` returns false.
-    pub(super) fn retain(&mut self, is_kept: impl Fn(&str) -> bool) {
+    /// Removes the references of the queries for which `is_kept` returns false. Returns the measures of the incident
+    /// that have no other compared query.
+    pub(super) fn retain(&mut self, is_kept: impl Fn(&str) -> bool) -> Places {
+        let before = self.compared();
         self.queries.retain(|query, _| is_kept(query));
+        Places(before.0 & !self.compared().0)
+    }
+
+    /// Measures of the incident in which any query was compared.
+    fn compared(&self) -> Places {
+        let queries = self.queries.values();
+        Places(queries.fold(0, |all, it| all | it.measures.0))
     }
 
     /// Approximate bytes held.
@@ -282,7 +345,7 @@ mod tests {
             } else {
                 (0.0, 2)
             };
-            (0..times).for_each(|_| references.add(query, loss, None));
+            (0..times).for_each(|_| references.add((query, &[0]), loss, None));
         }
         references
     }

@@ -416,15 +416,55 @@ fn one_more_judgement_restarts_the_baseline_of_its_query_alone() {
     assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
     reader.engine.apply(Input::Gold(one_more_judgement()));
     // Of the query with the other judgement, nothing is known any more.
-    let mut expected = first;
-    expected.queries.retain(|it| *it.query != *"g1");
-    assert_eq!(reader.only(), expected);
+    let kept = reader.only();
+    assert_eq!((kept.id, kept.started), (first.id, first.started));
+    assert_eq!(kept.ended, None);
+    assert!(kept.queries.iter().all(|it| *it.query != *"g1"));
     assert_eq!(reader.first("baseline_queries", ""), Some(1.0));
-    // The searches of the other query end the incident, when the slice of this one had none for a day.
-    reader.searches(healthy(4_000));
-    let ended = reader.only().ended.expect("it has ended");
+    // The searches of the other query end the incident: the slice of this one shows no loss any more.
+    reader.searches(healthy(2_000));
+    let ended = reader.only().ended.expect("it has ended within a day");
     assert_eq!(ended.by, EndReason::Recovered);
     assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+}
+
+/// Reads searches of the query g1 alone.
+fn searches_of_g1(reader: &mut Reader, pattern: impl Iterator<Item = bool>) {
+    for is_good in pattern {
+        reader.read |= 1;
+        reader.searches([is_good]);
+    }
+}
+
+#[test]
+fn an_incident_of_which_every_compared_query_is_judged_differently_ends_at_once() {
+    let mut reader = Reader::new(quiet());
+    // The other query has a baseline, and no search in the drop.
+    reader.searches(healthy(400));
+    searches_of_g1(&mut reader, (0..80).map(|_| false));
+    let first = reader.only();
+    assert_eq!(first.ended, None);
+    let one_worker = |reader: &mut Reader| {
+        reader.engine.apply(Input::Incidents {
+            others: &[],
+            fleet: &[],
+        });
+    };
+    // A reload of the same judgements changes nothing.
+    let same = GOLD.replace("\"version\": \"1\"", "\"version\": \"2\"");
+    reader.engine.apply(Input::Gold(gold_set(&same)));
+    one_worker(&mut reader);
+    assert_eq!(reader.only(), first);
+    // The places of the compared queries are saved.
+    reader.engine = restored(&reader.world, &write(&reader.engine)).0;
+    assign(&mut reader.engine, 0);
+    reader.engine.apply(Input::Gold(one_more_judgement()));
+    one_worker(&mut reader);
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Reset);
+    // The tests begin again: the same searches are no second drop.
+    searches_of_g1(&mut reader, (0..80).map(|_| false));
+    assert_eq!(reader.incidents().len(), 1);
 }
 
 #[test]
