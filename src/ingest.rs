@@ -679,7 +679,8 @@ fn log_incidents(incidents: &[Incident]) {
 /// Sets the gold set of a worker: of its engine and of its query statistics.
 fn set_gold(context: &WorkerContext, engine: &mut Engine, gold: &Arc<GoldSet>) {
     if let Some(stats) = context.query_stats() {
-        stats.set_gold_set(Arc::clone(gold));
+        let settings = &context.config.engine;
+        stats.set_gold_set(Arc::clone(gold), settings.depends_on_scale());
     }
     engine.apply(Input::Gold(Arc::clone(gold)));
 }

@@ -199,7 +199,9 @@ impl GoldWatch {
         }
         let before = self.exposition.control.gold();
         if !before.queries().is_empty() {
-            let kept = before.judged_alike(&gold).len();
+            let settings = &self.exposition.names.settings;
+            let kept = before.judged_alike(&gold, settings.depends_on_scale());
+            let kept = kept.len();
             if kept == 0 {
                 info!(
                     "the gold set judges no query as before; baselines, evidence and incidents of rankings \

@@ -308,7 +308,9 @@ impl Evidence {
     pub(super) fn set_gold_set(&mut self, gold: &GoldSet, at: EventTime, settings: &Settings) {
         self.gold = gold.sha256().into();
         let current = Judged {
-            judgements: gold.judgement_hashes().clone(),
+            judgements: gold
+                .judgement_hashes()
+                .for_measures(settings.depends_on_scale()),
             ..Judged::default()
         };
         self.take_over(current, at, settings);
@@ -326,7 +328,7 @@ impl Evidence {
     fn take_over(&mut self, mut current: Judged, at: EventTime, settings: &Settings) {
         for (gold, judged) in std::mem::take(&mut self.rankings) {
             let is_equal = judged.judgements == current.judgements;
-            if is_equal || judged.judgements.common(&current.judgements) > 0 {
+            if is_equal || judged.judgements.agree_on_any(&current.judgements) {
                 let before = judged.judgements.clone();
                 let is_alike = |key: &str| before.agree(&current.judgements, key);
                 let names = (&*gold, &*self.gold);

@@ -397,6 +397,11 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
+    /// Returns true if any score depends on the highest grade of the scale.
+    pub fn depends_on_scale(&self) -> bool {
+        self.measures.iter().any(Measure::depends_on_scale)
+    }
+
     /// Monitored measure of this canonical name.
     pub(super) fn monitored(&self, name: &str) -> Option<&MonitoredMeasure> {
         let mut monitored = self.detection.measures.iter();

@@ -17,6 +17,9 @@ use super::subtopics::Subtopics;
 pub(crate) struct JudgementHashes {
     /// Hash of the key and hash of the content, in the order of the first.
     queries: Vec<(u64, u64)>,
+    /// Highest grade of the scale, as bits. One judgement can change it, and with it the scores of all queries in the
+    /// measures that depend on it.
+    scale_max: Option<u64>,
 }
 
 impl JudgementHashes {
@@ -24,7 +27,18 @@ impl JudgementHashes {
         let queries = gold.queries().iter();
         let mut queries: Vec<_> = queries.map(|it| (hash_key(&it.key), hash_of(it))).collect();
         queries.sort_unstable();
-        Self { queries }
+        Self {
+            queries,
+            scale_max: gold.scale_max().map(bits),
+        }
+    }
+
+    /// Hashes for measures that depend on the highest grade of the scale, or for others.
+    pub(crate) fn for_measures(&self, depend_on_scale: bool) -> Self {
+        Self {
+            queries: self.queries.clone(),
+            scale_max: self.scale_max.filter(|_| depend_on_scale),
+        }
     }
 
     fn find(&self, key: u64) -> Option<u64> {
@@ -34,16 +48,18 @@ impl JudgementHashes {
 
     /// Returns true if both sets have the query with this key and judge it alike.
     pub(crate) fn agree(&self, other: &Self, key: &str) -> bool {
-        let key = hash_key(key);
-        let found = self.find(key);
-        found.is_some() && found == other.find(key)
+        self.agree_on(other, hash_key(key))
     }
 
-    /// Number of queries that both sets judge alike.
-    pub(crate) fn common(&self, other: &Self) -> usize {
-        let queries = self.queries.iter();
-        let common = queries.filter(|(key, content)| other.find(*key) == Some(*content));
-        common.count()
+    fn agree_on(&self, other: &Self, key: u64) -> bool {
+        let found = self.find(key);
+        self.scale_max == other.scale_max && found.is_some() && found == other.find(key)
+    }
+
+    /// Returns true if both sets judge any query alike.
+    pub(crate) fn agree_on_any(&self, other: &Self) -> bool {
+        let mut queries = self.queries.iter();
+        queries.any(|(key, _)| self.agree_on(other, *key))
     }
 
     /// Approximate bytes held.
@@ -69,12 +85,17 @@ impl Clone for LazyHashes {
     }
 }
 
+fn bits(grade: Grade) -> u64 {
+    grade.get().to_bits()
+}
+
 fn hash_key(key: &str) -> u64 {
     XxHash3_64::oneshot(key.as_bytes())
 }
 
-/// Hash of what judges a query. The order of the judged documents does not matter. It is part of saved state: another
-/// hash begins the baselines of all queries again. The form of the content is therefore independent of the types.
+/// Hash of what judges a query, without the scale, which is that of the gold set. The order of the judged documents does
+/// not matter. It is part of saved state: another hash begins the baselines of all queries again. The form of the content
+/// is therefore independent of the types.
 fn hash_of(query: &GoldQuery) -> u64 {
     let GoldQuery {
         key: _,
@@ -94,7 +115,6 @@ fn hash_of(query: &GoldQuery) -> u64 {
         by_text,
     } = query;
     let subtopics = subtopics.as_deref();
-    let bits = |grade: Grade| grade.get().to_bits();
     let documents = judgements.documents().into_iter().enumerate();
     let documents = documents.map(|(number, (document, grade))| {
         let facets = details.get(number).map(|it| &it.facets);
@@ -115,7 +135,7 @@ fn hash_of(query: &GoldQuery) -> u64 {
     } = answer;
     hash_content(&(
         documents,
-        (bits(judgements.level()), bits(judgements.scale_max())),
+        bits(judgements.level()),
         (total_relevant, subtopics.map(Subtopics::names)),
         (needs, expected, required, texts, by_text, query.domain()),
         (references, must_cite, must_contain, answerable),
@@ -156,7 +176,7 @@ mod tests {
         changed.queries[0].total_relevant = Some(9);
         assert!(!changed.judgement_hashes().agree(first, "a"));
         copy.queries.clear();
-        assert!(copy.clone().judged_alike(&gold).is_empty());
+        assert!(copy.clone().judged_alike(&gold, true).is_empty());
     }
 
     #[test]
@@ -172,8 +192,8 @@ mod tests {
                 "ground_truth": {"d2": 1, "d1": 2}},
                {"query_id": "b", "query_text": "two", "ground_truth": {"d1": 1, "d3": 2}}"#,
         );
-        assert_eq!(Vec::from_iter(first.judged_alike(&second)), ["a"]);
-        assert_eq!(first.judged_alike(&first).len(), 3);
+        assert_eq!(Vec::from_iter(first.judged_alike(&second, true)), ["a"]);
+        assert_eq!(first.judged_alike(&first, true).len(), 3);
         let [first, second] = [&first, &second].map(GoldSet::judgement_hashes);
         for (key, is_same) in [("a", true), ("b", false), ("c", false), ("d", false)] {
             assert_eq!(first.agree(second, key), is_same, "{key}");
@@ -215,6 +235,19 @@ mod tests {
             ))
         };
         let (one, other) = (of(r#""d1": 2, "d2": 1"#), of(r#""d1": 1, "d2": 2"#));
-        assert!(one.judged_alike(&other).is_empty());
+        assert!(one.judged_alike(&other, true).is_empty());
+    }
+
+    #[test]
+    fn a_higher_grade_in_one_query_concerns_the_others_in_measures_of_the_scale() {
+        let of = |grade: u8| {
+            set(&format!(
+                r#"{{"query_id": "a", "query_text": "one", "ground_truth": {{"d1": {grade}}}}},
+                   {{"query_id": "b", "query_text": "two", "ground_truth": {{"d1": 1}}}}"#
+            ))
+        };
+        let (one, other) = (of(2), of(3));
+        assert!(one.judged_alike(&other, true).is_empty());
+        assert_eq!(Vec::from_iter(one.judged_alike(&other, false)), ["b"]);
     }
 }

@@ -226,11 +226,13 @@ impl GoldSet {
         self.judgement_hashes.of(self)
     }
 
-    /// Keys of the queries that `other` judges alike.
-    pub fn judged_alike(&self, other: &Self) -> BTreeSet<&str> {
-        let [own, others] = [self, other].map(Self::judgement_hashes);
+    /// Keys of the queries that `other` judges alike. With `depends_on_scale`, for measures that depend on the highest
+    /// grade of the scale.
+    pub fn judged_alike(&self, other: &Self, depends_on_scale: bool) -> BTreeSet<&str> {
+        let of = |set: &Self| set.judgement_hashes().for_measures(depends_on_scale);
+        let (own, others) = (of(self), of(other));
         let keys = self.queries.iter().map(|query| &*query.key);
-        keys.filter(|key| own.agree(others, key)).collect()
+        keys.filter(|key| own.agree(&others, key)).collect()
     }
 
     /// Version that a file states, else the first 12 digits of the SHA-256.

@@ -111,6 +111,20 @@ impl Measure {
         }
     }
 
+    /// Returns true if the score depends on the highest grade of the scale, which is that of all queries of a gold set.
+    pub fn depends_on_scale(&self) -> bool {
+        match self {
+            Self::Ranked(measure) => measure.depends_on_scale(),
+            Self::Retrieval(measure) => measure.depends_on_scale(),
+            Self::Component(_)
+            | Self::Diversity(_)
+            | Self::Novelty(_)
+            | Self::Routing(_)
+            | Self::Answer(_)
+            | Self::User(_) => false,
+        }
+    }
+
     /// Returns the facts about the measure.
     pub fn descriptor(&self) -> &'static Descriptor {
         match self {

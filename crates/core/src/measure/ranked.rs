@@ -177,6 +177,17 @@ measures! {
 }
 
 impl Ranked {
+    /// Returns true if the score depends on the highest grade of the scale.
+    pub(super) fn depends_on_scale(&self) -> bool {
+        matches!(
+            self,
+            Self::RankBiasedPrecision {
+                weighting: Weighting::Graded,
+                ..
+            } | Self::ExpectedReciprocalRank { max: None, .. }
+        )
+    }
+
     /// Returns the score of one search: from 0 to 1, except for the counts TP, FP and FN.
     ///
     /// Every measure of this kind has a score for every judged search: 0 if nothing was found or

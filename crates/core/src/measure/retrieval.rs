@@ -331,6 +331,21 @@ measures! {
 }
 
 impl Retrieval {
+    /// Returns true if the score depends on the highest grade of the scale.
+    pub(super) fn depends_on_scale(&self) -> bool {
+        matches!(
+            self,
+            Self::ScaledGain { max: None, .. }
+                | Self::InverseSquares { max: None, .. }
+                | Self::AdaptiveSquares { max: None, .. }
+                | Self::BejeweledPlayer { max: None, .. }
+                | Self::NearlyReciprocal8 { max: None, .. }
+                | Self::NearlyReciprocal9 { max: None, .. }
+                | Self::NearlyReciprocal10 { max: None, .. }
+                | Self::NearlyReciprocal11 { max: None, .. }
+        )
+    }
+
     /// Returns the score of one search; `None` if the definition divides by zero.
     pub fn score(&self, ranking: &Ranking, judgements: &Judgements) -> Option<f64> {
         self.of(&List::new(ranking, judgements))

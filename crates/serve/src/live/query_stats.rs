@@ -82,8 +82,8 @@ impl QueryStatsTable {
     }
 
     /// Moves the rows of the queries that both gold sets judge alike from `before`.
-    fn take_over(&self, before: &Self) {
-        let alike = before.gold.judged_alike(&self.gold);
+    fn take_over(&self, before: &Self, depends_on_scale: bool) {
+        let alike = before.gold.judged_alike(&self.gold, depends_on_scale);
         let mut searches = lock(&self.searches);
         for shard in &before.shards {
             for ((query, variant), row) in std::mem::take(&mut *lock(shard)) {
@@ -221,11 +221,12 @@ impl QueryStats {
         self.0.load_full()
     }
 
-    /// Starts to record for another gold set. Keeps the rows of the queries that it judges as before.
-    pub fn set_gold_set(&self, gold: Arc<GoldSet>) {
+    /// Starts to record for another gold set. Keeps the rows of the queries that it judges as before; `depends_on_scale`
+    /// is that of the [settings](rankgauge_core::engine::settings::Settings::depends_on_scale).
+    pub fn set_gold_set(&self, gold: Arc<GoldSet>, depends_on_scale: bool) {
         let before = self.0.load();
         let table = QueryStatsTable::new(gold, before.max_bytes, before.trend);
-        table.take_over(&before);
+        table.take_over(&before, depends_on_scale);
         self.0.store(Arc::new(table));
     }
 

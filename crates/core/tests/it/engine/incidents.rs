@@ -9,6 +9,7 @@ use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
+use rankgauge_core::measure::Measure;
 use rankgauge_core::time::{EventTime, WallTime};
 
 use super::evidence::{Reader, STEP, healthy, watching};
@@ -426,6 +427,24 @@ fn one_more_judgement_restarts_the_baseline_of_its_query_alone() {
     let ended = reader.only().ended.expect("it has ended within a day");
     assert_eq!(ended.by, EndReason::Recovered);
     assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+}
+
+#[test]
+fn a_judgement_above_all_others_restarts_the_baseline_of_its_query_alone() {
+    let gold = gold_set(&GOLD.replace("\"d4\": 1", "\"d4\": 1, \"d9\": 4"));
+    for depends_on_scale in [false, true] {
+        let mut settings = quiet();
+        if depends_on_scale {
+            let more = Measure::parse_list("ERR@5").expect("a measure");
+            settings.measures.extend(more);
+        }
+        let mut reader = Reader::new(settings);
+        reader.searches(healthy(100));
+        assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+        reader.engine.apply(Input::Gold(Arc::clone(&gold)));
+        let kept = (!depends_on_scale).then_some(1.0);
+        assert_eq!(reader.first("baseline_queries", ""), kept);
+    }
 }
 
 /// Reads searches of the query g1 alone.

@@ -415,7 +415,7 @@ fn a_new_gold_set_keeps_the_statistics_of_the_queries_that_it_judges_as_before()
     let gold = gold::parse("gold.json", text.as_bytes(), &gold::Options::default());
     let mut next = world.clone();
     next.gold = Arc::new(gold.expect("a gold set"));
-    stats.set_gold_set(Arc::clone(&next.gold));
+    stats.set_gold_set(Arc::clone(&next.gold), false);
     // This engine has not received it yet.
     engine.read(0, 2, &search(2, "g0", "v1", &["d0"]));
     engine.read(0, 3, &search(3, "g1", "v1", &["d3"]));

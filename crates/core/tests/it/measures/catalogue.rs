@@ -7,6 +7,7 @@ use rankgauge_core::measure::{
     Argument, Compat, CutoffRule, Descriptor, Mean, Measure, MeasureError, ParameterDefault, Range,
     Subject, catalogue,
 };
+use rankgauge_core::ranking::Ranking;
 
 /// Spelling of a measure, with `inside` as its named parameters.
 fn spelled(descriptor: &Descriptor, name: &str, inside: &str, cutoff: &str) -> String {
@@ -82,6 +83,32 @@ fn every_entry_builds_the_measure_it_describes() {
             descriptor.subject == Subject::Users,
             "{example}"
         );
+    }
+}
+
+#[test]
+fn scores_that_change_with_the_scale_are_those_that_depend_on_it() {
+    let examples = catalogue().map(example);
+    let others = [
+        "RBP(graded=true)",
+        "RBP(graded=query)",
+        "ERR(max=4)@5",
+        "SDCG(max_rel=4)@5",
+        "nDCG(gain=exp)@5",
+    ];
+    for text in examples.chain(others.map(str::to_owned)) {
+        let measure = parsed(&text);
+        if !measure.needs_only_grades() {
+            assert!(!measure.depends_on_scale(), "{text}");
+            continue;
+        }
+        let [one, two] = [1.0, 2.0].map(|scale| {
+            let judgements = super::judgements(&[("a", 1.0)]).with_scale_max(super::grade(scale));
+            let mut ranking = Ranking::new();
+            ranking.judge(["a", "b"].iter().copied(), &judgements);
+            measure.score_of_grades(&ranking, &judgements)
+        });
+        assert_eq!(measure.depends_on_scale(), one != two, "{text}");
     }
 }
 
