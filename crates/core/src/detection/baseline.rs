@@ -393,7 +393,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
         }
     }
 
-    /// Number of queries with a baseline. Over workers, a query counts once for each worker.
+    /// Number of queries with a baseline. In merged copies for exposition, a query counts once for each worker.
     pub fn number(&self) -> u64 {
         self.number
     }
@@ -449,6 +449,7 @@ impl<K: Eq + Hash + Ord + Clone> Baselines<K> {
                 self.queries.insert(query.clone(), *theirs);
                 continue;
             };
+            self.number = self.number.saturating_sub(1);
             let display = |it: &QueryBaseline| (it.last, it.compared, it.recent.to_bits());
             if display(theirs) > display(mine) {
                 (mine.last, mine.compared, mine.recent) =

@@ -272,6 +272,7 @@ proptest! {
         }
         let scores: u64 = parts.iter().map(Baselines::scores).sum();
         prop_assert_eq!(first.scores(), scores);
+        prop_assert_eq!(first.number(), u64::try_from(first.len()).expect("few queries"));
     }
 
     #[test]
