@@ -269,11 +269,10 @@ impl Fleet {
 
     /// Passes commands of other replicas to the workers.
     fn pass_commands(&mut self) {
-        for (key, command) in self.held.commands() {
-            if self.received.insert(key.clone()) {
-                self.control.receive(command);
-            }
-        }
+        let mut commands = self.held.commands();
+        commands.retain(|(key, _)| self.received.insert((*key).clone()));
+        let commands: Vec<&ReportedCommand> = commands.into_iter().map(|it| it.1).collect();
+        self.control.receive(&commands);
     }
 
     /// Passes the baselines, incidents and evidence of the other workers to each worker, and their history to

@@ -559,9 +559,7 @@ impl Worker {
             link.publish(engine.share());
         }
         drop(member);
-        for deployment in deployments {
-            control.deploy_seen(deployment);
-        }
+        control.deploy_seen(deployments);
         if let Some(stats) = self.context.query_stats() {
             for variant in retired {
                 stats.retire(variant);

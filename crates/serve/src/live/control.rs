@@ -113,9 +113,9 @@ impl Control {
         });
     }
 
-    /// Records a deployment that searches show, unless another worker or an operator reported it.
-    pub fn deploy_seen(&self, seen: SeenDeployment) {
-        let deployment = Deployment {
+    /// Records deployments that searches show, except for those that another worker or an operator reported.
+    pub fn deploy_seen(&self, seen: Vec<SeenDeployment>) {
+        let seen = seen.into_iter().map(|seen| Deployment {
             variant: seen.variant.into(),
             version: seen.deployed.version.map(String::from).unwrap_or_default(),
             ts: seen.deployed.at.0,
@@ -125,8 +125,8 @@ impl Control {
                 period: None,
             })),
             ..Deployment::default()
-        };
-        if self.deployments.add_new(&deployment) {
+        });
+        for deployment in self.deployments.add_new(seen) {
             let command = ReportedCommand {
                 // Replicas see it at almost the same event time.
                 reported: WallTime(deployment.ts),
@@ -138,12 +138,16 @@ impl Control {
         }
     }
 
-    /// Executes a command that another replica received.
-    pub fn receive(&self, command: &ReportedCommand) {
-        if let Order::Deploy(deployment) = &command.order {
-            self.deployments.add_new(deployment);
+    /// Executes commands that another replica received.
+    pub fn receive(&self, commands: &[&ReportedCommand]) {
+        let deployments = commands.iter().filter_map(|it| match &it.order {
+            Order::Deploy(deployment) => Some(deployment.clone()),
+            Order::ResetBaselines | Order::Acknowledge(_) | Order::Note { .. } => None,
+        });
+        self.deployments.add_new(deployments);
+        for command in commands {
+            self.command(&command.command());
         }
-        self.command(&command.command());
     }
 
     fn share(&self, command: ReportedCommand) {

@@ -196,22 +196,33 @@ impl Deployments {
 
     /// Adds a deployment. One of the same variant and version replaces the earlier one.
     pub fn add(&self, deployment: Deployment) {
-        self.keep(&mut self.kept(), deployment);
+        let mut kept = self.kept();
+        self.keep(&mut kept, deployment);
+        self.save(&kept);
     }
 
-    /// Adds a deployment, unless the same version of the variant was reported for a time near it. Returns
-    /// true if it was added.
-    pub(super) fn add_new(&self, deployment: &Deployment) -> bool {
+    /// Adds deployments, except for those whose version of the variant was reported for a time near them. Returns
+    /// those that were added. The file is written once for all of them: searches can show many versions in a second.
+    pub(super) fn add_new(
+        &self,
+        deployments: impl IntoIterator<Item = Deployment>,
+    ) -> Vec<Deployment> {
         let mut kept = self.kept();
-        let is_same = |it: &Deployment| {
-            (&it.variant, &it.version) == (&deployment.variant, &deployment.version)
-                && it.ts.abs_diff(deployment.ts) < Deployed::MIN_INTERVAL.0.unsigned_abs()
-        };
-        let is_new = !kept.iter().any(is_same);
-        if is_new {
-            self.keep(&mut kept, deployment.clone());
+        let mut added = Vec::new();
+        for deployment in deployments {
+            let is_same = |it: &Deployment| {
+                (&it.variant, &it.version) == (&deployment.variant, &deployment.version)
+                    && it.ts.abs_diff(deployment.ts) < Deployed::MIN_INTERVAL.0.unsigned_abs()
+            };
+            if !kept.iter().any(is_same) {
+                self.keep(&mut kept, deployment.clone());
+                added.push(deployment);
+            }
         }
-        is_new
+        if !added.is_empty() {
+            self.save(&kept);
+        }
+        added
     }
 
     fn keep(&self, kept: &mut VecDeque<Deployment>, mut deployment: Deployment) {
@@ -236,7 +247,6 @@ impl Deployments {
             kept.pop_front();
         }
         kept.push_back(deployment);
-        self.save(kept);
     }
 
     /// Notes the change of lists since a deployment.
@@ -457,7 +467,7 @@ mod tests {
             ..Period::default()
         };
         deployments.undeployed().insert("V5".to_owned(), period);
-        assert!(deployments.add_new(&deployed("2.0", "1.0")));
+        assert_eq!(deployments.add_new([deployed("2.0", "1.0")]).len(), 1);
         let first = deployments.latest().remove(0).version_before();
         let first = first.expect("the version before");
         assert_eq!((&*first.version, first.ts), ("1.0", 10_000));
@@ -467,6 +477,19 @@ mod tests {
         let before = deployments.latest().into_iter().filter_map(|it| it.before);
         let before: Vec<String> = before.map(|it| it.version).collect();
         assert_eq!(before, ["1.0"]);
+    }
+
+    #[test]
+    fn deployments_that_are_found_together_are_saved_together() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let deployments = Deployments::load(Some(folder.path()));
+        let saved = || Deployments::load(Some(folder.path())).latest();
+        deployments.keep(&mut deployments.kept(), deployed("1.0", "0.9"));
+        assert!(saved().is_empty());
+        let found = (0..64).map(|number| deployed(&format!("2.{number}"), "1.0"));
+        assert_eq!(deployments.add_new(found).len(), 64);
+        assert_eq!(saved(), deployments.latest());
+        assert_eq!(saved().len(), 65);
     }
 
     #[test]
