@@ -143,7 +143,7 @@ impl Engine {
     }
 
     /// Adds the scores that are computed to the regression evidence, as far as they are the first ones of
-    /// the session.
+    /// the session. Searches beyond the limit of a session depend on each other, and are left out.
     fn observe_response(
         &mut self,
         search: &Parts,
@@ -151,7 +151,7 @@ impl Engine {
         response: &UserResponse<'_>,
     ) {
         let mut watched = self.settings.detection.measures.iter();
-        if !watched.any(|it| it.is_user_measure) {
+        if search.is_beyond_session || !watched.any(|it| it.is_user_measure) {
             return;
         }
         let mut scores = std::mem::take(&mut self.scratch.scores);

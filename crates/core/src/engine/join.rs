@@ -220,6 +220,10 @@ impl Join {
         let Some(session) = added else {
             let is_new = reading == Reading::New;
             effects.extend(is_new.then_some(Effect::Exceeded(Exceeded::SearchesPerSession)));
+            let entry = self.searches.get_mut(search);
+            if let Some(details) = entry.and_then(|it| it.details.as_mut()) {
+                details.is_beyond_session = true;
+            }
             return Number::NONE;
         };
         if let Some(entry) = self.searches.get_mut(search) {

@@ -4,6 +4,8 @@
 //! measure: the score of its first search that has one. The last search would say nothing of searches
 //! after which the user tried again.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -16,6 +18,10 @@ const MAX_SESSIONS: usize = 65_536;
 
 /// Approximate bytes of a session.
 const SESSION_BYTES: usize = size_of::<(OpenSession, Observed)>() + 1;
+
+/// Saved sessions with the times of their newest searches, by the columns of the measures that were observed. Few sets of
+/// columns are observed in many sessions.
+pub(super) type SavedSessions = BTreeMap<Vec<usize>, Vec<(OpenSession, EventTime)>>;
 
 /// Sessions whose last search is not finalised, with the measures that were observed.
 #[derive(Debug, Default)]
@@ -31,6 +37,13 @@ struct Observed {
 }
 
 impl Observed {
+    fn new() -> Self {
+        Self {
+            newest: EventTime(i64::MIN),
+            columns: SmallVec::new(),
+        }
+    }
+
     /// Adds a column. Returns false if it was added before.
     fn add(&mut self, column: usize) -> bool {
         let (word, bit) = (column / 64, 1_u64 << (column % 64));
@@ -59,10 +72,7 @@ impl ObservedSessions {
             }
             return;
         }
-        let known = self.0.entry(session).or_insert_with(|| Observed {
-            newest: EventTime(i64::MIN),
-            columns: SmallVec::new(),
-        });
+        let known = self.0.entry(session).or_insert_with(Observed::new);
         if !is_last {
             known.newest = known.newest.max(ts);
         }
@@ -77,6 +87,43 @@ impl ObservedSessions {
     /// Removes the sessions without a search since `before`.
     pub(super) fn expire(&mut self, before: EventTime) {
         self.0.retain(|_, observed| observed.newest >= before);
+    }
+
+    /// Sessions to save, in the order of their keys, so that equal states have equal checkpoints.
+    pub(super) fn saved(&self) -> SavedSessions {
+        let mut by_columns: BTreeMap<&[u64], Vec<(OpenSession, EventTime)>> = BTreeMap::new();
+        #[allow(
+            clippy::iter_over_hash_type,
+            reason = "the sessions of a set of columns are sorted"
+        )]
+        for (session, observed) in &self.0 {
+            let sessions = by_columns.entry(&observed.columns).or_default();
+            sessions.push((*session, observed.newest));
+        }
+        let saved = by_columns.into_iter().map(|(words, mut sessions)| {
+            sessions.sort_unstable();
+            let columns = 0..words.len() * 64;
+            let is_observed = |column: &usize| (words[column / 64] >> (column % 64)) & 1 == 1;
+            (columns.filter(is_observed).collect(), sessions)
+        });
+        saved.collect()
+    }
+
+    /// Adds saved sessions. `column` is the present column of a saved one.
+    pub(super) fn restore(
+        &mut self,
+        saved: &SavedSessions,
+        column: impl Fn(usize) -> Option<usize>,
+    ) {
+        for (columns, sessions) in saved {
+            for (session, newest) in sessions {
+                let known = self.0.entry(*session).or_insert_with(Observed::new);
+                known.newest = known.newest.max(*newest);
+                for column in columns.iter().filter_map(|it| column(*it)) {
+                    known.add(column);
+                }
+            }
+        }
     }
 
     /// Approximate bytes held.
@@ -110,6 +157,26 @@ mod tests {
         assert_eq!(kept(3, true, &[0, 3, 70, 200]), [3]);
         sessions.end(session);
         assert!(sessions.0.is_empty());
+    }
+
+    #[test]
+    fn saved_sessions_are_observed_in_the_present_columns() {
+        let mut before = ObservedSessions::default();
+        for id in ["a", "b"] {
+            let mut scores = vec![score(3), score(70)];
+            before.keep_first((0, Id::of(id)), (EventTime(1), false), &mut scores);
+        }
+        let saved = before.saved();
+        assert_eq!(saved.values().map(Vec::len).collect::<Vec<_>>(), [2]);
+        let mut sessions = ObservedSessions::default();
+        // The measure of column 70 is not configured any more.
+        sessions.restore(&saved, |column| (column == 3).then_some(5));
+        let mut scores = vec![score(3), score(5)];
+        sessions.keep_first((0, Id::of("b")), (EventTime(2), false), &mut scores);
+        let kept: Vec<usize> = scores.iter().map(|(column, _)| *column).collect();
+        assert_eq!(kept, [3]);
+        sessions.expire(EventTime(2));
+        assert_eq!(sessions.0.len(), 1);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use crate::engine::events::EventCounts;
 use crate::engine::family;
 use crate::engine::join::PendingConversions;
 use crate::engine::machine::Engine;
+use crate::engine::observed_sessions::SavedSessions;
 use crate::engine::remap::{IdRemap, Names};
 use crate::engine::series::Dimension;
 use crate::engine::settings::{Detection, SeriesLimits, Settings};
@@ -35,6 +36,7 @@ pub struct State {
     versions: Versions,
     /// Searches that wait for conversions, by partition.
     conversions: BTreeMap<i32, PendingConversions>,
+    observed_sessions: SavedSessions,
 }
 
 impl State {
@@ -116,6 +118,7 @@ impl Engine {
             totals: self.totals.flushed(),
             versions: self.versions.clone(),
             conversions: self.conversions(),
+            observed_sessions: self.observed_sessions.saved(),
             // Must be last: the registry now contains every number above.
             names: Names::new(&self.settings, self.names.shared()),
         }
@@ -143,6 +146,9 @@ impl Engine {
             self.totals.merge(&totals);
         }
         self.versions.merge(&saved.versions);
+        let column = |column: usize| ids.columns.get(column).copied().flatten();
+        self.observed_sessions
+            .restore(&saved.observed_sessions, column);
         let at = self.wall.as_event_time();
         self.totals.evidence.take_over_gold_sets(at, &self.settings);
         if self.settings.conversion_window.is_some() {

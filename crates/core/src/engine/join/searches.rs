@@ -198,6 +198,8 @@ pub(super) struct Details {
     gold: Option<GoldReference>,
     pub(super) served: Served,
     trial: Option<Box<Trial>>,
+    /// True if its session had reached its limit of searches.
+    pub(super) is_beyond_session: bool,
 }
 
 impl Details {
@@ -220,6 +222,8 @@ pub(crate) struct Parts {
     pub served: Served,
     /// Part of the search in experiments.
     pub trial: Option<Box<Trial>>,
+    /// True if its session had reached its limit of searches. It is counted without a session.
+    pub is_beyond_session: bool,
 }
 
 impl Entry {
@@ -340,6 +344,7 @@ impl Searches {
             gold,
             served,
             trial,
+            is_beyond_session: false,
         };
         self.bytes += ENTRY_BYTES + details.bytes();
         match state {
@@ -372,6 +377,7 @@ impl Searches {
             gold: details.gold.take(),
             served: std::mem::take(&mut details.served),
             trial: details.trial.take(),
+            is_beyond_session: details.is_beyond_session,
         };
         self.bytes -= parts.served.bytes();
         if entry.state == State::Pending {

@@ -7,6 +7,7 @@ use rankgauge_core::detection::{
     BlockTest, Burst, DropTest, Part, SeriesRules, log_threshold, minute_of,
 };
 use rankgauge_core::engine::evidence::{Alarm, Test};
+use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input};
@@ -733,6 +734,81 @@ fn a_session_is_observed_at_its_first_search_with_a_value() {
         assert_close(Some(of("baseline_searches")), 20.0);
         assert_close(Some(of("baseline_score")), 1.0);
     }
+}
+
+/// Reader that watches `ZeroResult`, with room for four searches in a session.
+fn watching_zero_results() -> Reader {
+    let mut settings = settings();
+    let is_named = |it: &rankgauge_core::measure::Measure| it.to_string() == "ZeroResult";
+    let index = settings.measures.iter().position(is_named);
+    settings = watching(None, index);
+    settings.join_limits.searches_per_session = 4;
+    Reader::new(settings)
+}
+
+/// Search without a gold query, `seconds` after the start.
+fn search_of_session(session: &str, seconds: i64) -> String {
+    let ts = START + seconds * 1_000;
+    format!(
+        r#"{{"query_id": "q{seconds}", "ts": {ts}, "query": "무엇", "session_id": "{session}",
+            "results": [{{"id": "d1"}}]}}"#
+    )
+}
+
+/// Number of observed sessions.
+fn observed_sessions(samples: &Samples) -> f64 {
+    value(samples, "baseline_searches", &["ZeroResult"])
+}
+
+#[test]
+fn searches_beyond_the_limit_of_a_session_are_not_observed() {
+    let mut reader = watching_zero_results();
+    for number in 0..10 {
+        let payload = search_of_session("bot", number);
+        read(&mut reader.engine, Kind::Search, 0, number, &payload);
+    }
+    drain(&mut [&mut reader.engine], 1, START + 10_000);
+    assert_close(Some(observed_sessions(&reader.samples())), 1.0);
+    let exceeded = reader.first("session_limit_exceeded_total", "");
+    assert_eq!(exceeded, Some(6.0));
+}
+
+#[test]
+fn a_session_that_is_open_at_a_restart_is_observed_once() {
+    let mut reader = watching_zero_results();
+    // The second search of the session is pending when the first one is final.
+    let searches = [("s", 0), ("s", 15), ("other", 30)];
+    let searches = searches.map(|(session, seconds)| search_of_session(session, seconds));
+    let click = format!(
+        r#"{{"event_id": "c", "query_id": "q30", "ts": {}, "type": "click", "object_id": "d1"}}"#,
+        START + 30_000
+    );
+    for (offset, payload) in (0..).zip(&searches) {
+        read(&mut reader.engine, Kind::Search, 0, offset, payload);
+    }
+    read(&mut reader.engine, Kind::Feedback, 0, 0, &click);
+    tick(&mut reader.engine, START + 30_000);
+    assert_close(Some(observed_sessions(&reader.samples())), 1.0);
+    let (mut engine, points) = restored(&reader.world, &write(&reader.engine));
+    let mut resume = Resume {
+        counted: [Some(0); 2],
+        ..Resume::default()
+    };
+    for point in &points {
+        resume.add(point);
+    }
+    let [first, first_feedback] = resume.rebuild.map(Option::unwrap_or_default);
+    let partition = 0;
+    engine.apply(Input::Assigned { partition, resume });
+    for (offset, payload) in (0..).zip(&searches).filter(|(offset, _)| *offset >= first) {
+        read(&mut engine, Kind::Search, partition, offset, payload);
+    }
+    if first_feedback == 0 {
+        read(&mut engine, Kind::Feedback, partition, 0, &click);
+    }
+    drain(&mut [&mut engine], 1, START + 30_000);
+    let samples = reader.world.samples(&engine.snapshot());
+    assert_close(Some(observed_sessions(&samples)), 2.0);
 }
 
 #[test]
