@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::record::{Key, MAX_FOLDED, Value, parts};
+use super::key::Key;
+use super::value::{MAX_FOLDED, Value, parts};
 use rankgauge_core::engine::fleet::{
     FleetBaselines, FleetEvidence, SharedBaselines, SharedIncident,
 };
