@@ -122,9 +122,14 @@ impl Key {
 
     /// Key of a part of the baselines of a worker.
     pub(super) fn of_baselines(id: u64, shared: &SharedBaselines, part: u32) -> Self {
-        let names = [&shared.gold, &shared.variant, &shared.measure];
-        let group = hash(&names.map(|it| it.as_bytes()));
+        let group = Self::group_of(shared);
         Self::Baselines { id, group, part }
+    }
+
+    /// Hash of gold set, variant and measure.
+    pub(super) fn group_of(shared: &SharedBaselines) -> u64 {
+        let names = [&shared.gold, &shared.variant, &shared.measure];
+        hash(&names.map(|it| it.as_bytes()))
     }
 
     /// Id of the worker that writes the record.
