@@ -56,6 +56,9 @@ const PARTITIONS: i32 = 4;
 /// Event time of the traffic sent immediately at the start, which fills the first view.
 const HISTORY: Millis = Millis(120_000);
 
+/// Maximum time of feedback after its search: `engine.feedback_window` of `config/demo.yaml`.
+const FEEDBACK_WINDOW: Millis = Millis(60_000);
+
 /// Number of gold queries of the synthetic law library.
 const QUERIES: usize = 200;
 
@@ -294,6 +297,7 @@ fn story(
         regress_after: began,
         repair_after: after_beginning(lasts(options)),
         answers: true,
+        feedback_within: Some(FEEDBACK_WINDOW),
         ..TrafficSettings::default()
     };
     let [unchanged, repaired] = options.library.versions();

@@ -10,7 +10,8 @@
 )]
 
 mod held;
-mod record;
+mod key;
+mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
@@ -23,6 +24,7 @@ use tracing::{error, info, warn};
 
 use crate::config::{Config, State};
 use held::{Changes, Held, MAX_COMMANDS};
+use key::Key;
 use rankgauge_core::engine::fleet::{FleetBaselines, FleetEvidence, Share, SharedEvidence};
 use rankgauge_core::time::WallTime;
 use rankgauge_kafka::Error;
@@ -32,7 +34,7 @@ use rankgauge_serve::clock::wall_now;
 use rankgauge_serve::history::{History, ScoreHistory};
 use rankgauge_serve::http::Exposition;
 use rankgauge_serve::live::{Control, FleetView, ReportedCommand, StateOutcome};
-use record::{Key, MAX_LEARNED, MAX_LEARNED_PARTS, Value, parts};
+use value::{MAX_LEARNED, MAX_LEARNED_PARTS, Unusable, Value, parts};
 
 /// Time for which a worker waits for the state of the fleet before it counts its first search.
 pub const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -235,7 +237,7 @@ impl Fleet {
         let (held, view, rejections) = (&mut self.held, &self.view, &mut self.rejections);
         let now = wall_now();
         topic.read(POLL_TIMEOUT, MAX_READ, &mut |key, value| {
-            let read = Key::read(key).and_then(|key| {
+            let read = Key::read(key).ok_or(Unusable::Key).and_then(|key| {
                 let value = value.map(|bytes| Value::read(&key, bytes, now)).transpose()?;
                 Ok((key, value))
             });

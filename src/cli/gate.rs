@@ -17,7 +17,8 @@ use rankgauge_eval::text_layout::escape_controls;
 /// Conditions of `evaluate`.
 #[derive(Debug, Default, Args)]
 pub(super) struct Conditions {
-    /// Fail (exit code 3) if a run misses a configured target of this tier.
+    /// Fail (exit code 3) if a run misses a configured target of this tier; with --feedback also a target of
+    /// a user measure.
     #[arg(long, value_name = "TIER")]
     fail_below: Option<String>,
     /// Fail (exit code 3) if a run misses this bound of a measure ("nDCG@10>=0.75"; with --feedback
@@ -93,11 +94,12 @@ impl Conditions {
         required.collect()
     }
 
-    /// Conditions on the computed `measures`, on user measures and on the operations.
+    /// Conditions on the computed `measures`, on the computed `user_measures` and on the operations.
     pub(super) fn resolve(
         &self,
         required: &[Required],
         measures: &[Measure],
+        user_measures: &[Measure],
         config: &Config,
     ) -> gate::Conditions {
         let of_measures = || required.iter().map(Required::requirements);
@@ -114,6 +116,7 @@ impl Conditions {
             of_users.map(move |requirement| UserRequirement {
                 name: name.to_owned(),
                 requirement: requirement.clone(),
+                tier: None,
             })
         });
         let operations = required.iter().filter_map(|it| match it {
@@ -124,11 +127,24 @@ impl Conditions {
         let targets = operation_targets(config);
         // A target has a tier, so none is selected without one.
         let targets = targets.filter(|target| target.tier.as_deref() == tier);
+        let user_targets = config.targets.iter();
+        let user_targets = user_targets.filter(|target| {
+            Some(target.tier.as_str()) == tier && user_measures.contains(&target.measure)
+        });
+        let user_targets = user_targets.map(|target| UserRequirement {
+            name: target.tier.clone(),
+            requirement: Requirement {
+                measure: target.measure.clone(),
+                relation: target.measure.descriptor().direction.relation(),
+                bound: target.value,
+            },
+            tier: Some(target.tier.clone()),
+        });
         gate::Conditions {
             tier: self.fail_below.clone(),
             goals: goals.collect(),
             operations: operations.chain(targets).collect(),
-            users: users.collect(),
+            users: users.chain(user_targets).collect(),
         }
     }
 }

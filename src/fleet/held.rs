@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::record::{Key, MAX_FOLDED, Value, parts};
+use super::key::Key;
+use super::value::{MAX_FOLDED, Value, parts};
 use rankgauge_core::engine::fleet::{
     FleetBaselines, FleetEvidence, SharedBaselines, SharedIncident,
 };
@@ -31,6 +32,10 @@ const FOLDED: u64 = 0;
 
 /// Time after which a worker that writes nothing is folded. Live workers write every day.
 const SILENT_AFTER: Millis = Millis(7 * 24 * 3_600_000);
+
+/// Time of event time without a search after which sums are not folded but removed: those of a former gold
+/// set or of a variant that is gone would fill the topic.
+const MAX_UNUSED_MINUTES: i64 = 30 * 24 * 60;
 
 /// Maximum number of commands. The oldest are removed from the topic.
 pub(super) const MAX_COMMANDS: usize = 200;
@@ -224,7 +229,7 @@ impl Held {
 
     /// Folds the baselines of workers that have been silent for a week into those of [`FOLDED`]. Returns the
     /// records to write, and then the keys to remove; none unless one of `own` is the first of the live
-    /// workers, so that one process folds.
+    /// workers, so that one process folds. Sums of groups without a search for a month are only removed.
     pub(super) fn fold(&self, own: &[u64], now: WallTime) -> (Vec<(Key, Value)>, Vec<Key>) {
         let mut newest: BTreeMap<u64, WallTime> = BTreeMap::new();
         for (key, (value, _)) in &self.records {
@@ -246,8 +251,13 @@ impl Held {
         }
         let others = newest.keys().filter(|id| !silent.contains(id));
         let kept: Vec<u64> = others.copied().collect();
+        let newest = self.newest_minutes();
+        let oldest = newest.values().max().map(|it| it - MAX_UNUSED_MINUTES);
         let mut records = Vec::new();
         for mut shared in self.baselines(&kept).shared() {
+            if newest.get(&Key::group_of(&shared)).copied() < oldest {
+                continue;
+            }
             shared.folded.clone_from(&silent);
             records.extend((0..).zip(parts(&shared)).map(|(part, shared)| {
                 let key = Key::of_baselines(FOLDED, &shared, part);
@@ -260,6 +270,18 @@ impl Held {
         let removed = silent.iter().flat_map(|id| self.keys_of(*id)).chain(left);
         let removed = removed.collect();
         (records, removed)
+    }
+
+    /// Newest minute of event time of each group of baselines, of all workers.
+    fn newest_minutes(&self) -> BTreeMap<u64, i64> {
+        let mut newest: BTreeMap<u64, i64> = BTreeMap::new();
+        for (key, (value, _)) in &self.records {
+            if let (Key::Baselines { group, .. }, Value::Baselines(_, shared)) = (key, value) {
+                let known = newest.entry(*group).or_insert(shared.newest);
+                *known = shared.newest.max(*known);
+            }
+        }
+        newest
     }
 
     /// Commands, oldest first.
@@ -392,6 +414,34 @@ mod tests {
         assert_eq!(sums(&held), before);
         assert_eq!(held.workers(), BTreeSet::from([FOLDED, 5, 9]));
         assert_eq!(held.fold(&[5], now), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    fn sums_without_a_search_for_a_month_are_removed_instead_of_folded() {
+        let mut held = Held::default();
+        for (id, gold, newest, written) in [
+            (3, "former", 0, 0),
+            (3, "present", 0, 0),
+            (5, "present", 40 * DAY / 60_000, 40 * DAY),
+        ] {
+            let shared = SharedBaselines {
+                gold: gold.into(),
+                newest,
+                queries: vec![("q".into(), QuerySums::of(1.0, 10))],
+                ..SharedBaselines::default()
+            };
+            let key = Key::of_baselines(id, &shared, 0);
+            assert!(held.put(key, Value::Baselines(WallTime(written), shared), 100));
+        }
+        let (written, removed) = held.fold(&[5], WallTime(40 * DAY));
+        let golds = written.iter().filter_map(|(_, value)| {
+            let Value::Baselines(_, shared) = value else {
+                return None;
+            };
+            Some(&*shared.gold)
+        });
+        assert_eq!(golds.collect::<Vec<_>>(), ["present"]);
+        assert_eq!(removed.len(), 2);
     }
 
     #[test]

@@ -332,6 +332,50 @@ fn a_gate_on_user_measures_states_the_searches_behind_each() {
 }
 
 #[test]
+fn a_tier_has_targets_of_user_measures() {
+    let folder = folder(&events());
+    let targets = "measures: [P@1, CTR, Abandoned]\ntargets:\n- {measure: P@1, tier: good, value: 0.9}\n\
+                   - {measure: CTR, tier: good, value: 0.8}\n\
+                   - {measure: Abandoned, tier: good, value: 0.3}\n\
+                   - {measure: CTR, tier: clicked, value: 0.75}\n";
+    fs::write(folder.path().join("targets.yaml"), targets).expect("a file");
+    let evaluate = "evaluate --gold gold.json --run a.jsonl --config targets.yaml";
+    let gate = |arguments: &str| {
+        let output = rankgauge(folder.path(), &format!("{evaluate} {arguments}"));
+        (output.status.code(), said(&output))
+    };
+    let (code, errors) = gate("--feedback feedback.jsonl --fail-below good");
+    assert_eq!(code, Some(3), "{errors}");
+    assert!(errors.contains("1 of 3 checks"), "{errors}");
+    let missed = "CTR reaches good (0.8): CTR is 0.7500 over 4 searches";
+    assert!(errors.contains(missed), "{errors}");
+    let (code, errors) = gate("--feedback feedback.jsonl --fail-below clicked");
+    assert_eq!(code, Some(0), "{errors}");
+    // Without feedback, user measures are not computed.
+    let (code, errors) = gate("--fail-below good");
+    assert_eq!(code, Some(0), "{errors}");
+    let (code, errors) = gate("--fail-below clicked");
+    assert_eq!(code, Some(2), "{errors}");
+}
+
+#[test]
+fn a_user_measure_alone_is_printed_beside_the_configured_measures() {
+    let folder = folder(&events());
+    let evaluate = "evaluate --gold gold.json --run a.jsonl --feedback feedback.jsonl --format json \
+                    --measures CTR";
+    let found = json_of(folder.path(), evaluate);
+    let measures = found["behaviour"][0]["measures"].as_array();
+    assert_eq!(measures.map(Vec::len), Some(1));
+    assert_eq!(found["behaviour"][0]["measures"][0]["measure"], "CTR");
+    let configured = json_of(folder.path(), &format!("{evaluate} --set measures=P@1,CTR"));
+    assert_eq!(configured["runs"][0]["means"]["P@1"], 1.0);
+    let output = rankgauge(folder.path(), &format!("{evaluate} --set measures=CTR"));
+    assert_eq!(output.status.code(), Some(2));
+    let hint = "no measure of rankings: name one with --measures";
+    assert!(said(&output).contains(hint), "{}", said(&output));
+}
+
+#[test]
 fn feedback_on_interleaved_rankings_shows_the_preferred_team() {
     // Each of 200 sessions has two searches. The users of three of four click the result of A, one of
     // them ten times; the others click nothing.

@@ -270,6 +270,11 @@ impl Formats {
             visit(event);
         };
         let mut counts = self.decode(Kind::Search, record, acceptance, &mut visit)?;
+        let mapped = self.mapped[Kind::Search.index()].as_deref();
+        // A mapping without `each` takes the whole record for its search, as for a single event.
+        if has_events.get() && mapped.is_some_and(|it| !it.holds_several(Kind::Search)) {
+            return Ok(counts);
+        }
         let feedback = self.decode(Kind::Feedback, record, acceptance, &mut visit);
         match feedback {
             Ok(feedback) => {

@@ -74,10 +74,12 @@ pub struct Conditions {
 /// Requirement on the mean of a user measure.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserRequirement {
-    /// Name of the goal that it belongs to, otherwise the requirement as text.
+    /// Name of the goal that it belongs to, tier of a target, otherwise the requirement as text.
     pub name: String,
     /// Measure and bound.
     pub requirement: Requirement,
+    /// Tier of a configured target; `None` for a requirement.
+    pub tier: Option<String>,
 }
 
 /// Bound of a number of the operations of a run.
@@ -170,14 +172,20 @@ pub fn of_operations<'a>(
 pub fn of_behaviour(behaviour: &[Behaviour], requirements: &[UserRequirement]) -> Vec<Check> {
     let checks = behaviour.iter().flat_map(|of| {
         let requirements = requirements.iter();
-        requirements.map(move |UserRequirement { name, requirement }| {
+        requirements.map(move |of_users| {
+            let UserRequirement {
+                name, requirement, ..
+            } = of_users;
             let measure = requirement.measure.to_string();
             let found = of.measures.iter().find(|it| it.measure == measure);
             let mean = found.and_then(|found| Some((found.mean?, found.n)));
             let (relation, bound) = (requirement.relation, requirement.bound);
             Check {
                 run: of.run.clone(),
-                condition: condition(name, requirement.to_string()),
+                condition: match &of_users.tier {
+                    Some(tier) => target_text(&measure, tier, bound),
+                    None => condition(name, requirement.to_string()),
+                },
                 outcome: Outcome::of(mean.is_some_and(|(mean, _)| relation.holds(mean, bound))),
                 detail: match mean {
                     Some((mean, n)) => format!(
@@ -199,6 +207,11 @@ fn condition(name: &str, bounds: String) -> String {
     } else {
         format!("{name}: {bounds}")
     }
+}
+
+/// Condition of a target of a measure.
+fn target_text(measure: &str, tier: &str, value: f64) -> String {
+    format!("{measure} reaches {tier} ({value})")
 }
 
 /// Failed checks of the runs for which no check was tested.
@@ -254,11 +267,13 @@ pub fn of_evaluation(
 ) -> Result<Vec<Check>, UnknownTier> {
     if let Some(tier) = &conditions.tier {
         let operations = conditions.operations.iter();
+        let users = conditions.users.iter();
         let known: BTreeSet<&String> = evaluation
             .targets
             .iter()
             .map(|it| &it.tier)
             .chain(operations.filter_map(|it| it.tier.as_ref()))
+            .chain(users.filter_map(|it| it.tier.as_ref()))
             .collect();
         if !known.contains(tier) {
             return Err(UnknownTier {
@@ -303,7 +318,7 @@ fn of_tier(evaluation: &Evaluation, run: &RunEvaluation, tier: &str) -> Vec<Chec
         let unreachable = evaluation.unreachable(run, target);
         Check {
             run: run.name.clone(),
-            condition: format!("{measure} reaches {tier} ({})", target.value),
+            condition: target_text(measure, tier, target.value),
             outcome: match unreachable {
                 Some(_) => Outcome::Skipped,
                 None => Outcome::of(mean.is_some_and(|mean| evaluation.is_reached(target, mean))),

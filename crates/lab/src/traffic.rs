@@ -65,6 +65,9 @@ pub struct TrafficSettings {
     /// Maximum delay of the delivery of a record after its event time, which is unchanged. With a
     /// delay, records arrive out of order. Zero or less: in order.
     pub disorder: Millis,
+    /// Maximum time of feedback after its search. Later feedback is left out, and all other events are the
+    /// same. `None`: no feedback is left out.
+    pub feedback_within: Option<Millis>,
 }
 
 impl Default for TrafficSettings {
@@ -82,6 +85,7 @@ impl Default for TrafficSettings {
             unjudged_share: 0.08,
             duplicate_share: 0.0,
             disorder: Millis(0),
+            feedback_within: None,
         }
     }
 }
@@ -359,18 +363,24 @@ impl Traffic {
                 session,
             });
         }
+        let within = self.settings.feedback_within;
         for simulated in actions.drain(..) {
-            let ts = ts.plus(Millis(simulated.after_ms));
+            let feedback = self.feedback;
+            self.feedback += 1;
+            let after = Millis(simulated.after_ms);
+            if within.is_some_and(|within| after > within) {
+                continue;
+            }
+            let ts = ts.plus(after);
             let document = simulated.action.place().and_then(|place| grades.get(place));
             let pending = Pending {
-                number: self.feedback,
+                number: feedback,
                 search: number,
                 session: session.number,
                 ts,
                 document: document.map(|&(document, _)| document),
                 action: simulated.action,
             };
-            self.feedback += 1;
             self.deliver(ts, Event::Feedback(pending));
         }
         self.actions = actions;

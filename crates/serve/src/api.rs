@@ -11,6 +11,7 @@ pub(crate) mod deployments;
 pub(crate) mod evaluators;
 pub(crate) mod experiments;
 pub(crate) mod gold;
+pub(crate) mod incident_notes;
 pub(crate) mod incidents;
 pub(crate) mod list_changes;
 pub(crate) mod log_level;

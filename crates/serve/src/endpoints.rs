@@ -15,14 +15,14 @@ use tracing::warn;
 
 use crate::api::body::Body;
 use crate::api::deployments::{AcceptedDeployment, Report};
-use crate::api::incidents::{AcknowledgedIncident, Acknowledgement, NewNote, NotedIncident};
+use crate::api::incident_notes::{AcknowledgedIncident, Acknowledgement, NewNote, NotedIncident};
 use crate::api::log_level::ChangedLevel;
 use crate::api::parameters::{Parameter, Parameters};
 use crate::api::problem::ApiError;
 use crate::api::{
     Accepted, AdminApi, Reload, SNAPSHOT_PARAMETERS, deployments, evaluators, experiments, gold,
-    incidents, list_changes, log_level, measures, pipeline, quality, queries, query, status,
-    systems,
+    incident_notes, incidents, list_changes, log_level, measures, pipeline, quality, queries,
+    query, status, systems,
 };
 use crate::clock::wall_now;
 use crate::openapi;
@@ -440,14 +440,14 @@ fn deploy(api: &AdminApi, _: Parameters, body: Body) -> Running<'_> {
 
 fn acknowledge(api: &AdminApi, params: Parameters, body: Body) -> Running<'_> {
     Box::pin(async move {
-        let accepted = incidents::acknowledge(api, &params, &body)?;
+        let accepted = incident_notes::acknowledge(api, &params, &body)?;
         done(&accepted, "/incidents?done=acknowledged")
     })
 }
 
 fn add_note(api: &AdminApi, params: Parameters, body: Body) -> Running<'_> {
     Box::pin(async move {
-        let kept = incidents::note(api, &params, &body)?;
+        let kept = incident_notes::note(api, &params, &body)?;
         done(&kept, "/incidents?done=noted")
     })
 }

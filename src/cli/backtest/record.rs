@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io::{BufRead, Read as _};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use serde::Deserialize;
@@ -52,7 +53,7 @@ pub(super) struct Search {
     /// Share of judged results.
     pub(super) judged: Option<f64>,
     /// Id of the gold query. `None` for a session without one.
-    pub(super) query: Option<Box<str>>,
+    pub(super) query: Option<Arc<str>>,
 }
 
 #[derive(Deserialize)]
@@ -68,7 +69,7 @@ struct Line {
 }
 
 /// Event time, and the id of the gold query if there is one.
-type TimeAndQuery = (i64, Option<Box<str>>);
+type TimeAndQuery = (i64, Option<Arc<str>>);
 
 impl Line {
     /// Returns the event time and the id of the query, if the line has a time, and a query or a
@@ -82,7 +83,7 @@ impl Line {
                 let name = if query.is_some() { "query" } else { "session" };
                 format!("`{name}` is not the id of a {name}: write a string or a whole number")
             })?;
-            Ok((ts, query.map(|_| id)))
+            Ok((ts, query.map(|_| id.into())))
         }))
     }
 }

@@ -1,5 +1,7 @@
 //! Tests of searches with their query and time, exactly as the sidecar runs them on one series.
 
+use std::sync::Arc;
+
 use super::record::Search;
 use rankgauge_core::detection::{BlockTest, Burst, DropClass, DropTest, Part, SeriesRules};
 
@@ -20,9 +22,9 @@ pub(super) enum SidecarTest {
 
 /// Drop tests of the score, of its upper bound and of the share of judged results.
 pub(super) struct DropTests {
-    score: DropTest<Box<str>>,
-    high: DropTest<Box<str>>,
-    judged: DropTest<Box<str>>,
+    score: DropTest<Arc<str>>,
+    high: DropTest<Arc<str>>,
+    judged: DropTest<Arc<str>>,
     threshold: f64,
     /// True if a search had an upper bound or a share of judged results.
     has_range: bool,
@@ -46,7 +48,7 @@ impl DropTests {
         is_compared
     }
 
-    fn has_alarm(&self, test: &DropTest<Box<str>>) -> bool {
+    fn has_alarm(&self, test: &DropTest<Arc<str>>) -> bool {
         test.reaches(self.threshold)
     }
 

@@ -56,77 +56,80 @@ impl FeedbackFiles<'_> {
         }
         Ok(())
     }
-}
 
-/// User behaviour on the runs at `paths`, whose names are `names`.
-pub(super) fn behaviour(
-    config: &Config,
-    gold: &Arc<GoldSet>,
-    measures: &[Measure],
-    by: &[String],
-    runs: &[(PathBuf, String)],
-    files: &FeedbackFiles<'_>,
-) -> Result<Vec<Behaviour>, Failure> {
-    let mut settings = config.engine.clone();
-    settings.measures = measures.to_vec();
-    settings.slices = by.to_vec();
-    settings.experiments = Vec::new();
-    settings.detection = Detection::default();
-    if config.formats.is_shared {
-        // The feedback on a run lies in any file.
-        settings.topics.join = Join::All;
-    }
-    let settings = Arc::new(settings);
-    let mut behaviour = Vec::new();
-    for (position, (path, name)) in runs.iter().enumerate() {
-        let Some(feedback) = files.of(position) else {
-            continue;
-        };
-        let registry = Arc::new(Engine::registry(&settings));
-        let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
-        engine.apply(Input::Gold(Arc::clone(gold)));
-        let mut searches = vec![path.clone()];
-        let mut feedback = vec![feedback.clone()];
+    /// User behaviour on the runs that have feedback, at their paths and with their names.
+    pub(super) fn behaviour(
+        &self,
+        config: &Config,
+        gold: &Arc<GoldSet>,
+        measures: &[Measure],
+        by: &[String],
+        runs: &[(PathBuf, String)],
+    ) -> Result<Vec<Behaviour>, Failure> {
+        let mut settings = config.engine.clone();
+        settings.measures = measures.to_vec();
+        settings.slices = by.to_vec();
+        settings.experiments = Vec::new();
+        settings.detection = Detection::default();
         if config.formats.is_shared {
-            // All files have both kinds.
-            feedback.retain(|feedback| feedback != path);
-            searches.append(&mut feedback);
+            // The feedback on a run lies in any file.
+            settings.topics.join = Join::All;
         }
-        replay(&mut engine, &config.formats, &searches, &feedback)
-            .map_err(|error| Failure::Usage(error.into()))?;
-        engine.drain();
-        let snapshot = engine.snapshot();
-        let model = ReadModel::new(&snapshot, &settings, &registry);
-        behaviour.push(read(name.clone(), &model, by));
+        let settings = Arc::new(settings);
+        let mut behaviour = Vec::new();
+        for (position, (path, name)) in runs.iter().enumerate() {
+            let Some(feedback) = self.of(position) else {
+                continue;
+            };
+            let registry = Arc::new(Engine::registry(&settings));
+            let mut engine = Engine::new(Arc::clone(&settings), Arc::clone(&registry), wall_now());
+            engine.apply(Input::Gold(Arc::clone(gold)));
+            let mut searches = vec![path.clone()];
+            let mut feedback = vec![feedback.clone()];
+            if config.formats.is_shared {
+                // All files have both kinds.
+                feedback.retain(|feedback| feedback != path);
+                searches.append(&mut feedback);
+            }
+            replay(&mut engine, &config.formats, &searches, &feedback)
+                .map_err(|error| Failure::Usage(error.into()))?;
+            engine.drain();
+            let snapshot = engine.snapshot();
+            let model = ReadModel::new(&snapshot, &settings, &registry);
+            behaviour.push(read(name.clone(), &model, by));
+        }
+        Ok(behaviour)
     }
-    Ok(behaviour)
-}
 
-/// User measures: of the arguments, else of the configuration, else the default ones; then those of the
-/// conditions.
-pub(super) fn measures(
-    requested: &[Measure],
-    required: &[Required],
-    config: &Config,
-) -> Result<Vec<Measure>, Failure> {
-    let of_users = |measures: &[Measure]| -> Vec<Measure> {
-        let measures = measures.iter().filter(|measure| measure.is_user_measure());
-        measures.cloned().collect()
-    };
-    let stated = [of_users(requested), of_users(&config.engine.measures)];
-    let mut measures = match stated.into_iter().find(|measures| !measures.is_empty()) {
-        Some(measures) => measures,
-        None => {
-            Measure::parse_list(DEFAULT_MEASURES).map_err(|error| Failure::Usage(error.into()))?
+    /// User measures: of the arguments, else of the configuration, else the default ones; then those of the
+    /// conditions. Empty without feedback.
+    pub(super) fn measures(
+        &self,
+        requested: &[Measure],
+        required: &[Required],
+        config: &Config,
+    ) -> Result<Vec<Measure>, Failure> {
+        if self.0.is_empty() {
+            return Ok(Vec::new());
         }
-    };
-    let required = required.iter().flat_map(Required::measures);
-    for measure in required.filter(|measure| measure.is_user_measure()) {
-        if !measures.contains(measure) {
-            measures.push(measure.clone());
+        let of_users = |measures: &[Measure]| -> Vec<Measure> {
+            let measures = measures.iter().filter(|measure| measure.is_user_measure());
+            measures.cloned().collect()
+        };
+        let stated = [of_users(requested), of_users(&config.engine.measures)];
+        let mut measures = match stated.into_iter().find(|measures| !measures.is_empty()) {
+            Some(measures) => measures,
+            None => Measure::parse_list(DEFAULT_MEASURES)
+                .map_err(|error| Failure::Usage(error.into()))?,
+        };
+        let required = required.iter().flat_map(Required::measures);
+        for measure in required.filter(|measure| measure.is_user_measure()) {
+            if !measures.contains(measure) {
+                measures.push(measure.clone());
+            }
         }
+        Ok(measures)
     }
-    Ok(measures)
 }
 
 /// Reads the behaviour on a run from the snapshot of its engine: means over all variants.

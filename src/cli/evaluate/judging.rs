@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::feedback::{self, FeedbackFiles};
+use super::feedback::FeedbackFiles;
 use crate::cli::failure::Failure;
 use crate::cli::gate::{Conditions, Required, operation_targets};
 use crate::cli::input;
@@ -215,10 +215,11 @@ impl JudgingArguments {
         let measures = self.measures(&config, &requested, &required, has_feedback)?;
         let feedback = FeedbackFiles(request.feedback);
         feedback.check(&self.run)?;
+        let user_measures = feedback.measures(&requested, &required, &config)?;
         let conditions = request
             .conditions
             .map_or_else(Default::default, |conditions| {
-                conditions.resolve(&required, &measures, &config)
+                conditions.resolve(&required, &measures, &user_measures, &config)
             });
         let paths = if self.gold.is_empty() {
             &config.gold.paths
@@ -288,13 +289,8 @@ impl JudgingArguments {
         }
         let evaluation = Evaluation::of(&gold, &options, evaluations);
         check_labels(&evaluation, &options.by, &gold)?;
-        let behaviour = if has_feedback {
-            let measures = feedback::measures(&requested, &required, &config)?;
-            let runs: Vec<(PathBuf, String)> = self.run.iter().cloned().zip(names).collect();
-            feedback::behaviour(&config, &gold, &measures, &options.by, &runs, &feedback)?
-        } else {
-            Vec::new()
-        };
+        let runs: Vec<(PathBuf, String)> = self.run.iter().cloned().zip(names).collect();
+        let behaviour = feedback.behaviour(&config, &gold, &user_measures, &options.by, &runs)?;
         Ok(JudgedRuns {
             evaluation,
             gold,
@@ -454,7 +450,8 @@ impl JudgingArguments {
     }
 
     /// Returns the `requested` measures without duplicates, or without any the configured
-    /// measures that a run has data for; then the `required` ones. Feedback has the user measures.
+    /// measures that a run has data for; then the `required` ones. With feedback, user measures are apart:
+    /// without a requested measure of rankings, the configured ones are computed beside them.
     fn measures(
         &self,
         config: &Config,
@@ -464,14 +461,12 @@ impl JudgingArguments {
     ) -> Result<Vec<Measure>, Failure> {
         let usage = |text: String| Failure::Usage(anyhow::anyhow!(text));
         let is_of_run = |it: &&Measure| !(has_feedback && it.is_user_measure());
-        let requested = requested.iter().filter(is_of_run);
-        let configured = config.engine.measures.iter();
-        let configured = configured.filter(|measure| !measure.is_user_measure());
-        let mut chosen: Vec<&Measure> = if self.measures.is_empty() {
-            configured.collect()
-        } else {
-            requested.collect()
-        };
+        let mut chosen: Vec<&Measure> = requested.iter().filter(is_of_run).collect();
+        let has_other = chosen.len() < requested.len();
+        if chosen.is_empty() && (has_other || self.measures.is_empty()) {
+            let configured = config.engine.measures.iter();
+            chosen.extend(configured.filter(|measure| !measure.is_user_measure()));
+        }
         let required = required.iter().flat_map(Required::measures);
         chosen.extend(required.filter(is_of_run));
         let wrong = chosen.iter().filter_map(|it| check_subject(it).err());
@@ -488,7 +483,7 @@ impl JudgingArguments {
         }
         if measures.is_empty() {
             return Err(usage(
-                "no measure: name measures with --measures".to_owned(),
+                "no measure of rankings: name one with --measures, for example nDCG@10".to_owned(),
             ));
         }
         Ok(measures)

@@ -184,3 +184,13 @@ fn alarm_of_v5_is_told_with_its_delay_and_queries_at_every_size() {
         assert!(!is_red(0, 0), "{text}");
     }
 }
+
+#[test]
+fn users_of_the_demo_react_within_its_feedback_window() {
+    let (view, ..) = found(Library::Shop, Millis(0));
+    let view = serde_json::to_value(&view).expect("a summary");
+    let feedback = &view["outcomes"]["feedback"];
+    let joined = feedback["joined"].as_u64().unwrap_or(0);
+    assert!(joined > 1_000, "{feedback}");
+    assert_eq!(feedback["orphaned"].as_u64().unwrap_or(0), 0, "{feedback}");
+}

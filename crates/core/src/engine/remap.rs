@@ -23,6 +23,11 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Largest number of values of a dimension.
+    pub(super) fn max_values(&self) -> usize {
+        self.labels.iter().map(Vec::len).max().unwrap_or_default()
+    }
+
     pub(super) fn new(settings: &Settings, registry: &Registry) -> Self {
         let components = settings.judging.components.iter();
         let families = family::ALL.iter().map(|family| {

@@ -56,9 +56,9 @@ impl State {
     }
 
     /// Settings of an engine that restores all scores and incidents of `states`, for inspection: `base`
-    /// with their measures and slices, without detection and without limits on series.
+    /// with their measures and slices, with room for all their label values and series, and without detection.
     pub fn inspection_settings<'a>(
-        states: impl Iterator<Item = &'a Self>,
+        states: impl Iterator<Item = &'a Self> + Clone,
         base: Settings,
     ) -> Settings {
         let mut settings = Settings {
@@ -68,7 +68,7 @@ impl State {
             detection: Detection::default(),
             series_limits: SeriesLimits {
                 series_per_family: usize::MAX,
-                values_per_label: usize::MAX,
+                values_per_label: states.clone().map(|it| it.names.max_values()).sum(),
             },
             ..base
         };

@@ -688,6 +688,7 @@ fn extreme_settings_still_give_a_stream() {
                 unjudged_share: f64::NAN,
                 duplicate_share: 2.0,
                 disorder: Millis(disorder),
+                feedback_within: Some(Millis(disorder)),
             };
             let corpus = Arc::new(Corpus::generate(u64::MAX, 1));
             assert_eq!(Traffic::new(corpus, settings).take(50).count(), 50);
@@ -746,4 +747,32 @@ fn feedback_that_is_due_later_is_counted() {
     assert!(of_searches > 0);
     assert!((of_searches..=of_searches + of_sessions).contains(&pending));
     assert_eq!(traffic.pending_feedback(300), 0);
+}
+
+#[test]
+fn late_feedback_is_left_out_and_all_other_events_stay_the_same() {
+    let within = Millis(60_000);
+    // Feedback on a session names no search.
+    let of_searches = |settings: TrafficSettings| -> Vec<(String, Record)> {
+        let records = Traffic::new(corpus(), settings).take(20_000);
+        let named = records.filter_map(|record| {
+            let id = event(&record)["query_id"].as_str()?.to_owned();
+            Some((id, record))
+        });
+        named.collect()
+    };
+    let all = of_searches(TrafficSettings::default());
+    let limited = of_searches(TrafficSettings {
+        feedback_within: Some(within),
+        ..TrafficSettings::default()
+    });
+    let mut searched: HashMap<&str, EventTime> = HashMap::new();
+    let in_time = all.iter().filter(|(id, record)| {
+        let at = *searched.entry(id).or_insert(record.ts);
+        record.ts.since(at) <= within
+    });
+    let in_time: Vec<_> = in_time.collect();
+    assert!(in_time.len() < all.len());
+    let expected: Vec<_> = in_time.into_iter().take(10_000).collect();
+    assert_eq!(expected, limited.iter().take(10_000).collect::<Vec<_>>());
 }

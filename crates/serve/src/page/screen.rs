@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, html};
 use super::format::{self, duration, share, size, span};
 use crate::api::status::Status;
 use rankgauge_core::number::real;
+use rankgauge_core::text::count_of;
 
 pub(super) const STYLE: &str = include_str!("style.css");
 pub(super) const SCRIPT: &str = include_str!("script.js");
@@ -153,15 +154,29 @@ pub(super) fn document(
     }
 }
 
+/// Sum of the known lags of topic partitions, and the number of the others.
+fn total_lag(lags: &[Option<u64>]) -> Markup {
+    let unknown = lags.iter().filter(|lag| lag.is_none()).count();
+    let known: u64 = lags.iter().flatten().sum();
+    html! {
+        @if unknown == lags.len() {
+            span.name { "unknown" }
+        } @else if unknown > 0 {
+            "at least " (format::count(known)) " "
+            span.name { "(" (count_of(unknown, "topic partition", "topic partitions")) " unknown)" }
+        } @else {
+            (format::count(known))
+        }
+    }
+}
+
 /// State of the sidecar in one line.
 fn status_line(status: &Status, state: State<'_>) -> Markup {
     let lags = status
         .partitions
         .iter()
         .flat_map(|partition| partition.lag.values());
-    let mut lags = lags.copied().flatten().peekable();
-    let is_lag_known = lags.peek().is_some();
-    let lag: u64 = lags.sum();
+    let lags: Vec<Option<u64>> = lags.copied().collect();
     let ages = status
         .workers
         .iter()
@@ -196,9 +211,7 @@ fn status_line(status: &Status, state: State<'_>) -> Markup {
             @if status.is_over_series_limit {
                 li { a href="/pipeline#rejected" { strong.bad { "✗ series limit reached" } } }
             }
-            li title="records that are not read yet" { span.name { "lag" } " "
-                @if is_lag_known { (format::count(lag)) } @else { span.name { "unknown" } }
-            }
+            li title="records that are not read yet" { span.name { "lag" } " " (total_lag(&lags)) }
             @if let Some(age) = age {
                 li { span.name { "snapshot" } " "
                     @if age > 10.0 { strong.bad { "✗ " (duration(age)) } } @else { (duration(age)) }
@@ -278,4 +291,23 @@ pub(super) fn ask(name: &str, question: &str, address: &str, fields: &Markup) ->
 /// Text for a state without data: what is missing, and what to do next.
 pub(super) fn empty(title: &str, text: &Markup) -> Markup {
     html! { div.empty { p { strong { (title) } } p { (text) } } }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lag_that_is_not_known_makes_the_sum_a_lower_bound() {
+        let text = |lags: &[Option<u64>]| total_lag(lags).0;
+        assert!(text(&[Some(1_000), Some(2)]).ends_with(">1,002</data>"));
+        let partly = text(&[Some(1_000), None, Some(2), None]);
+        assert!(
+            partly.starts_with("at least ") && partly.contains(">1,002<"),
+            "{partly}"
+        );
+        assert!(partly.contains("(2 topic partitions unknown)"), "{partly}");
+        assert!(text(&[]).contains(">unknown<"));
+        assert!(text(&[None]).contains(">unknown<"));
+    }
 }

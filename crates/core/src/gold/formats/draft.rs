@@ -13,7 +13,7 @@ use crate::gold::companions::are_topics;
 use crate::gold::graph::Graph;
 use crate::gold::judgements::Grade;
 use crate::gold::normal_form::composed;
-use crate::gold::problem::{Place, Problem, Problems};
+use crate::gold::problem::{GoldError, Place, Problem, Problems};
 use crate::text;
 
 /// Name and content of a gold file.
@@ -242,6 +242,27 @@ pub(in crate::gold) struct Topic {
     pub(in crate::gold) place: Place,
     pub(in crate::gold) key: String,
     pub(in crate::gold) text: String,
+}
+
+/// Parses the content of a file of `what`, which is no gold file. `name` is its name in messages. An empty
+/// file has no items.
+pub(super) fn parse_items<T>(
+    name: &str,
+    bytes: &[u8],
+    what: &'static str,
+    parse: impl FnOnce(&SourceFile, &str, &mut Problems) -> Vec<T>,
+) -> Result<Vec<T>, GoldError> {
+    let file = SourceFile {
+        name: name.into(),
+        bytes: Vec::new(),
+    };
+    let mut problems = Problems::default();
+    let text = text_of(&file, bytes, &mut problems);
+    let items = text.map_or_else(Vec::new, |text| parse(&file, text, &mut problems));
+    match problems.into_error() {
+        None => Ok(items),
+        Some(error) => Err(error.about(what)),
+    }
 }
 
 /// Decodes the text of a file; `None` after a problem.

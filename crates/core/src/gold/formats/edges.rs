@@ -6,14 +6,12 @@
 
 use serde::Deserialize;
 
-use super::draft::SourceFile;
-use super::draft::text_of;
+use super::draft::{SourceFile, parse_items};
 use super::json::{StringOrInteger, parse};
 use super::table::for_each_row;
 use crate::columns::reader;
 use crate::gold::expansion::Relation;
-use crate::gold::problem::Problems;
-use crate::gold::problem::{GoldError, Problem};
+use crate::gold::problem::{GoldError, Problem, Problems};
 
 #[derive(Deserialize)]
 struct JsonEdge {
@@ -34,23 +32,17 @@ impl Relation {
     /// # Errors
     /// All problems of the content.
     pub fn parse_all(name: &str, bytes: &[u8]) -> Result<Vec<Self>, GoldError> {
-        let file = SourceFile {
-            name: name.into(),
-            bytes: Vec::new(),
-        };
-        let mut problems = Problems::default();
-        let text = text_of(&file, bytes, &mut problems).unwrap_or_default();
-        let mut lines = text.lines().map(str::trim);
-        let relations = match lines.find(|line| !line.is_empty()) {
-            Some(first) if first.starts_with('{') => json_lines(&file, text, &mut problems),
-            Some(first) => columns(&file, first, text, &mut problems),
-            // A file without edges is valid: it adds no judgements.
-            None => Vec::new(),
-        };
-        match problems.into_error() {
-            None => Ok(relations),
-            Some(error) => Err(error.about("the edge file")),
-        }
+        parse_items(name, bytes, "the edge file", relations)
+    }
+}
+
+fn relations(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<Relation> {
+    let mut lines = text.lines().map(str::trim);
+    match lines.find(|line| !line.is_empty()) {
+        Some(first) if first.starts_with('{') => json_lines(file, text, problems),
+        Some(first) => columns(file, first, text, problems),
+        // A file without edges is valid: it adds no judgements.
+        None => Vec::new(),
     }
 }
 

@@ -7,14 +7,12 @@
 
 use csv::StringRecord;
 
-use super::draft::SourceFile;
-use super::draft::text_of;
+use super::draft::{SourceFile, parse_items};
 use super::table::for_each_row;
 use crate::columns;
 use crate::gold::adoption::FilledRow;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problems;
-use crate::gold::problem::{GoldError, Problem};
+use crate::gold::problem::{GoldError, Problem, Problems};
 
 /// Characters that begin a formula in a spreadsheet, and the apostrophe that marks text.
 const FORMULA_PREFIXES: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
@@ -104,17 +102,7 @@ impl FilledRow {
     /// # Errors
     /// All problems of the content.
     pub fn parse_sheet(name: &str, bytes: &[u8]) -> Result<Vec<Self>, GoldError> {
-        let file = SourceFile {
-            name: name.into(),
-            bytes: Vec::new(),
-        };
-        let mut problems = Problems::default();
-        let text = text_of(&file, bytes, &mut problems);
-        let rows = text.map_or_else(Vec::new, |text| rows(&file, text, &mut problems));
-        match problems.into_error() {
-            None => Ok(rows),
-            Some(error) => Err(error.about("the sheet")),
-        }
+        parse_items(name, bytes, "the sheet", rows)
     }
 }
 

@@ -81,8 +81,9 @@ fn text(text: &str) -> Term {
     Term::Text(text.to_owned())
 }
 
-/// Records of a tracker with a list of events of both kinds.
-fn mapped(each: Option<&str>) -> Formats {
+/// Records of a tracker with an event, or a list of events of both kinds. The conditions select searches,
+/// and feedback if `selects_feedback`.
+fn mapped(each: Option<&str>, selects_feedback: bool) -> Formats {
     let each = || each.map(|pointer| ("each", text(pointer)));
     let mut search = vec![
         ("when", section(vec![("/event", text("searched"))])),
@@ -97,19 +98,19 @@ fn mapped(each: Option<&str>) -> Formats {
         ("hits", section(vec![("list", text("/ids"))])),
     ];
     search.extend(each());
-    let mut feedback = vec![
-        ("when", section(vec![("/event", text("clicked"))])),
-        (
-            "fields",
-            section(vec![
-                ("event_id", text("/id")),
-                ("query_id", text("/of")),
-                ("ts", text("/at")),
-                ("type", text("=click")),
-                ("object_id", text("/doc")),
-            ]),
-        ),
-    ];
+    let mut feedback = vec![(
+        "fields",
+        section(vec![
+            ("event_id", text("/id")),
+            ("query_id", text("/of")),
+            ("ts", text("/at")),
+            ("type", text("=click")),
+            ("object_id", text("/doc")),
+        ]),
+    )];
+    if selects_feedback {
+        feedback.push(("when", section(vec![("/event", text("clicked"))])));
+    }
     feedback.extend(each());
     let mapping = section(vec![
         ("search", section(search)),
@@ -136,14 +137,21 @@ const VIEWED: &str = r#"{"event":"viewed","id":"v","at":1763337600120}"#;
 
 #[test]
 fn a_mapping_selects_each_kind_by_its_condition() {
-    let formats = mapped(None);
+    let formats = mapped(None, true);
     assert_eq!(decoded(&formats, SEARCHED), Ok((vec![Kind::Search], 0)));
     assert_eq!(decoded(&formats, CLICKED), Ok((vec![Kind::Feedback], 0)));
     assert_eq!(decoded(&formats, VIEWED), Ok((vec![], 1)));
     assert!(decoded(&formats, "{").is_err());
-    let list = mapped(Some("/events"));
+    let list = mapped(Some("/events"), true);
     let record = format!(r#"{{"events":[{CLICKED},{VIEWED},{SEARCHED}]}}"#);
     let (kinds, ignored) = decoded(&list, &record).expect("a valid record");
     assert_eq!(kinds, [Kind::Search, Kind::Feedback]);
     assert!(ignored > 0);
+}
+
+#[test]
+fn a_search_that_fills_its_record_is_not_read_as_feedback() {
+    let formats = mapped(None, false);
+    assert_eq!(decoded(&formats, SEARCHED), Ok((vec![Kind::Search], 0)));
+    assert_eq!(decoded(&formats, CLICKED), Ok((vec![Kind::Feedback], 0)));
 }

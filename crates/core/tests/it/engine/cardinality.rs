@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::settings::Settings;
+use rankgauge_core::engine::state::State;
 use rankgauge_core::event::Kind;
 use serde_json::json;
 
@@ -430,4 +431,22 @@ fn variant_with_the_name_of_the_overflow_series_has_a_series_of_its_own() {
     let restored = World::new(world.settings.as_ref().clone());
     restored.engine().restore(&engine.state());
     assert_eq!(restored.registry.values(Dimension::Variant), values);
+}
+
+#[test]
+fn settings_for_inspection_have_room_for_the_saved_values_and_not_for_any_number() {
+    let world = World::new(settings());
+    let mut engine = world.engine();
+    assign(&mut engine, 0);
+    let names: Vec<String> = (0..20).map(|number| format!("V{number}")).collect();
+    let variants: Vec<&str> = names.iter().map(String::as_str).collect();
+    search_of(&mut engine, 0, &mut 0, &variants, 0);
+    let state = engine.state();
+    let inspection = State::inspection_settings([&state, &state].into_iter(), narrow());
+    let room = inspection.series_limits.values_per_label;
+    assert!((20..1_000).contains(&room), "{room}");
+    let restored = World::new(inspection);
+    restored.engine().restore(&state);
+    let values = |world: &World| world.registry.values(Dimension::Variant);
+    assert_eq!(values(&restored), values(&world));
 }
