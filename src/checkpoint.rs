@@ -21,7 +21,7 @@ use rankgauge_core::time::WallTime;
 const MAGIC: &str = "rankgauge checkpoint ";
 
 /// Current version of the format.
-pub const VERSION: u32 = 18;
+pub const VERSION: u32 = 19;
 
 /// Zstandard compression level. Higher levels save little space and delay the publication.
 const LEVEL: i32 = 1;

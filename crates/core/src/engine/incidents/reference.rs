@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::record::{IncidentQuery, MAX_QUERIES, merged};
-use crate::detection::{Baseline, Losses, Season, minute_of, serialize_sorted};
+use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
 use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 use crate::time::EventTime;
@@ -45,8 +45,6 @@ pub(in crate::engine) struct QueryReferences {
     #[serde(serialize_with = "serialize_sorted")]
     queries: FxHashMap<Box<str>, QueryReference>,
     is_lower_better: bool,
-    /// Season as it was when the incident was opened, for measures that have one: later it learns the drop.
-    season: Option<Box<Season>>,
 }
 
 /// Mean of a query before the beginning of an incident, and the losses of its last searches.
@@ -54,7 +52,7 @@ pub(in crate::engine) struct QueryReferences {
 struct QueryReference {
     mean: f64,
     scores: u32,
-    /// Last compared minute.
+    /// Last counted minute.
     last: Option<i32>,
     /// True for an hour of the day, which stands for sessions without a query.
     is_hour: bool,
@@ -93,15 +91,6 @@ impl QueryReferences {
         Self {
             queries: queries.collect(),
             is_lower_better,
-            season: None,
-        }
-    }
-
-    /// The same with the season of the series.
-    pub(in crate::engine) fn with_season(self, season: Option<&Season>) -> Self {
-        Self {
-            season: season.cloned().map(Box::new),
-            ..self
         }
     }
 
@@ -128,26 +117,22 @@ impl QueryReferences {
         queries
     }
 
-    /// Compares a score with the reference of its query. Returns the reference, where higher scores are
-    /// better, and the loss. `None` for an unknown query, and within the repeat window of the last
-    /// comparison.
-    pub(super) fn compare(
+    /// Counts a search. Returns the mean of its query, where higher scores are better, and false if that is the
+    /// mean of an hour of the day. `None` for an unknown query, and within the repeat window of the last counted
+    /// search.
+    pub(super) fn count(
         &mut self,
         score: &TrackedScore<'_>,
         watched: &MonitoredMeasure,
-    ) -> Option<(f64, f64)> {
+    ) -> Option<(f64, bool)> {
         let known = self.queries.get_mut(score.key)?;
-        let minute = minute_of(score.ts.0);
-        let mean = watched.upwards(known.mean);
-        let season = self.season.as_deref();
-        let expected = season.map_or(mean, |it| it.expected_score(minute, mean, !known.is_hour));
-        let minute = i32::try_from(minute).ok()?;
+        let minute = i32::try_from(minute_of(score.ts.0)).ok()?;
         let passed = known.last.map(|last| i64::from(minute) - i64::from(last));
         if passed.is_some_and(|passed| passed < score.repeat_window) {
             return None;
         }
         known.last = Some(minute);
-        Some((expected, expected - watched.upwards(score.value)))
+        Some((watched.upwards(known.mean), !known.is_hour))
     }
 
     /// Adds the loss of a search to those of its query. `recovering_since` is the start of the recovery of
@@ -232,9 +217,6 @@ impl QueryReferences {
 
     /// Adds the references of another worker.
     pub(super) fn merge(&mut self, other: &Self) {
-        if self.season.is_none() {
-            self.season.clone_from(&other.season);
-        }
         let sorted: BTreeMap<_, _> = other.queries.iter().collect();
         for (query, theirs) in sorted {
             let Some(mine) = self.queries.get_mut(query) else {
@@ -262,7 +244,7 @@ impl QueryReferences {
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.queries.len() * BYTES_PER_QUERY + self.season.as_ref().map_or(0, |it| it.bytes())
+        self.queries.len() * BYTES_PER_QUERY
     }
 }
 
