@@ -844,7 +844,7 @@ impl Tracked {
         let of_series = TrackedSeries {
             series,
             place,
-            season: season.cloned().map(Box::new),
+            season: season.map(|it| Box::new(it.before(begin))),
         };
         match self.columns.iter_mut().find(|it| it.column == column) {
             Some(known) => known.series.push(of_series),
@@ -925,7 +925,8 @@ mod tests {
     use super::*;
     use crate::detection::{DropSeries, SeriesRules};
 
-    /// Season of sessions without a gold query, one of which had this score.
+    /// Season of sessions without a gold query, one of which had this score. Those since the beginning, in the
+    /// same hour, had none.
     fn season_of(score: f64) -> Season {
         let rules = SeriesRules {
             threshold: 17.0,
@@ -939,6 +940,10 @@ mod tests {
         let mut series = DropSeries::default();
         series.advance(0, &rules);
         series.compare(score, None, &rules);
+        series.clear_recent();
+        for _ in 0..9 {
+            series.compare(0.0, None, &rules);
+        }
         series.season().cloned().expect("a season")
     }
 
