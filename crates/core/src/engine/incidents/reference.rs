@@ -169,10 +169,10 @@ impl QueryReferences {
         if losses.len() < MIN_QUERIES {
             return Some(false);
         }
-        losses.sort_by(f64::total_cmp);
-        let kept = losses.len() - losses.len() / 4;
+        let place = losses.len() - losses.len() / 4;
+        let (kept, ..) = losses.select_nth_unstable_by(place, f64::total_cmp);
         let mut rest = Losses::default();
-        losses[..kept].iter().for_each(|it| rest.add(*it));
+        kept.iter().for_each(|it| rest.add(*it));
         let rest = rest.interval()?;
         Some(2.0 * rest.lower - rest.mean > tolerance)
     }
