@@ -274,10 +274,21 @@ impl DropSeries {
     /// Learned values, for the test of the same series in another worker. `None` before the first
     /// comparison.
     pub(crate) fn learned(&self) -> Option<LearnedSeries> {
+        let mut season = self.season.clone();
+        if let Some(season) = &mut season {
+            season.clear_recent();
+        }
         Some(LearnedSeries {
             variation: self.variation()?,
-            season: self.season.clone(),
+            season,
         })
+    }
+
+    /// States that no drop is suspected; see [`Season::clear_recent`].
+    pub(crate) fn clear_recent(&mut self) {
+        if let Some(season) = &mut self.season {
+            season.clear_recent();
+        }
     }
 
     /// Creates the test of a series whose values were learned before. It continues the warm-up, but a seasonal test

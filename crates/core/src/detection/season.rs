@@ -22,12 +22,28 @@ struct Cell {
 }
 
 impl Cell {
-    fn add(&mut self, difference: f64) {
+    /// Adds a difference, also to what its hour added.
+    fn add(&mut self, difference: f64, of_hour: &mut Self) {
         if self.count < MAX_COMPARISONS {
-            self.count += 1;
-            self.sum += difference;
+            for it in [self, of_hour] {
+                it.count += 1;
+                it.sum += difference;
+            }
         }
     }
+
+    fn subtract(&mut self, of_hour: &Self) {
+        self.count = self.count.saturating_sub(of_hour.count);
+        self.sum -= of_hour.sum;
+    }
+}
+
+/// Comparisons that one hour added to its cells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct RecentHour {
+    hour: i64,
+    week: Cell,
+    day: Cell,
 }
 
 /// Expected difference of a comparison.
@@ -56,15 +72,62 @@ pub(crate) struct Season {
 struct Cells {
     week: Vec<Cell>,
     day: Vec<Cell>,
+    /// Last hours, oldest first, at most a week of them. Empty while no drop is suspected.
+    recent: Vec<RecentHour>,
 }
 
 impl Cells {
     /// Bytes held.
     fn bytes(&self) -> usize {
         (self.week.len() + self.day.len()) * size_of::<Cell>()
+            + self.recent.capacity() * size_of::<RecentHour>()
     }
 
-    /// Returns true if differences from -1 to 1 can have these sums.
+    fn add(&mut self, hour: i64, difference: f64, is_week_added: bool) {
+        self.week.resize(HOURS_OF_WEEK, Cell::default());
+        self.day.resize(HOURS_OF_DAY, Cell::default());
+        if self.recent.last().is_none_or(|it| it.hour != hour) {
+            if self.recent.len() >= HOURS_OF_WEEK {
+                self.recent.remove(0);
+            }
+            self.recent.push(RecentHour {
+                hour,
+                ..RecentHour::default()
+            });
+        }
+        let Some(recent) = self.recent.last_mut() else {
+            return;
+        };
+        if is_week_added && let Some(cell) = self.week.get_mut(place(hour, HOURS_OF_WEEK)) {
+            if cell.count == 0 {
+                cell.first = i32::try_from(hour).unwrap_or(i32::MAX);
+            }
+            cell.add(difference, &mut recent.week);
+        }
+        if let Some(cell) = self.day.get_mut(place(hour, HOURS_OF_DAY)) {
+            cell.add(difference, &mut recent.day);
+        }
+    }
+
+    /// Means without what the recent hours from `hour` on added.
+    fn before(&self, hour: i64) -> Self {
+        let mut before = Self {
+            week: self.week.clone(),
+            day: self.day.clone(),
+            recent: Vec::new(),
+        };
+        for recent in self.recent.iter().filter(|it| it.hour >= hour) {
+            if let Some(cell) = before.week.get_mut(place(recent.hour, HOURS_OF_WEEK)) {
+                cell.subtract(&recent.week);
+            }
+            if let Some(cell) = before.day.get_mut(place(recent.hour, HOURS_OF_DAY)) {
+                cell.subtract(&recent.day);
+            }
+        }
+        before
+    }
+
+    /// Returns true if differences from -1 to 1 can have these sums. Recent hours are not shared.
     fn is_possible(&self) -> bool {
         let is_cell = |it: &Cell| {
             let most = f64::from(it.count) + 1.0;
@@ -74,6 +137,7 @@ impl Cells {
             (self.week.len(), self.day.len()),
             (0, 0) | (HOURS_OF_WEEK, HOURS_OF_DAY)
         ) && self.week.iter().chain(&self.day).all(is_cell)
+            && self.recent.is_empty()
     }
 }
 
@@ -156,18 +220,22 @@ impl Season {
         } else {
             &mut self.without_query
         };
-        cells.week.resize(HOURS_OF_WEEK, Cell::default());
-        cells.day.resize(HOURS_OF_DAY, Cell::default());
-        if (!has_query || has_old_baselines)
-            && let Some(cell) = cells.week.get_mut(place(hour, HOURS_OF_WEEK))
-        {
-            if cell.count == 0 {
-                cell.first = i32::try_from(hour).unwrap_or(i32::MAX);
-            }
-            cell.add(difference);
+        cells.add(hour, difference, !has_query || has_old_baselines);
+    }
+
+    /// Season before a drop that began in a minute since the last call of [`clear_recent`](Self::clear_recent), and at
+    /// most a week ago: without the hour of that minute and the later ones.
+    pub(crate) fn before(&self, minute: i64) -> Self {
+        let hour = minute.div_euclid(60);
+        Self {
+            with_query: self.with_query.before(hour),
+            without_query: self.without_query.before(hour),
         }
-        if let Some(cell) = cells.day.get_mut(place(hour, HOURS_OF_DAY)) {
-            cell.add(difference);
-        }
+    }
+
+    /// States that no drop is suspected: the means up to now are those before a later drop.
+    pub(super) fn clear_recent(&mut self) {
+        self.with_query.recent.clear();
+        self.without_query.recent.clear();
     }
 }

@@ -279,21 +279,20 @@ impl Evidence {
             } else {
                 &*self.gold
             };
+            let season = detector.and_then(|it| it.drop_series().season());
             incidents.follow(
                 theirs,
                 (member, *of),
                 (*variant, column, gold),
-                (tolerance, before),
+                (tolerance, before, season),
                 |begin| {
-                    let season = detector.and_then(|it| it.drop_series().season());
                     let of_measure = shared.and_then(|it| it.references_of(&member.measure));
                     let baselines = judged.baselines.get(&(*variant, column));
-                    let references = match (of_measure, baselines) {
+                    match (of_measure, baselines) {
                         (Some(queries), _) => shared_references(queries, watched),
                         (None, Some(baselines)) => references(baselines, watched, begin),
                         (None, None) => QueryReferences::default(),
-                    };
-                    references.with_season(season)
+                    }
                 },
             );
         }
@@ -706,10 +705,10 @@ impl Judged {
             tolerance: detector.drop_series().tolerance(),
             class: alarm.class.unwrap_or(DropClass::Undecided),
             part: detector.drop_series().part(),
+            season: detector.drop_series().season(),
         };
-        incidents.open(&drop, gold, names, |begin| {
-            references(baselines, watched, begin).with_season(detector.drop_series().season())
-        });
+        let references = |begin| references(baselines, watched, begin);
+        incidents.open(&drop, gold, names, references);
     }
 
     /// Replaces the baselines of queries by those before a drop that has ended, and starts the drop

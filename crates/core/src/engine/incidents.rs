@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baseline, Beginning, DropClass, Losses, Part, minute_of};
+use crate::detection::{Baseline, Beginning, DropClass, Losses, Part, Season, minute_of};
 use crate::engine::family;
 use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::Registry;
@@ -32,7 +32,7 @@ pub use record::{
     Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
     Severity,
 };
-use record::{ComparedQueries, EXPIRED_AFTER, MAX_MEASURES};
+use record::{ComparedQueries, EXPIRED_AFTER, MAX_MEASURES, SearchLoss};
 pub(super) use record::{DeploymentMark, Ending};
 pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
 
@@ -89,9 +89,37 @@ struct Tracked {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct TrackedMeasure {
     column: usize,
-    /// Series, with their positions among the measures of the incident.
-    series: Vec<(Series, usize)>,
+    series: Vec<TrackedSeries>,
     queries: QueryReferences,
+}
+
+/// Series of a measure of an open incident.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct TrackedSeries {
+    series: Series,
+    /// Position among the measures of the incident.
+    place: usize,
+    /// Season before the beginning of the drop, for measures that have one: later it learns the drop.
+    season: Option<Box<Season>>,
+}
+
+impl TrackedSeries {
+    /// Compares a search of a query with the mean `mean`. `has_query` is false for the mean of an hour of the day.
+    fn compare(
+        &self,
+        score: &TrackedScore<'_>,
+        (mean, has_query): (f64, bool),
+        watched: &MonitoredMeasure,
+    ) -> SearchLoss {
+        let minute = minute_of(score.ts.0);
+        let season = self.season.as_deref();
+        let expected = season.map_or(mean, |it| it.expected_score(minute, mean, has_query));
+        SearchLoss {
+            place: self.place,
+            expected,
+            loss: expected - watched.upwards(score.value),
+        }
+    }
 }
 
 /// Names of a series of scores: variant, slice and value.
@@ -174,7 +202,7 @@ impl Incidents {
     /// Minute of the first alarm of the open incidents that contain one of the series in a column.
     pub(super) fn alarmed(&self, series: &[Series], column: usize) -> Option<i64> {
         let contains = |of: &TrackedMeasure| {
-            of.column == column && of.series.iter().any(|(it, _)| series.contains(it))
+            of.column == column && of.series.iter().any(|it| series.contains(&it.series))
         };
         let open = self.open.iter();
         let containing = open.filter(|it| it.columns.iter().any(contains));
@@ -194,25 +222,27 @@ impl Incidents {
             let Some(of) = columns.find(|it| it.column == column) else {
                 continue;
             };
-            let touched = |(series, _): &&(Series, usize)| score.series.contains(series);
-            let touched: Vec<usize> = of.series.iter().filter(touched).map(|it| it.1).collect();
-            if touched.is_empty() {
+            let is_touched = |it: &&TrackedSeries| score.series.contains(&it.series);
+            if !of.series.iter().any(|it| is_touched(&it)) {
                 continue;
             }
-            let Some((expected, loss)) = of.queries.compare(&score, watched) else {
+            let Some(mean) = of.queries.count(&score, watched) else {
                 continue;
             };
+            let touched = of.series.iter().filter(is_touched);
+            let losses: Vec<SearchLoss> = touched
+                .map(|it| it.compare(&score, mean, watched))
+                .collect();
             let incident = &mut tracked.incident;
             let minute = minute_of(incident.last);
-            incident.observe(score.ts, loss, expected, &touched);
-            let recovering_since = incident.recovering_since();
-            of.queries
-                .add((score.key, &touched), loss, recovering_since);
+            incident.observe(score.ts, &losses);
+            let since = incident.recovering_since();
+            of.queries.add(score.key, &losses, since);
             if incident.part == Part::Some && minute_of(incident.last) > minute {
                 let mut measures = of
                     .series
                     .iter()
-                    .filter_map(|it| incident.measures.get(it.1));
+                    .filter_map(|it| incident.measures.get(it.place));
                 let in_all = measures.find(|it| *it.slice == *Settings::ALL_SEARCHES);
                 let is_of_all = in_all.and_then(|it| of.queries.is_loss_of_all(it.tolerance));
                 if is_of_all == Some(true) {
@@ -233,7 +263,7 @@ impl Incidents {
             let mut columns = tracked.columns.iter();
             let is_primary = columns.any(|it| {
                 let mut of = it.series.iter();
-                it.column == column && of.any(|(it, place)| *it == series && *place == 0)
+                it.column == column && of.any(|it| it.series == series && it.place == 0)
             });
             if is_primary && let Some(class) = class() {
                 let incident = &mut tracked.incident;
@@ -324,9 +354,8 @@ impl Incidents {
             tracked.gold = gold.into();
         }
         let begin = minute_of(drop.beginning.at);
-        tracked.add(member, (drop.series, column_of(drop.watched.index)), || {
-            references(begin)
-        });
+        let of = (drop.series, column_of(drop.watched.index));
+        tracked.add(member, of, (begin, drop.season), references);
         if same.is_none() {
             self.news.push(self.open[place].summed());
         }
@@ -497,9 +526,9 @@ impl Incidents {
             if ending.by != EndReason::Reset || all.is_rejudged() {
                 for of in &tracked.columns {
                     let measures = &tracked.incident.measures;
-                    let series = of.series.iter().map(|(series, member)| {
-                        let before = measures.get(*member).map(|it| it.before);
-                        (*series, before.unwrap_or_default())
+                    let series = of.series.iter().map(|it| {
+                        let before = measures.get(it.place).map(|it| it.before);
+                        (it.series, before.unwrap_or_default())
                     });
                     let series: Vec<(Series, Losses)> = series.collect();
                     restart(tracked.variant, of.column, &series, of.queries.baselines());
@@ -559,7 +588,7 @@ impl Incidents {
         theirs: &Incident,
         (member, series): (&IncidentMeasure, Series),
         (label, column, gold): (Label, usize, &str),
-        (tolerance, before): (f64, Losses),
+        (tolerance, before, season): (f64, Losses, Option<&Season>),
         references: impl FnOnce(i64) -> QueryReferences,
     ) {
         let known = self.open.iter().position(|it| it.incident.id == theirs.id);
@@ -589,7 +618,7 @@ impl Incidents {
             ..member.without_sums()
         };
         let begin = minute_of(theirs.started.at);
-        tracked.add(member, (series, column), || references(begin));
+        tracked.add(member, (series, column), (begin, season), references);
     }
 
     /// Incidents that were opened or ended since the last call, with the sums of this worker.
@@ -748,8 +777,11 @@ impl Incidents {
         let column = |column: usize| ids.columns.get(column).copied().flatten();
         let open = self.open.iter().map(|it| {
             let columns = it.columns.iter().filter_map(|of| {
-                let series = of.series.iter().filter_map(|(series, place)| {
-                    Some((ids.series(family::SCORE.table()?, *series)?, *place))
+                let series = of.series.iter().filter_map(|it| {
+                    Some(TrackedSeries {
+                        series: ids.series(family::SCORE.table()?, it.series)?,
+                        ..it.clone()
+                    })
                 });
                 Some(TrackedMeasure {
                     column: column(of.column)?,
@@ -772,7 +804,7 @@ impl Incidents {
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
         let columns = self.open.iter().flat_map(|it| &it.columns);
-        columns.map(|it| it.queries.bytes()).sum::<usize>()
+        columns.map(TrackedMeasure::bytes).sum::<usize>()
             + self.iter().map(Incident::bytes).sum::<usize>()
     }
 }
@@ -795,24 +827,40 @@ fn is_near(one: &Beginning, other: &Beginning) -> bool {
     between <= SAME_INCIDENT.0
 }
 
+impl TrackedMeasure {
+    /// Approximate bytes held.
+    fn bytes(&self) -> usize {
+        let seasons = self.series.iter().filter_map(|it| it.season.as_ref());
+        self.queries.bytes() + seasons.map(|it| it.bytes()).sum::<usize>()
+    }
+}
+
 impl Tracked {
+    /// Adds a measure and slice. `begin` is the minute of the beginning of its drop, `season` that of the series
+    /// now.
     fn add(
         &mut self,
         member: IncidentMeasure,
         (series, column): (Series, usize),
-        references: impl FnOnce() -> QueryReferences,
+        (begin, season): (i64, Option<&Season>),
+        references: impl FnOnce(i64) -> QueryReferences,
     ) {
         let place = self.incident.measures.len();
         if place >= MAX_MEASURES {
             return;
         }
         self.incident.measures.push(member);
+        let of_series = TrackedSeries {
+            series,
+            place,
+            season: season.map(|it| Box::new(it.before(begin))),
+        };
         match self.columns.iter_mut().find(|it| it.column == column) {
-            Some(known) => known.series.push((series, place)),
+            Some(known) => known.series.push(of_series),
             None => self.columns.push(TrackedMeasure {
                 column,
-                series: vec![(series, place)],
-                queries: references(),
+                series: vec![of_series],
+                queries: references(begin),
             }),
         }
     }
@@ -833,7 +881,7 @@ impl Tracked {
 
     fn with_queries(&self, recovered_since: Option<i64>) -> Incident {
         let mut incident = self.incident.clone();
-        let of_primary = |it: &&TrackedMeasure| it.series.iter().any(|(_, place)| *place == 0);
+        let of_primary = |it: &&TrackedMeasure| it.series.iter().any(|it| it.place == 0);
         if let Some(primary) = self.columns.iter().find(of_primary) {
             incident.queries = primary.queries.largest_losses(recovered_since);
         }
@@ -849,6 +897,12 @@ impl Tracked {
         let places: Vec<usize> = (other.incident.measures.iter())
             .map(|it| self.incident.place_of(it.name()))
             .collect();
+        let placed = |of: &TrackedSeries| {
+            Some(TrackedSeries {
+                place: *places.get(of.place)?,
+                ..of.clone()
+            })
+        };
         for theirs in &other.columns {
             let queries = theirs.queries.with_places(&places);
             let Some(mine) = self
@@ -856,9 +910,7 @@ impl Tracked {
                 .iter_mut()
                 .find(|it| it.column == theirs.column)
             else {
-                let series = theirs.series.iter();
-                let series =
-                    series.filter_map(|(series, place)| Some((*series, *places.get(*place)?)));
+                let series = theirs.series.iter().filter_map(placed);
                 self.columns.push(TrackedMeasure {
                     series: series.collect(),
                     column: theirs.column,
@@ -866,10 +918,11 @@ impl Tracked {
                 });
                 continue;
             };
-            for (series, place) in &theirs.series {
-                let is_known = mine.series.iter().any(|(known, _)| known == series);
-                if let Some(place) = places.get(*place).filter(|_| !is_known) {
-                    mine.series.push((*series, *place));
+            for of in &theirs.series {
+                match mine.series.iter_mut().find(|it| it.series == of.series) {
+                    Some(known) if known.season.is_none() => known.season.clone_from(&of.season),
+                    Some(_) => {}
+                    None => mine.series.extend(placed(of)),
                 }
             }
             mine.queries.merge(&queries);
@@ -881,6 +934,73 @@ impl Tracked {
 mod tests {
     use super::record::tests::incident_of;
     use super::*;
+    use crate::detection::{DropSeries, SeriesRules};
+
+    /// Season of sessions without a gold query, one of which had this score. Those since the beginning, in the
+    /// same hour, had none.
+    fn season_of(score: f64) -> Season {
+        let rules = SeriesRules {
+            threshold: 17.0,
+            tolerance: 0.01,
+            warm_up_tolerance: 0.02,
+            repeat_window: 1,
+            has_local: false,
+            is_seasonal: true,
+            alarmed: None,
+        };
+        let mut series = DropSeries::default();
+        series.advance(0, &rules);
+        series.compare(score, None, &rules);
+        series.clear_recent();
+        for _ in 0..9 {
+            series.compare(0.0, None, &rules);
+        }
+        series.season().cloned().expect("a season")
+    }
+
+    #[test]
+    fn each_series_of_an_incident_is_compared_with_its_own_hours() {
+        let theirs = incident_of("CTR", true, (Part::All, DropClass::Worse));
+        let [all, topic] = [0, 1].map(Series::at);
+        let mut incidents = Incidents::default();
+        for (series, slice, score) in [(topic, "topic", 0.25), (all, "all", 0.75)] {
+            let member = IncidentMeasure {
+                measure: "CTR".into(),
+                slice: slice.into(),
+                ..IncidentMeasure::default()
+            };
+            incidents.follow(
+                &theirs,
+                (&member, series),
+                (Label::EMPTY, column_of(0), ""),
+                (0.03, Losses::default(), Some(&season_of(score))),
+                |_| QueryReferences::shared(&[("hour".into(), 0.5, 100)], false, |_| true),
+            );
+        }
+        let watched = MonitoredMeasure {
+            index: 0,
+            target: None,
+            is_lower_better: false,
+            is_user_measure: true,
+            is_seasonal: true,
+        };
+        let mut losses_after = |series: &[Series]| {
+            let session = TrackedScore {
+                ts: EventTime(60_000),
+                variant: Label::EMPTY,
+                series,
+                key: "hour",
+                value: 0.75,
+                repeat_window: 0,
+            };
+            incidents.observe(session, &watched);
+            let measures = incidents.open[0].incident.measures.iter();
+            let losses = measures.map(|it| it.blocks[0].mean());
+            losses.collect::<Vec<Option<f64>>>()
+        };
+        assert_eq!(losses_after(&[all]), [None, Some(0.0)]);
+        assert_eq!(losses_after(&[all, topic]), [Some(-0.5), Some(0.0)]);
+    }
 
     #[test]
     fn an_incident_of_clicks_and_rankings_has_the_gold_set_of_the_rankings() {
@@ -896,7 +1016,7 @@ mod tests {
                     &theirs,
                     (&member, Series::at(0)),
                     (Label::EMPTY, *column, *gold),
-                    (0.03, Losses::default()),
+                    (0.03, Losses::default(), None),
                     |_| QueryReferences::default(),
                 );
             }

@@ -78,7 +78,7 @@ fn regression_of_the_demo_raises_exactly_the_expected_alerts() {
     // Wrong documents of the demo have no judgements: its incident is a warning, unless a scrape was before more unjudged
     // results were found.
     let was_critical = !prometheus
-        .query("max_over_time(rankgauge:incident_info:critical[1d])")
+        .query("max_over_time(rankgauge_incident_info{severity=\"critical\"}[1d])")
         .is_empty();
     let drop = BTreeSet::from([["RankgaugeQualityDropped", "V5"]]);
     let arms = ["V1", "V2", "V3"].map(|variant| ["RankgaugeExperimentArmWorse", variant]);

@@ -4,7 +4,7 @@ use crate::detection::baseline::MAX_QUERIES;
 use crate::detection::drop_series::QueryScores;
 use crate::detection::{
     ArmDifference, Baselines, BlockTests, BucketArm, Comparison, DropSeries, NormalMixture,
-    QueryBaseline, ScoreTest, SeriesRules, SplitTest, Unit, log_threshold, summed,
+    QueryBaseline, ScoreTest, Season, SeriesRules, SplitTest, Unit, log_threshold, summed,
 };
 use proptest::prelude::*;
 
@@ -409,6 +409,37 @@ fn a_season_learns_one_week_of_an_incident_at_most() {
     assert!((expected_after(21..35, 0.25, alarmed) - after_one_week).abs() < 1e-9);
     // A season that began with a reset during the incident learns.
     assert!(expected_after(35..42, 0.25, Some(0)) < after_one_week - 0.05);
+}
+
+#[test]
+fn a_season_before_a_drop_contains_no_search_of_it() {
+    let rules = SeriesRules {
+        is_seasonal: true,
+        ..rules()
+    };
+    let day = 1_440;
+    let add = |test: &mut DropSeries, days: std::ops::Range<i64>, score: f64| {
+        for minute in days.start * day..days.end * day {
+            test.add(minute * 60_000, None, score, &rules);
+        }
+    };
+    let mut test = DropSeries::default();
+    add(&mut test, 0..14, 0.75);
+    test.clear_recent();
+    let known = test.season().cloned().expect("a season");
+    add(&mut test, 14..17, 0.25);
+    let season = test.season().expect("a season");
+    assert_eq!(season.before(14 * day), known);
+    // With a later beginning, the first day is learned.
+    let expected = |season: &Season| season.expected_score(21 * day, 0.0, false);
+    let learned = (0.75 * 2.0 + 0.25) / 3.0;
+    assert!((expected(&known) - 0.75).abs() < 1e-9);
+    assert!((expected(&season.before(15 * day)) - learned).abs() < 1e-9);
+    // The hours of a week are kept at most.
+    add(&mut test, 17..35, 0.25);
+    let season = test.season().expect("a season");
+    assert!(season.bytes() < 5 * known.bytes());
+    assert!(expected(&season.before(14 * day)) < 0.75 - 0.05);
 }
 
 #[test]

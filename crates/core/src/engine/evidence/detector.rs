@@ -140,6 +140,7 @@ impl Detector {
             self.change
                 .add(ts.0, (loss, from_before), settings.tolerance);
             if self.change.minute().is_none() {
+                self.drop.clear_recent();
                 self.before.merge(&std::mem::take(&mut self.segment));
                 if self.before.searches > MAX_BEFORE {
                     self.before.halve();

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::detection::{Beginning, DropClass, Losses, MeanInterval, Part, Recovery, minute_of};
+use crate::detection::{
+    Beginning, DropClass, Losses, MeanInterval, Part, Recovery, Season, minute_of,
+};
 use crate::engine::series::Series;
 use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::measure::Subject;
@@ -64,6 +66,18 @@ pub(in crate::engine) struct Drop<'a> {
     pub(in crate::engine) tolerance: f64,
     pub(in crate::engine) class: DropClass,
     pub(in crate::engine) part: Part,
+    /// Season of the series, for measures that have one.
+    pub(in crate::engine) season: Option<&'a Season>,
+}
+
+/// Search that is compared with what is expected of a measure and slice.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SearchLoss {
+    /// Position of the measure and slice.
+    pub(super) place: usize,
+    /// Expected score, where higher scores are better.
+    pub(super) expected: f64,
+    pub(super) loss: f64,
 }
 
 /// Incident, or the share of one worker in it.
@@ -682,11 +696,11 @@ impl Incident {
         self.deployments.sort_by_key(|it| it.deployed.at);
     }
 
-    pub(super) fn observe(&mut self, ts: EventTime, loss: f64, expected: f64, touched: &[usize]) {
+    pub(super) fn observe(&mut self, ts: EventTime, losses: &[SearchLoss]) {
         self.last = self.last.max(ts.0);
-        for place in touched {
-            if let Some(measure) = self.measures.get_mut(*place) {
-                measure.add_to_recovery(ts, loss, expected);
+        for of in losses {
+            if let Some(measure) = self.measures.get_mut(of.place) {
+                measure.add_to_recovery(ts, of.loss, of.expected);
             }
         }
         let is_recovering = self.recovering_since().is_some();
@@ -694,16 +708,16 @@ impl Incident {
             let frozen = measure.blocks_until_recovery();
             measure.until_recovery = is_recovering.then_some(frozen);
         }
-        for place in touched {
-            if let Some(measure) = self.measures.get_mut(*place) {
-                measure.add_to_blocks(ts, loss);
+        for of in losses {
+            if let Some(measure) = self.measures.get_mut(of.place) {
+                measure.add_to_blocks(ts, of.loss);
                 measure.compared = ComparedQueries::Known;
             }
         }
-        if touched.contains(&0) {
+        if let Some(primary) = losses.iter().find(|it| it.place == 0) {
             let mut marks = self.deployments.iter_mut().rev();
             if let Some(mark) = marks.find(|it| it.deployed.at <= ts && it.is_during) {
-                mark.losses.add(loss);
+                mark.losses.add(primary.loss);
             }
         }
     }
@@ -875,7 +889,7 @@ fn id_of(variant: &str, primary: &str, minute: i64) -> u64 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{Deployed, Drop, EndReason, Incident, IncidentMeasure, Severity};
+    use super::{Deployed, Drop, EndReason, Incident, IncidentMeasure, SearchLoss, Severity};
     use crate::detection::{Beginning, DropClass, Losses, Part};
     use crate::engine::series::Series;
     use crate::engine::settings::MonitoredMeasure;
@@ -900,11 +914,16 @@ pub(super) mod tests {
             (it.tolerance, it.loss_at_alarm, it.at_alarm) = (0.03, 0.4, losses(0.4));
         }
         let day = 24 * 60;
+        let healthy = SearchLoss {
+            place: 0,
+            expected: 0.9,
+            loss: 0.0,
+        };
         for minute in 0..=day {
-            incident.observe(EventTime(minute * MINUTE), 0.0, 0.9, &[0]);
+            incident.observe(EventTime(minute * MINUTE), &[healthy]);
             assert_eq!(incident.recovery(1), None, "minute {minute}");
         }
-        incident.observe(EventTime((day + 1) * MINUTE), 0.0, 0.9, &[0]);
+        incident.observe(EventTime((day + 1) * MINUTE), &[healthy]);
         let ended = incident.recovery(1).expect("it has recovered");
         assert_eq!((ended.by, ended.at), (EndReason::Recovered, EventTime(0)));
     }
@@ -956,6 +975,7 @@ pub(super) mod tests {
             tolerance: 0.03,
             class,
             part,
+            season: None,
         };
         Incident::new("V1".into(), &drop, primary)
     }

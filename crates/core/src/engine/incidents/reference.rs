@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::record::{IncidentQuery, MAX_QUERIES, merged};
-use crate::detection::{Baseline, Losses, Season, minute_of, serialize_sorted};
+use super::record::{IncidentQuery, MAX_QUERIES, SearchLoss, merged};
+use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
 use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
 use crate::time::EventTime;
@@ -45,8 +45,6 @@ pub(in crate::engine) struct QueryReferences {
     #[serde(serialize_with = "serialize_sorted")]
     queries: FxHashMap<Box<str>, QueryReference>,
     is_lower_better: bool,
-    /// Season as it was when the incident was opened, for measures that have one: later it learns the drop.
-    season: Option<Box<Season>>,
 }
 
 /// Mean of a query before the beginning of an incident, and the losses of its last searches.
@@ -54,7 +52,7 @@ pub(in crate::engine) struct QueryReferences {
 struct QueryReference {
     mean: f64,
     scores: u32,
-    /// Last compared minute.
+    /// Last counted minute.
     last: Option<i32>,
     /// True for an hour of the day, which stands for sessions without a query.
     is_hour: bool,
@@ -122,15 +120,6 @@ impl QueryReferences {
         Self {
             queries: queries.collect(),
             is_lower_better,
-            season: None,
-        }
-    }
-
-    /// The same with the season of the series.
-    pub(in crate::engine) fn with_season(self, season: Option<&Season>) -> Self {
-        Self {
-            season: season.cloned().map(Box::new),
-            ..self
         }
     }
 
@@ -157,40 +146,36 @@ impl QueryReferences {
         queries
     }
 
-    /// Compares a score with the reference of its query. Returns the reference, where higher scores are
-    /// better, and the loss. `None` for an unknown query, and within the repeat window of the last
-    /// comparison.
-    pub(super) fn compare(
+    /// Counts a search. Returns the mean of its query, where higher scores are better, and false if that is the
+    /// mean of an hour of the day. `None` for an unknown query, and within the repeat window of the last counted
+    /// search.
+    pub(super) fn count(
         &mut self,
         score: &TrackedScore<'_>,
         watched: &MonitoredMeasure,
-    ) -> Option<(f64, f64)> {
+    ) -> Option<(f64, bool)> {
         let known = self.queries.get_mut(score.key)?;
-        let minute = minute_of(score.ts.0);
-        let mean = watched.upwards(known.mean);
-        let season = self.season.as_deref();
-        let expected = season.map_or(mean, |it| it.expected_score(minute, mean, !known.is_hour));
-        let minute = i32::try_from(minute).ok()?;
+        let minute = i32::try_from(minute_of(score.ts.0)).ok()?;
         let passed = known.last.map(|last| i64::from(minute) - i64::from(last));
         if passed.is_some_and(|passed| passed < score.repeat_window) {
             return None;
         }
         known.last = Some(minute);
-        Some((expected, expected - watched.upwards(score.value)))
+        Some((watched.upwards(known.mean), !known.is_hour))
     }
 
-    /// Adds the loss of a search in some measures of the incident to those of its query. `recovering_since` is the
-    /// start of the recovery of the incident, if the search is one of it.
+    /// Adds a search to those of its query: its loss is the first of its losses in measures of the incident.
+    /// `recovering_since` is the start of the recovery of the incident, if the search is one of it.
     pub(super) fn add(
         &mut self,
-        (query, measures): (&str, &[usize]),
-        loss: f64,
+        query: &str,
+        losses: &[SearchLoss],
         recovering_since: Option<i64>,
     ) {
-        let Some(known) = self.queries.get_mut(query) else {
+        let (Some(known), Some(first)) = (self.queries.get_mut(query), losses.first()) else {
             return;
         };
-        measures.iter().for_each(|it| known.measures.add(*it));
+        losses.iter().for_each(|it| known.measures.add(it.place));
         let started = known.until_recovery.map(|it| it.0);
         if started != recovering_since {
             known.until_recovery = recovering_since.map(|since| (since, known.blocks));
@@ -198,7 +183,7 @@ impl QueryReferences {
         if known.blocks[0].searches >= BLOCK_SEARCHES {
             known.blocks = [Losses::default(), known.blocks[0]];
         }
-        known.blocks[0].add(loss);
+        known.blocks[0].add(first.loss);
     }
 
     /// Returns true if not only some queries are worse: without the quarter of the queries that lost most, the mean
@@ -219,10 +204,10 @@ impl QueryReferences {
         if losses.len() < MIN_QUERIES {
             return Some(false);
         }
-        losses.sort_by(f64::total_cmp);
-        let kept = losses.len() - losses.len() / 4;
+        let place = losses.len() - losses.len() / 4;
+        let (kept, ..) = losses.select_nth_unstable_by(place, f64::total_cmp);
         let mut rest = Losses::default();
-        losses[..kept].iter().for_each(|it| rest.add(*it));
+        kept.iter().for_each(|it| rest.add(*it));
         let rest = rest.interval()?;
         Some(2.0 * rest.lower - rest.mean > tolerance)
     }
@@ -279,15 +264,11 @@ impl QueryReferences {
         Self {
             queries: queries.collect(),
             is_lower_better: self.is_lower_better,
-            season: self.season.clone(),
         }
     }
 
     /// Adds the references of another worker.
     pub(super) fn merge(&mut self, other: &Self) {
-        if self.season.is_none() {
-            self.season.clone_from(&other.season);
-        }
         let sorted: BTreeMap<_, _> = other.queries.iter().collect();
         for (query, theirs) in sorted {
             let Some(mine) = self.queries.get_mut(query) else {
@@ -325,13 +306,13 @@ impl QueryReferences {
 
     /// Approximate bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.queries.len() * BYTES_PER_QUERY + self.season.as_ref().map_or(0, |it| it.bytes())
+        self.queries.len() * BYTES_PER_QUERY
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{QueryReferences, SharedReference};
+    use super::{QueryReferences, SearchLoss, SharedReference};
 
     /// References of `queries` queries, of which the first `worse` have `searches` searches with a loss of 0.4, and
     /// the others two without one.
@@ -345,7 +326,12 @@ mod tests {
             } else {
                 (0.0, 2)
             };
-            (0..times).for_each(|_| references.add((query, &[0]), loss, None));
+            let lost = SearchLoss {
+                place: 0,
+                expected: 0.8,
+                loss,
+            };
+            (0..times).for_each(|_| references.add(query, &[lost], None));
         }
         references
     }

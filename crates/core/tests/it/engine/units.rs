@@ -233,6 +233,23 @@ fn units_survive_a_restart() {
     assert_eq!(sessions(&stream.world, &stream.engine.snapshot()), before.1);
 }
 
+/// Over two steps of a ramp, an arm has more searches of the later hours.
+#[test]
+fn an_experiment_with_other_shares_begins_again() {
+    let mut stream = Stream::new(experiment(Assignment::User));
+    for user in 0..1_000 {
+        stream.user(user, usize::from(user % 2 == 1), user % 3 == 0);
+    }
+    assert!(stream.difference().is_some());
+    let mut next = experiment(Assignment::User);
+    next.experiments[0].split = vec![("V1".into(), 0.9), ("V2".into(), 0.1)];
+    let world = World::new(next);
+    let (engine, _) = restored(&world, &write(&stream.engine));
+    (stream.world, stream.engine) = (world, engine);
+    assert_eq!(stream.difference(), None);
+    assert_eq!(sessions(&stream.world, &stream.engine.snapshot()), [0, 0]);
+}
+
 #[test]
 fn buckets_of_workers_add_and_their_split_evidence_is_averaged() {
     let mut settings = experiment(Assignment::User);
