@@ -446,7 +446,7 @@ fn a_missed_target_is_an_alarm_of_its_series() {
     let watched = model.watched_series(P_AT_1, series).expect("is watched");
     assert_eq!(model.watched(), std::slice::from_ref(&watched));
     assert_eq!(watched.has_alarm[0], Some(true));
-    assert!(watched.bounds.is_some_and(|bounds| bounds.upper < 0.9));
+    assert!(watched.bounds.is_some_and(|[_, upper]| upper < 0.9));
     assert_eq!(model.watched_series(RR, series), None);
     let variant = model.names(series).expect("a known series").label;
     assert!(model.baseline(P_AT_1, variant).is_some());

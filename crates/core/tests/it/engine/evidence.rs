@@ -341,13 +341,16 @@ fn bounds_of_workers_hold_together() {
         let count = f64::from(u32::try_from(test.searches()).expect("few"));
         (count, test.bounds(threshold))
     });
-    let [(m, first), (n, second)] = bounds;
+    let [
+        (m, [first_lower, first_upper]),
+        (n, [second_lower, second_upper]),
+    ] = bounds;
     let lower = value(&samples, "score_bound", &[WHOLE, r#"bound="lower""#]);
-    assert_close(Some(lower), (m * first.lower + n * second.lower) / (m + n));
+    assert_close(Some(lower), (m * first_lower + n * second_lower) / (m + n));
     let searches = value(&samples, "score_bound_searches", &[WHOLE]);
     assert_close(Some(searches), m + n);
     let upper = value(&samples, "score_bound", &[WHOLE, r#"bound="upper""#]);
-    assert_close(Some(upper), (m * first.upper + n * second.upper) / (m + n));
+    assert_close(Some(upper), (m * first_upper + n * second_upper) / (m + n));
     assert!(
         0.0 < lower && lower < upper && upper < 1.0,
         "{lower} {upper}"
