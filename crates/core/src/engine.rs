@@ -34,6 +34,7 @@ mod local_registry;
 mod machine;
 mod means;
 pub mod money;
+mod objective;
 mod observed_sessions;
 pub mod partition;
 pub mod position;
