@@ -195,9 +195,9 @@ impl Formats {
             (Format::Native, Kind::Feedback) => {
                 native::feedback(payload, limits).map(Event::Feedback)
             }
-            (Format::Ubi, Kind::Search) => ubi::search(payload, limits).map(Event::Search),
+            (Format::Ubi, Kind::Search) => ubi::Dialect::search(payload, limits).map(Event::Search),
             (Format::Ubi, Kind::Feedback) => {
-                ubi::feedback(payload, limits, &self.ubi).map(Event::Feedback)
+                self.ubi.feedback(payload, limits).map(Event::Feedback)
             }
             (Format::OtlpProto | Format::OtlpJson, _) => return Ok(Decoded::Several),
             (Format::Mapped, _) => {
