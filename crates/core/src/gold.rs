@@ -35,6 +35,6 @@ pub use judgements::{Grade, Judgements};
 pub use load::{Sources, examine, load, parse};
 pub use memory::{JudgedPart, JudgedRows, SubtopicRow};
 pub use normal_form::{composed, decomposed, normalise};
-pub use problem::{GoldError, MAX_FILE_BYTES, Place, Problem};
+pub use problem::{GoldError, Place, Problem};
 pub use query::{GoldQuery, JudgementDetail};
 pub use set::{GoldSet, Options, QueryIndex, Unjudged};

@@ -28,9 +28,6 @@ pub use mapping::{DocumentSource, Mapping, Session, Source, SpanKind};
 use search::{Classified, Context, classify};
 use span::{Attributes, Resource, Span};
 
-/// Maximum number of spans in a record.
-pub const MAX_SPANS: usize = 100_000;
-
 /// Receiver of the searches of a record, in their order.
 pub(super) type Visit<'v> = dyn FnMut(Result<&Search<'_>, Rejection>) + 'v;
 
@@ -155,12 +152,15 @@ fn check_size(record: &[u8], limits: &Limits) -> Result<(), Rejection> {
 }
 
 fn check_spans(spans: usize) -> Result<(), Rejection> {
-    if spans <= MAX_SPANS {
+    if spans <= Mapping::MAX_SPANS {
         return Ok(());
     }
     Err(Rejection::new(
         Reason::TooLarge,
-        format_args!("{spans} spans or log records, at most {MAX_SPANS} are read from a record"),
+        format_args!(
+            "{spans} spans or log records, at most {} are read from a record",
+            Mapping::MAX_SPANS
+        ),
     ))
 }
 
