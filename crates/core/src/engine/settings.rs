@@ -95,8 +95,12 @@ pub struct Settings {
     pub experiments: Vec<Experiment>,
     /// Estimate of quality from labels.
     pub labelling: Option<Labelling>,
-    /// Limits on cardinality.
-    pub series_limits: SeriesLimits,
+    /// Maximum number of series that one metric family exposes. Further ones are counted under
+    /// `__other__`.
+    pub series_per_family: usize,
+    /// Maximum number of distinct values of one label (variant, stage, model, …). Further ones
+    /// become `__other__`.
+    pub values_per_label: usize,
     /// Limits on single records.
     pub record_limits: Limits,
 }
@@ -334,17 +338,6 @@ pub enum Ranges {
     Watched,
     /// No measure.
     None,
-}
-
-/// Limits on cardinality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeriesLimits {
-    /// Maximum number of series that one metric family exposes. Further ones are counted under
-    /// `__other__`.
-    pub series_per_family: usize,
-    /// Maximum number of distinct values of one label (variant, stage, model, …). Further ones
-    /// become `__other__`.
-    pub values_per_label: usize,
 }
 
 /// Maximum numbers of records that a join keeps one by one.

@@ -17,7 +17,7 @@ use crate::engine::join::PendingConversions;
 use crate::engine::machine::Engine;
 use crate::engine::remap::{IdRemap, Names};
 use crate::engine::series::Dimension;
-use crate::engine::settings::{Detection, SeriesLimits, Settings};
+use crate::engine::settings::{Detection, Settings};
 use crate::engine::totals::Totals;
 use crate::engine::versions::Versions;
 use crate::engine::window::Progress;
@@ -64,10 +64,8 @@ impl State {
             slices: Vec::new(),
             experiments: Vec::new(),
             detection: Detection::default(),
-            series_limits: SeriesLimits {
-                series_per_family: usize::MAX,
-                values_per_label: usize::MAX,
-            },
+            series_per_family: usize::MAX,
+            values_per_label: usize::MAX,
             ..base
         };
         for State { names, .. } in states {

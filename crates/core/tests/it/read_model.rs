@@ -10,7 +10,7 @@ use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::settings::{
     Assignment, Detection, Experiment, JoinLimits, MonitoredMeasure, Objective, Quantity, Ranges,
-    Rolling, SeriesLimits, Settings, WindowSpec,
+    Rolling, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position, Registry, family};
@@ -66,10 +66,8 @@ fn settings() -> Settings {
         experiments: Vec::new(),
         detection: Detection::default(),
         objectives: Vec::new(),
-        series_limits: SeriesLimits {
-            series_per_family: 1_000,
-            values_per_label: 100,
-        },
+        series_per_family: 1_000,
+        values_per_label: 100,
         record_limits: Limits {
             record_bytes: 1 << 20,
             results_per_search: 100,
