@@ -493,3 +493,15 @@ impl fmt::Display for GoldError {
 }
 
 impl std::error::Error for GoldError {}
+
+/// Error for a relation whose grade is above the highest grade that the set states.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the relation `{relation}` would give the grade {grade}, beyond the set's scale_max \
+     {scale_max}; give it a lower one with --grade {relation}=…"
+)]
+pub struct GradeBeyondScale {
+    pub(super) relation: String,
+    pub(super) grade: Grade,
+    pub(super) scale_max: Grade,
+}
