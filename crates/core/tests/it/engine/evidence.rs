@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use rankgauge_core::detection::{
-    BlockTest, Burst, DropTest, Part, SeriesRules, log_threshold, minute_of,
-};
+use rankgauge_core::detection::{BlockTest, Burst, DropTest, Part, SeriesRules, log_threshold};
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
@@ -454,7 +452,7 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
         "{drop:?}"
     );
     assert!((0.2..0.7).contains(&drop.estimate), "{drop:?}");
-    let late = drop.since - minute_of(start);
+    let late = drop.since - start.div_euclid(60_000);
     assert!((-10..10).contains(&late), "started {late} minutes late");
     let searches = i64::try_from(drop.searches).expect("few");
     assert!(searches <= (reader.read - 400) + 20, "{drop:?}");
