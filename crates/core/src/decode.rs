@@ -308,7 +308,7 @@ impl Formats {
                     Format::OtlpJson => otlp::json,
                     _ => otlp::proto,
                 };
-                counts.spans = decode(payload, acceptance, &self.otlp, &mut |search| {
+                counts = decode(payload, acceptance, &self.otlp, &mut |search| {
                     visit(search.map(EventRef::Search));
                 })?;
             }
@@ -318,7 +318,7 @@ impl Formats {
                     _ => otlp::feedback_proto,
                 };
                 let limits = &acceptance.limits;
-                counts.evaluations = decode(payload, limits, &self.otlp, &mut |event| {
+                counts = decode(payload, limits, &self.otlp, &mut |event| {
                     visit(event.map(EventRef::Feedback));
                 })?;
             }

@@ -110,13 +110,11 @@ impl<'r, S: Sink> Reader<'r, S> {
                     ));
                 }
             };
-            let spans = &counts.spans;
-            let used = spans[SpanOutcome::Search] + spans[SpanOutcome::Invalid];
-            self.ignored += whole(spans.total() - used);
+            let used = counts[SpanOutcome::Search] + counts[SpanOutcome::Invalid];
+            self.ignored += whole(counts.spans() - used);
             // Spans without an evaluation are counted as spans already.
             if !has_traces {
-                let evaluations = counts.evaluations;
-                self.ignored += whole(evaluations.ignored + evaluations.other);
+                self.ignored += whole(counts.ignored_evaluations + counts.without_evaluation);
             }
         }
         Ok(())
