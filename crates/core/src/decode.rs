@@ -24,7 +24,6 @@ use std::sync::Arc;
 use crate::event::{Acceptance, Kind, Limits, Reason, RecordCounts, Rejection};
 use mapped::Mapped;
 
-pub use action::ActionName;
 pub(crate) use record::{Decoded, Event};
 pub use record::{Encoded, Envelope, EventRef, OwnedRecord};
 
