@@ -101,7 +101,7 @@ use score_column::column_of;
 use series::{Dimension, Label, Series};
 use settings::Settings;
 use snapshot::{Memory, Snapshot};
-pub use totals::Totals;
+use totals::Totals;
 use versions::Versions;
 use watermark::ClockSettings;
 pub use window::Progress;
