@@ -37,7 +37,6 @@ mod tool;
 pub(crate) mod user;
 
 pub use crate::overlap::BleuCounts;
-pub use bounds::ScoreBounds;
 pub use catalogue::{Measure, catalogue};
 pub use curves::Curves;
 pub use descriptor::{Descriptor, Mean, Range, Subject};
