@@ -106,9 +106,9 @@ impl Parameter {
     pub fn fixed_default(&self) -> Option<&'static str> {
         match self.default {
             ParameterDefault::Value(value) => Some(value),
-            ParameterDefault::GoldSet(_)
-            | ParameterDefault::Required(_)
-            | ParameterDefault::None => None,
+            ParameterDefault::GoldSet | ParameterDefault::Required(_) | ParameterDefault::None => {
+                None
+            }
         }
     }
 }
@@ -118,8 +118,8 @@ impl Parameter {
 pub(super) enum ParameterDefault {
     /// Fixed value, as it is spelled.
     Value(&'static str),
-    /// Value that the gold set defines, in words.
-    GoldSet(&'static str),
+    /// Value that the gold set defines.
+    GoldSet,
     /// Every spelling states the parameter, for example with this value.
     Required(&'static str),
     /// No value: the parameter has no effect.
