@@ -21,7 +21,8 @@ use rankgauge_core::decode::framing::{Compression, Framing};
 use rankgauge_core::decode::mapped::{Encoding, Form, Mapped, Term};
 use rankgauge_core::decode::schema::{Schema, Schemas, Source};
 use rankgauge_core::decode::{Format, Formats};
-use rankgauge_core::engine::{Engine, Input, Position, Totals};
+use rankgauge_core::engine::snapshot::Snapshot;
+use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 use rankgauge_core::records;
@@ -123,10 +124,10 @@ fn main() -> anyhow::Result<()> {
     for _ in 0..ROUNDS {
         let mut native = 0.0;
         for (number, case) in cases.iter().enumerate() {
-            let (time, totals) = time(case, &gold)?;
-            let expected = expected.get_or_insert_with(|| totals.clone());
+            let (time, snapshot) = time(case, &gold)?;
+            let expected = expected.get_or_insert_with(|| snapshot.totals.clone());
             anyhow::ensure!(
-                totals == *expected,
+                snapshot.totals == *expected,
                 "{} counts otherwise than native JSON",
                 case.name
             );
@@ -289,8 +290,8 @@ fn term(value: &Value) -> Term {
     }
 }
 
-/// Microseconds a search of a new engine for all records, and what it counted.
-fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<(f64, Totals)> {
+/// Microseconds a search of a new engine for all records, and its snapshot.
+fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<(f64, Snapshot)> {
     let settings = law_search::settings()?;
     let registry = Arc::new(Engine::registry(&settings));
     let mut engine = Engine::new(settings, registry, feed::WALL);
@@ -319,5 +320,5 @@ fn time(case: &Case, gold: &Arc<GoldSet>) -> anyhow::Result<(f64, Totals)> {
         case.name
     );
     let micros = micros / f64::from(u32::try_from(SEARCHES)?);
-    Ok((micros, snapshot.totals))
+    Ok((micros, snapshot))
 }

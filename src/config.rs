@@ -45,6 +45,7 @@ use std::time::Duration;
 
 use rankgauge_core::decode::otlp::{FeedbackAction, Session};
 use rankgauge_core::decode::{Format, Formats};
+use rankgauge_core::engine::settings::Objective;
 use rankgauge_core::event::{JudgmentTarget, Kind};
 use rankgauge_core::gold::{Options, Unjudged};
 use rankgauge_gateway::KeyBy;
@@ -200,7 +201,11 @@ fn read(reader: &mut Reader) -> Config {
     let (detection, false_alarms) = detection::read(reader, &engine, &targets, workers);
     engine.detection = detection;
     engine.objectives = objectives::read(reader, &elements, &engine);
-    engine.detection.means = objectives::means(&engine.objectives);
+    engine.detection.means = engine
+        .objectives
+        .iter()
+        .flat_map(Objective::tests)
+        .collect();
     feedback::default_guardrails(reader, &mut engine);
     let labelling = labelling::read(reader, &kafka);
     let labelling = labelling.map(|(topic, settings)| {

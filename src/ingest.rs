@@ -538,8 +538,10 @@ impl Worker {
             ..
         } = engine.take_effects();
         if let Some(fleet) = &published.fleet {
+            let others = published.snapshots_of_others(*number);
+            let workers: Vec<_> = others.iter().map(|it| &it.totals.evidence).collect();
             engine.apply(Input::Evidence {
-                workers: &published.drops_of_others(*number, &config.engine, registry),
+                workers: &workers,
                 fleet: &fleet.evidence_of_others(),
             });
             let of_fleet = engine.take_effects();

@@ -22,7 +22,7 @@ use super::failure::Failure;
 use super::input;
 use super::output::{Format, stdout};
 use arguments::{Test, TestArguments};
-use rankgauge_core::detection::{DropClass, Part, ScoreTest, minute_of};
+use rankgauge_core::detection::{DropClass, Part, ScoreTest};
 use record::{PlacedRecord, Record, Records};
 use sidecar::SidecarTest;
 use step::{Step, Summary, finished, line};
@@ -111,7 +111,7 @@ struct Searches {
 impl Searches {
     /// Adds a search. Returns true if the test was evaluated.
     fn add(&mut self, search: &record::Search) -> bool {
-        let minute = minute_of(search.ts);
+        let minute = search.ts.div_euclid(60_000);
         let (first, newest) = self.minutes.unwrap_or((minute, minute));
         self.minutes = Some((first, newest.max(minute)));
         self.test.add(search)

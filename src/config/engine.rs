@@ -10,7 +10,7 @@ use super::reader::Reader;
 use super::units::format_duration;
 use rankgauge_core::engine::money::{Price, PriceTable};
 use rankgauge_core::engine::position::{FeedbackTopic, Topics};
-use rankgauge_core::engine::settings::{Detection, JoinLimits, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::settings::{Detection, JoinLimits, Settings, WindowSpec};
 use rankgauge_core::event::Limits;
 use rankgauge_core::measure::{Measure, UserMeasure};
 
@@ -55,10 +55,8 @@ pub(super) fn read(reader: &mut Reader, topics: Topics) -> Settings {
         // Read later, because it depends on the targets.
         detection: Detection::default(),
         objectives: Vec::new(),
-        series_limits: SeriesLimits {
-            series_per_family: reader.get(&keys::SERIES_PER_FAMILY),
-            values_per_label: reader.get(&keys::VALUES_PER_LABEL),
-        },
+        series_per_family: reader.get(&keys::SERIES_PER_FAMILY),
+        values_per_label: reader.get(&keys::VALUES_PER_LABEL),
         record_limits: Limits {
             record_bytes: reader.get(&keys::RECORD_BYTES),
             results_per_search: reader.get(&keys::RESULTS_PER_SEARCH),
@@ -121,7 +119,7 @@ fn check(reader: &mut Reader, settings: &Settings) {
         .measures
         .len()
         .saturating_mul(settings.windows.len());
-    let max = settings.series_limits.series_per_family;
+    let max = settings.series_per_family;
     if scores > max {
         reader.conflict(
             &[&keys::SERIES_PER_FAMILY.path, &keys::WINDOWS.path, measures],

@@ -5,9 +5,7 @@
 use super::key::{Key, Number};
 use super::keys;
 use super::reader::Reader;
-use rankgauge_core::engine::settings::{
-    MeanObjective, MeanQuantity, Objective, Quantity, Settings, TestedQuantity,
-};
+use rankgauge_core::engine::settings::{MeanQuantity, Objective, Quantity, Settings};
 use rankgauge_core::measure::{Measure, UserMeasure};
 
 /// Keys of the quantities.
@@ -65,51 +63,6 @@ pub(super) fn read(
         }
     }
     objectives
-}
-
-/// Objectives that are tested: means, and shares of searches between 0 and 1.
-pub(super) fn means(objectives: &[Objective]) -> Vec<MeanObjective> {
-    objectives.iter().flat_map(tests).collect()
-}
-
-/// Tests of an objective.
-fn tests(objective: &Objective) -> Vec<MeanObjective> {
-    let test = |quantity, target: Option<f64>, stated: String| {
-        Some(MeanObjective {
-            name: format!("{} {stated}", objective.name).into(),
-            objective: objective.name.as_str().into(),
-            quantity,
-            target: target?,
-        })
-    };
-    let is_share = |share: &f64| *share > 0.0 && *share < 1.0;
-    let target = objective.target();
-    let stated = target.map_or_else(String::new, |target| target.to_string());
-    let budget = objective.budget().filter(is_share);
-    let tests = match &objective.quantity {
-        Quantity::Mean(quantity) => {
-            let quantity = TestedQuantity::Mean(quantity.clone());
-            [test(quantity, target, stated), None]
-        }
-        Quantity::LatencyQuantile { stage, .. } => {
-            let quantity = TestedQuantity::Slower(stage.clone(), target.unwrap_or(f64::INFINITY));
-            [test(quantity, budget, stated), None]
-        }
-        Quantity::ErrorRate => [test(TestedQuantity::Error, budget, stated), None],
-        Quantity::ZeroResultRate => [test(TestedQuantity::NoResults, budget, stated), None],
-        Quantity::TrafficShare { variant, min, max } => {
-            let least = min.filter(is_share);
-            let others = TestedQuantity::OfOthers(variant.clone());
-            let of_variant = TestedQuantity::OfVariant(variant.clone());
-            let [low, high] = [least, max.filter(is_share)];
-            [
-                test(others, low.map(|share| 1.0 - share), format!("min {low:?}")),
-                test(of_variant, high, format!("max {high:?}")),
-            ]
-        }
-        Quantity::Throughput => [None, None],
-    };
-    tests.into_iter().flatten().collect()
 }
 
 /// Name of an objective, its quantity and its target, as read from an element of `targets`.

@@ -168,8 +168,8 @@ pub(super) fn gold_format(text: &str) -> Result<Option<gold::Format>, String> {
     if text == "auto" {
         return Ok(None);
     }
-    let format = text.parse().map(Some);
-    format.map_err(|error: gold::UnknownFormat| format!("is neither auto nor a format: {error}"))
+    let format = text.parse::<gold::Format>().map(Some);
+    format.map_err(|error| format!("is neither auto nor a format: {error}"))
 }
 
 /// Columns of judgements in tables.

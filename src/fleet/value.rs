@@ -8,7 +8,6 @@ use std::io::Read as _;
 use serde::{Deserialize, Serialize};
 
 use super::key::Key;
-use rankgauge_core::detection::minute_of;
 use rankgauge_core::engine::fleet::{
     SharedBaselines, SharedEvidence, SharedIncident, SharedLearned,
 };
@@ -226,7 +225,7 @@ impl Value {
                     && shared.is_possible(MAX_NAME_BYTES, MAX_QUERY_BYTES)
             }
             Self::Learned(written, learned) => {
-                let newest = minute_of(now.0.saturating_add(MAX_SKEW.0));
+                let newest = WallTime(now.0.saturating_add(MAX_SKEW.0));
                 is_past(*written)
                     && learned.len() <= MAX_LEARNED
                     && (learned.iter())

@@ -46,12 +46,12 @@ pub(super) fn check(
             continue;
         };
         let all: Vec<usize> = numbers(&config.formats, kind, samples, &acceptance).collect();
-        for field in mapped.field_sources(kind) {
-            if !is_expected(kind, &field.key) {
+        for (key, sources) in mapped.field_sources(kind) {
+            if !is_expected(kind, &key) {
                 continue;
             }
             let mut formats = config.formats.clone();
-            formats.mapped[kind.index()] = Some(Arc::new(field.absent));
+            formats.mapped[kind.index()] = Some(Arc::new(mapped.without_field(kind, &key)));
             // Most fields have a value in the first record.
             let mut absent = numbers(&formats, kind, samples, &acceptance).zip(&all);
             if absent.any(|(absent, all)| absent < *all) {
@@ -60,11 +60,9 @@ pub(super) fn check(
             findings.push(Finding::warning(
                 "records",
                 format!(
-                    "0 of {count} sampled {noun} have {} (formats.{}.mapping.{}.{})",
-                    field.text,
+                    "0 of {count} sampled {noun} have {sources} (formats.{}.mapping.{}.{key})",
                     mapped.name(),
                     kind.name(),
-                    field.key
                 ),
                 "compare the source with a record and correct it, or remove the field from the mapping: what needs \
                  the field has no values",

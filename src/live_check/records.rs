@@ -7,7 +7,7 @@ use super::sample::{SampledRecord, TopicSample};
 use crate::config::Config;
 use rankgauge_core::decode::EventRef;
 use rankgauge_core::event::{
-    Acceptance, Action, Feedback, Kind, Reason, Rejection, Search, SpanCounts, SpanOutcome,
+    Acceptance, Action, Feedback, Kind, Reason, RecordCounts, Rejection, Search, SpanOutcome,
 };
 use rankgauge_core::gold::{GoldSet, QueryIndex};
 use rankgauge_core::ranking::Ineligible;
@@ -114,8 +114,8 @@ pub(super) struct Sample {
     pub(super) feedback: Vec<SampledFeedback>,
     /// Number of events of each topic, valid or not. A record of spans holds any number of them.
     pub(super) events: [usize; 2],
-    /// Counts of the spans of the search topic.
-    pub(super) spans: SpanCounts,
+    /// Counts of the records of both topics.
+    pub(super) counts: RecordCounts,
     /// Invalid events of each topic.
     pub(super) invalid: [Vec<Invalid>; 2],
     /// Distances of the records of each topic whose time is too far ahead of the wall time.
@@ -154,7 +154,7 @@ impl Sample {
                     decoded.note(kind, record, ts, wall, latest);
                 });
                 match counts {
-                    Ok(counts) => decoded.spans += counts.spans,
+                    Ok(counts) => decoded.counts += counts,
                     Err(why) => decoded.note(kind, record, Err(why), wall, latest),
                 }
             }
@@ -317,7 +317,7 @@ pub(super) fn check(
             continue;
         }
         if config.formats.of(kind).is_otlp() && kind == Kind::Search {
-            findings.push(spans(topic, &decoded.spans));
+            findings.push(spans(topic, &decoded.counts));
         }
         let invalid = &decoded.invalid[kind.index()];
         // Events, which are the records unless a record holds several, or is of no interest.
@@ -468,18 +468,18 @@ fn none_selected(config: &Config, kind: Kind, records: usize) -> Finding {
 }
 
 /// Finding about the spans of the search topic.
-fn spans(topic: &str, spans: &SpanCounts) -> Finding {
+fn spans(topic: &str, counts: &RecordCounts) -> Finding {
     let by_outcome: Vec<String> = SpanOutcome::ALL
         .into_iter()
         .zip(SpanOutcome::NAMES)
-        .map(|(outcome, name)| format!("{name} {}", spans[outcome]))
+        .map(|(outcome, name)| format!("{name} {}", counts[outcome]))
         .collect();
     let text = format!(
         "{} sampled spans of {topic} by outcome: {}",
-        spans.total(),
+        counts.spans(),
         by_outcome.join(", ")
     );
-    if spans[SpanOutcome::Search] > 0 {
+    if counts[SpanOutcome::Search] > 0 {
         Finding::ok("spans", text)
     } else {
         Finding::warning(

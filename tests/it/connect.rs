@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rankgauge_core::decode::{native, ubi};
+use rankgauge_core::decode::native;
+use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::event::{Action, Kind};
 use serde_json::{Value, json};
 
@@ -446,7 +447,7 @@ fn the_files_of_the_pages_hold_valid_events() {
     assert_eq!(searches.len(), 10);
     for (native_line, ubi_line) in searches.iter().zip(lines("ubi_queries.jsonl")) {
         let search = native::search(native_line.as_bytes(), &limits).expect("a search");
-        let same = ubi::search(ubi_line.as_bytes(), &limits).expect("a search");
+        let same = Dialect::search(ubi_line.as_bytes(), &limits).expect("a search");
         let ids = |search: &rankgauge_core::event::Search<'_>| {
             let ids = search.results.iter().map(|hit| hit.id.to_string());
             ids.collect::<Vec<_>>()

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rankgauge_core::measure::direction::Direction;
-use rankgauge_core::measure::{CutoffRule, Descriptor, catalogue};
+use rankgauge_core::measure::{Descriptor, catalogue};
 
 const MEASURES: &str = "docs/measures.md";
 /// Markers around the generated table of measures.
@@ -42,15 +42,12 @@ impl Spelling {
     /// Spelling defined by the catalogue.
     fn of(descriptor: &Descriptor) -> Self {
         let parameters = descriptor.parameters();
+        let syntax = descriptor.syntax();
+        let after = syntax.find(['[', '@']).map_or("", |at| &syntax[at..]);
+        let optional = after.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
         Self {
             parameters: parameters.map(|it| it.name.to_owned()).collect(),
-            after: match descriptor.cutoff {
-                CutoffRule::None => strings([""]),
-                CutoffRule::Optional => strings(["", "@k"]),
-                CutoffRule::Required => strings(["@k"]),
-                CutoffRule::RecallLevel => strings(["@r"]),
-                CutoffRule::Multiple => strings(["@x"]),
-            },
+            after: optional.map_or_else(|| strings([after]), |it| strings(["", it])),
         }
     }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rankgauge::config;
 use rankgauge::ingest::replay::replay;
 use rankgauge_core::decode::ubi::{Dialect, Meaning};
-use rankgauge_core::decode::{Format, Formats, native, ubi};
+use rankgauge_core::decode::{Format, Formats, native};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::{Acceptance, Kind, Limits};
@@ -303,7 +303,7 @@ proptest! {
         let text = native_event.to_string();
         let twin = hand.feedback(&text);
         let formats = hand.formats();
-        let twin = ubi::feedback(twin.as_bytes(), &LIMITS, &formats.ubi);
+        let twin = formats.ubi.feedback(twin.as_bytes(), &LIMITS);
         match (native::feedback(text.as_bytes(), &LIMITS), twin) {
             (Ok(native), Ok(twin)) => {
                 prop_assert_eq!(native.ts, twin.ts);
@@ -340,7 +340,7 @@ proptest! {
         let text = native_event.to_string();
         let native = native::search(text.as_bytes(), &LIMITS).expect("a native search");
         let twin = hand.search(&text);
-        let twin = ubi::search(twin.as_bytes(), &LIMITS).expect("its twin");
+        let twin = Dialect::search(twin.as_bytes(), &LIMITS).expect("its twin");
         prop_assert_eq!(native.ts, twin.ts);
         prop_assert_eq!(&native.query_id, &twin.query_id);
         prop_assert_eq!(&native.query, &twin.query);

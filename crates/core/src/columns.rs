@@ -261,14 +261,9 @@ impl Columns {
     }
 }
 
-/// Field of a table, without the white space around it: that is no part of an id, a name or a number, in tables of
-/// runs and of judgements and in sheets alike.
-pub fn field(text: &str) -> &str {
-    text.trim()
-}
-
 /// Reader of the table `text`, whose header states the separator. Rows may differ in length. It returns fields
-/// without the white space around them, as [`field`] does.
+/// without the white space around them: that is no part of an id, a name or a number, in tables of runs and of
+/// judgements and in sheets alike. Readers that split a line themselves trim the fields.
 pub fn reader(text: &str) -> csv::ReaderBuilder {
     let mut builder = csv::ReaderBuilder::new();
     builder

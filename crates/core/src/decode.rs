@@ -24,7 +24,6 @@ use std::sync::Arc;
 use crate::event::{Acceptance, Kind, Limits, Reason, RecordCounts, Rejection};
 use mapped::Mapped;
 
-pub use action::ActionName;
 pub(crate) use record::{Decoded, Event};
 pub use record::{Encoded, Envelope, EventRef, OwnedRecord};
 
@@ -195,9 +194,9 @@ impl Formats {
             (Format::Native, Kind::Feedback) => {
                 native::feedback(payload, limits).map(Event::Feedback)
             }
-            (Format::Ubi, Kind::Search) => ubi::search(payload, limits).map(Event::Search),
+            (Format::Ubi, Kind::Search) => ubi::Dialect::search(payload, limits).map(Event::Search),
             (Format::Ubi, Kind::Feedback) => {
-                ubi::feedback(payload, limits, &self.ubi).map(Event::Feedback)
+                self.ubi.feedback(payload, limits).map(Event::Feedback)
             }
             (Format::OtlpProto | Format::OtlpJson, _) => return Ok(Decoded::Several),
             (Format::Mapped, _) => {
@@ -313,7 +312,7 @@ impl Formats {
                     Format::OtlpJson => otlp::json,
                     _ => otlp::proto,
                 };
-                counts.spans = decode(payload, acceptance, &self.otlp, &mut |search| {
+                counts = decode(payload, acceptance, &self.otlp, &mut |search| {
                     visit(search.map(EventRef::Search));
                 })?;
             }
@@ -323,7 +322,7 @@ impl Formats {
                     _ => otlp::feedback_proto,
                 };
                 let limits = &acceptance.limits;
-                counts.evaluations = decode(payload, limits, &self.otlp, &mut |event| {
+                counts = decode(payload, limits, &self.otlp, &mut |event| {
                     visit(event.map(EventRef::Feedback));
                 })?;
             }

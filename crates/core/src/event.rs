@@ -25,7 +25,7 @@ pub use evaluation::{Evaluation, EvaluatorKind, JudgmentTarget};
 pub use read::deserialize_time;
 use read::{objects, optional_object, optional_objects};
 pub(crate) use record::RecordOutcome;
-pub use record::{EvaluationCounts, RecordCounts, SpanCounts, SpanOutcome};
+pub use record::{RecordCounts, SpanOutcome};
 pub use rejection::{Acceptance, Limits, Reason, Rejection};
 pub use score::Score;
 pub use text::{Attributes, Id, Text, Value};

@@ -26,7 +26,7 @@ mod subtopics;
 mod validate;
 
 pub(crate) use documents::hash_document;
-pub use formats::format::{Format, UnknownFormat};
+pub use formats::format::Format;
 pub use formats::sheet::escape_cell;
 pub use graph::Edge;
 pub(crate) use graph::hash_edge;
@@ -34,7 +34,7 @@ pub(crate) use judgement_hashes::JudgementHashes;
 pub use judgements::{Grade, Judgements};
 pub use load::{Sources, examine, load, parse};
 pub use memory::{JudgedPart, JudgedRows, SubtopicRow};
-pub use normal_form::{composed, decomposed, normalise};
-pub use problem::{GoldError, MAX_FILE_BYTES, Place, Problem};
+pub use normal_form::{composed, normalise};
+pub use problem::{GoldError, Place, Problem};
 pub use query::{GoldQuery, JudgementDetail};
 pub use set::{GoldSet, Options, QueryIndex, Unjudged};

@@ -37,10 +37,9 @@ mod tool;
 pub(crate) mod user;
 
 pub use crate::overlap::BleuCounts;
-pub use bounds::ScoreBounds;
 pub use catalogue::{Measure, catalogue};
 pub use curves::Curves;
-pub use descriptor::{Argument, CutoffRule, Descriptor, Mean, ParameterDefault, Range, Subject};
+pub use descriptor::{Descriptor, Mean, Range, Subject};
 pub use grammar::MeasureError;
 pub use highest::HighestMean;
 pub use micro::Documents;

@@ -3,11 +3,15 @@
 //! Both count milliseconds since 1970-01-01T00:00:00Z. Neither type can read a clock: a wall time
 //! is an input of the engine, an event time is part of an event.
 
+mod error;
+
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use error::TimeError;
 
 /// Time at which something happened, as stated by the event. Milliseconds since the epoch.
 #[derive(
@@ -50,20 +54,6 @@ impl EventTime {
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0))
     }
-}
-
-/// Reason for which a text is no event time.
-#[derive(Debug, thiserror::Error)]
-pub enum TimeError {
-    /// Another form.
-    #[error("not an ISO 8601 time with an offset; write 2026-11-25T10:00:00+09:00")]
-    Form,
-    /// Time without an offset.
-    #[error("a time without an offset; write 2026-11-25T10:00:00+09:00, or Z for UTC")]
-    NoOffset,
-    /// Time that no calendar or clock has.
-    #[error("not an ISO 8601 time with an offset: {0}")]
-    Value(jiff::Error),
 }
 
 /// A time with an offset: RFC 3339, or another form of ISO 8601 with one meaning.

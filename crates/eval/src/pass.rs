@@ -15,7 +15,7 @@ use crate::run::{Answer, Place, Places, RankedQuery, ReadRun, Results, RunError,
 use crate::sweep::{self, Sweep, WithoutScore};
 use crate::text_layout::escape_controls;
 use rankgauge_core::engine::money::PriceTable;
-use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex, composed, decomposed};
+use rankgauge_core::gold::{GoldQuery, GoldSet, QueryIndex};
 use rankgauge_core::ranking::Eligibility;
 use rankgauge_core::time::EventTime;
 
@@ -121,10 +121,7 @@ impl OtherForms {
             return;
         }
         self.examined += 1;
-        let is_judged = |form: &str| query.judgements.find(form).is_some();
-        if !is_judged(document)
-            && (is_judged(&composed(document.into())) || is_judged(&decomposed(document)))
-        {
+        if query.judgements.has_other_form(document) {
             self.found += 1;
             let found = || (query.key.clone(), document.to_owned());
             self.first.get_or_insert_with(found);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use memchr::{memchr, memchr_iter, memchr2};
-use rankgauge_core::decode::otlp::MAX_SPANS;
+use rankgauge_core::decode::otlp::Mapping;
 use rankgauge_core::decode::{EventRef, Format, Formats};
 use rankgauge_core::event::{
     Acceptance, Feedback, Kind, Reason, RecordCounts, Rejection, Search, SpanOutcome, Text,
@@ -101,7 +101,7 @@ impl<'r, S: Sink> Reader<'r, S> {
             let counts = match self.decode(0, kind, formats, message, &acceptance)? {
                 Ok(counts) => counts,
                 Err(rejection) if rejection.reason == Reason::TooLarge => {
-                    return Err(Refusal::TooManyEvents(MAX_SPANS));
+                    return Err(Refusal::TooManyEvents(Mapping::MAX_SPANS));
                 }
                 Err(_) => {
                     return Err(Refusal::Invalid(
@@ -110,13 +110,11 @@ impl<'r, S: Sink> Reader<'r, S> {
                     ));
                 }
             };
-            let spans = &counts.spans;
-            let used = spans[SpanOutcome::Search] + spans[SpanOutcome::Invalid];
-            self.ignored += whole(spans.total() - used);
+            let used = counts[SpanOutcome::Search] + counts[SpanOutcome::Invalid];
+            self.ignored += whole(counts.spans() - used);
             // Spans without an evaluation are counted as spans already.
             if !has_traces {
-                let evaluations = counts.evaluations;
-                self.ignored += whole(evaluations.ignored + evaluations.other);
+                self.ignored += whole(counts.ignored_evaluations + counts.without_evaluation);
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ mod scores;
 use std::sync::Arc;
 
 use rankgauge_core::engine::Registry;
-use rankgauge_core::engine::family::{self, Family, LabelName, Source};
+use rankgauge_core::engine::family::{self, Family};
 use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::series::Label;
 use rankgauge_core::engine::settings::Settings;
@@ -65,8 +65,9 @@ pub(super) fn write_family<'l, const N: usize, V: Into<Value>>(
     sink: &mut dyn Sink,
 ) {
     sink.family(family);
+    let names = family.label_names();
     for (values, value) in samples {
-        let names = family.labels.iter().map(|label| label.name);
+        let names = names.iter().copied();
         let labels = Labels::new(&names.zip(values).collect::<Vec<_>>());
         sink.write("", &[&labels], value.into());
     }
@@ -164,8 +165,11 @@ impl<'a> View<'a> {
 
     /// Labels of a series of a family.
     fn labels(&self, family: &Family, labels: &[Label]) -> Labels<'a> {
-        let pairs = family.keys().zip(labels);
-        let pairs = pairs.map(|(key, label)| (key.name, self.value(key, *label)));
+        let pairs = self.model.named_labels(family, labels).zip(labels);
+        let pairs = pairs.map(|((name, value), label)| {
+            let topic = || self.topics.get(label.position()?).map(String::as_str);
+            (name, value.or_else(topic).unwrap_or(Label::OTHER_NAME))
+        });
         Labels::new(&pairs.collect::<Vec<_>>())
     }
 
@@ -173,17 +177,6 @@ impl<'a> View<'a> {
     fn series_of(&self, family: &Family) -> Vec<Labels<'a>> {
         let keys = self.model.keys(family).iter();
         keys.map(|labels| self.labels(family, labels)).collect()
-    }
-
-    fn value(&self, key: &LabelName, label: Label) -> &'a str {
-        let topic = || self.topics.get(label.position()?).map(String::as_str);
-        match key.source {
-            Source::Topic => topic().unwrap_or(Label::OTHER_NAME),
-            _ => self
-                .model
-                .label_value(key, label)
-                .unwrap_or(Label::OTHER_NAME),
-        }
     }
 
     /// Writes all recorded counters.

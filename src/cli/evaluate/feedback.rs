@@ -12,7 +12,7 @@ use crate::cli::gate::Required;
 use crate::config::Config;
 use crate::ingest::replay::replay;
 use rankgauge_core::engine::position::Join;
-use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries, TeamPair};
+use rankgauge_core::engine::read_model::{ReadModel, ScoreSeries};
 use rankgauge_core::engine::scores::Tally;
 use rankgauge_core::engine::settings::{Detection, Settings};
 use rankgauge_core::engine::{Engine, Input};
@@ -167,27 +167,26 @@ fn read(run: String, model: &ReadModel<'_>, by: &[String]) -> Behaviour {
         });
         slices.collect::<Vec<_>>()
     });
+    let preferences = model.team_pairs().into_iter().map(|pair| {
+        let [team, against] = pair.teams.map(str::to_owned);
+        let sessions = pair.preference;
+        TeamPreference {
+            experiment: pair.experiment.to_owned(),
+            team,
+            against,
+            wins: sessions.wins,
+            losses: sessions.losses,
+            ties: sessions.ties,
+            delta: sessions.delta(),
+            log_evidence: sessions.log_evidence(),
+        }
+    });
     Behaviour {
         run,
         searches: model.eligible_searches(),
         feedback: model.outcomes(Kind::Feedback),
         measures: means(Settings::ALL_SEARCHES, ""),
         by: slices.collect(),
-        interleaving: model.team_pairs().iter().map(preference).collect(),
-    }
-}
-
-fn preference(pair: &TeamPair<'_>) -> TeamPreference {
-    let [team, against] = pair.teams.map(str::to_owned);
-    let sessions = pair.preference;
-    TeamPreference {
-        experiment: pair.experiment.to_owned(),
-        team,
-        against,
-        wins: sessions.wins,
-        losses: sessions.losses,
-        ties: sessions.ties,
-        delta: sessions.delta(),
-        log_evidence: sessions.log_evidence(),
+        interleaving: preferences.collect(),
     }
 }

@@ -12,7 +12,7 @@ use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource};
-use rankgauge_core::gold::{Format, GoldSet, MAX_FILE_BYTES};
+use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::gold::write;
 use rankgauge_eval::text_layout::count_of;
 
@@ -83,7 +83,7 @@ pub(super) fn name_of(path: &Path) -> String {
 }
 
 pub(super) fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let limit = u64::try_from(Format::MAX_FILE_BYTES).unwrap_or(u64::MAX);
     let bytes = input::read(path, limit)?;
     FilledRow::parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
 }

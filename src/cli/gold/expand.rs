@@ -12,7 +12,7 @@ use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_core::gold::expansion::{Expansion, ExpansionRules, Relation};
-use rankgauge_core::gold::{Grade, MAX_FILE_BYTES};
+use rankgauge_core::gold::{Format, Grade};
 use rankgauge_eval::text_layout::count_of;
 
 #[derive(Debug, Args)]
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
     let set = arguments
         .input
         .load(std::slice::from_ref(&arguments.gold))?;
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let limit = u64::try_from(Format::MAX_FILE_BYTES).unwrap_or(u64::MAX);
     let edges = input::read(&arguments.edges, limit)?;
     let name = arguments.edges.file_name().unwrap_or_default();
     let relations = Relation::parse_all(&name.to_string_lossy(), &edges)

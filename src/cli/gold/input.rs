@@ -8,7 +8,7 @@ use clap::Args;
 use crate::cli::failure::Failure;
 use crate::config::Config;
 use rankgauge_core::columns::Columns;
-use rankgauge_core::gold::{self, GoldSet, Options, Unjudged, UnknownFormat};
+use rankgauge_core::gold::{self, GoldSet, Options, Unjudged};
 
 /// Files of a gold set.
 #[derive(Debug, Args)]
@@ -78,8 +78,9 @@ impl Input {
     }
 }
 
-pub(super) fn format(name: &str) -> Result<gold::Format, UnknownFormat> {
-    name.parse()
+pub(super) fn format(name: &str) -> Result<gold::Format, String> {
+    let format = name.parse::<gold::Format>();
+    format.map_err(|error| error.to_string())
 }
 
 /// Parses a finite number.

@@ -95,17 +95,6 @@ enum Content<'a> {
     Protobuf(&'a protobuf::Schema, usize, &'a [u8]),
 }
 
-/// Sources of a field of a mapping.
-#[derive(Clone, Debug)]
-pub struct FieldSources {
-    /// Key in the mapping of the kind: `fields.latency_ms`, `labels.channel`.
-    pub key: String,
-    /// Sources as written.
-    pub text: String,
-    /// Mapping of the events without a value in any of the sources.
-    pub absent: Mapped,
-}
-
 /// Compiled mapping with the form of its records.
 #[derive(Clone)]
 pub struct Mapped {
@@ -209,25 +198,28 @@ impl Mapped {
         self.plan(kind).is_some_and(|plan| !plan.when.is_empty())
     }
 
-    /// Sources of the fields, labels and attributes that an event of a kind has once.
-    pub fn field_sources(&self, kind: Kind) -> Vec<FieldSources> {
+    /// Sources as written of the fields, labels and attributes that an event of a kind has once, after their
+    /// keys in the mapping of the kind: `fields.latency_ms`, `labels.channel`.
+    pub fn field_sources(&self, kind: Kind) -> impl Iterator<Item = (String, &str)> {
         let plan = self.plan(kind).into_iter();
-        let sources = plan.flat_map(Plan::sources).map(|(key, sources)| {
-            let mut absent = self.clone();
-            let of_kind = match kind {
-                Kind::Search => &mut absent.search,
-                Kind::Feedback => &mut absent.feedback,
-            };
-            if let Some(plan) = of_kind {
-                plan.when.push((sources.clone(), vec![None]));
-            }
-            FieldSources {
-                key,
-                text: sources.text.clone(),
-                absent,
-            }
-        });
-        sources.collect()
+        let sources = plan.flat_map(Plan::sources);
+        sources.map(|(key, sources)| (key, sources.text.as_str()))
+    }
+
+    /// The same for the events of a kind without a value in the sources of the field with a key.
+    #[must_use]
+    pub fn without_field(&self, kind: Kind, key: &str) -> Self {
+        let mut absent = self.clone();
+        let of_kind = match kind {
+            Kind::Search => &mut absent.search,
+            Kind::Feedback => &mut absent.feedback,
+        };
+        if let Some(plan) = of_kind {
+            let of_key = plan.sources().find(|(known, _)| known == key);
+            let of_key = of_key.map(|(_, sources)| (sources.clone(), vec![None]));
+            plan.when.extend(of_key);
+        }
+        absent
     }
 
     /// Format of the same records as lines of a file.

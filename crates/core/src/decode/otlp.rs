@@ -17,9 +17,7 @@ mod search;
 mod span;
 mod value;
 
-use crate::event::{
-    Acceptance, EvaluationCounts, Limits, Reason, Rejection, Search, SpanCounts, SpanOutcome,
-};
+use crate::event::{Acceptance, Limits, Reason, RecordCounts, Rejection, Search, SpanOutcome};
 
 use answers::Answers;
 pub use feedback::FeedbackAction;
@@ -27,9 +25,6 @@ use feedback::VisitFeedback;
 pub use mapping::{DocumentSource, Mapping, Session, Source, SpanKind};
 use search::{Classified, Context, classify};
 use span::{Attributes, Resource, Span};
-
-/// Maximum number of spans in a record.
-pub const MAX_SPANS: usize = 100_000;
 
 /// Receiver of the searches of a record, in their order.
 pub(super) type Visit<'v> = dyn FnMut(Result<&Search<'_>, Rejection>) + 'v;
@@ -43,7 +38,7 @@ pub(super) fn proto(
     acceptance: &Acceptance,
     mapping: &Mapping,
     visit: &mut Visit<'_>,
-) -> Result<SpanCounts, Rejection> {
+) -> Result<RecordCounts, Rejection> {
     check_size(record, &acceptance.limits)?;
     let malformed = |problem| {
         Rejection::new(
@@ -76,7 +71,7 @@ pub(super) fn json(
     acceptance: &Acceptance,
     mapping: &Mapping,
     visit: &mut Visit<'_>,
-) -> Result<SpanCounts, Rejection> {
+) -> Result<RecordCounts, Rejection> {
     let traces: json::Traces<'_> = super::json::parse(record, &acceptance.limits)?;
     check_spans(traces.len())?;
     let mut answers = Answers::default();
@@ -101,7 +96,7 @@ pub(super) fn feedback_proto(
     limits: &Limits,
     mapping: &Mapping,
     visit: &mut VisitFeedback<'_>,
-) -> Result<EvaluationCounts, Rejection> {
+) -> Result<RecordCounts, Rejection> {
     check_size(record, limits)?;
     let malformed = |problem| {
         let detail = format_args!("neither logs nor spans of OpenTelemetry: {problem}");
@@ -110,7 +105,7 @@ pub(super) fn feedback_proto(
     let mut items = 0;
     proto::walk_items(record, &mut |_, _, _| items += 1).map_err(malformed)?;
     check_spans(items)?;
-    let mut counts = EvaluationCounts::default();
+    let mut counts = RecordCounts::default();
     proto::walk_items(record, &mut |item, scope, attributes| {
         feedback::read((item, scope), attributes, mapping, &mut counts, visit);
     })
@@ -127,10 +122,10 @@ pub(super) fn feedback_json(
     limits: &Limits,
     mapping: &Mapping,
     visit: &mut VisitFeedback<'_>,
-) -> Result<EvaluationCounts, Rejection> {
+) -> Result<RecordCounts, Rejection> {
     let items: items::Items<'_> = super::json::parse(record, limits)?;
     check_spans(items.len())?;
-    let mut counts = EvaluationCounts::default();
+    let mut counts = RecordCounts::default();
     items.walk(&mut |item, scope, attributes| {
         feedback::read((item, scope), attributes, mapping, &mut counts, visit);
     });
@@ -155,12 +150,15 @@ fn check_size(record: &[u8], limits: &Limits) -> Result<(), Rejection> {
 }
 
 fn check_spans(spans: usize) -> Result<(), Rejection> {
-    if spans <= MAX_SPANS {
+    if spans <= Mapping::MAX_SPANS {
         return Ok(());
     }
     Err(Rejection::new(
         Reason::TooLarge,
-        format_args!("{spans} spans or log records, at most {MAX_SPANS} are read from a record"),
+        format_args!(
+            "{spans} spans or log records, at most {} are read from a record",
+            Mapping::MAX_SPANS
+        ),
     ))
 }
 
@@ -169,7 +167,7 @@ struct Reader<'r, 'a> {
     acceptance: &'r Acceptance,
     mapping: &'r Mapping,
     answers: Answers<'a>,
-    counts: SpanCounts,
+    counts: RecordCounts,
 }
 
 impl<'r, 'a> Reader<'r, 'a> {
@@ -178,7 +176,7 @@ impl<'r, 'a> Reader<'r, 'a> {
             acceptance,
             mapping,
             answers,
-            counts: SpanCounts::default(),
+            counts: RecordCounts::default(),
         };
         reader.counts.answers_without_search = reader.answers.without_search();
         reader

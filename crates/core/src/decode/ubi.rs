@@ -84,6 +84,121 @@ impl Dialect {
         let known = self.actions.get(action).copied();
         known.unwrap_or(Meaning::Type(ActionName::Custom))
     }
+
+    /// Decodes a record of `ubi_queries`, which is the same in every dialect.
+    ///
+    /// # Errors
+    /// A [`Rejection`] that names the field.
+    pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>, Rejection> {
+        let wire: QueryWire<'_> = parse(unwrapped(payload, limits), limits)?;
+        let query_id = required("query_id", wire.query_id)?;
+        let ts = time(wire.timestamp)?;
+        let response = wire.response.and_then(Loose::object);
+        let lists = [
+            wire.query_response_hit_ids,
+            wire.query_response_objects_ids,
+            wire.query_response_object_ids,
+            response.and_then(|response| response.hit_ids),
+        ];
+        // A record can contain several lists of which only one is filled.
+        let filled = lists.into_iter().flatten().map(|Ids(ids)| ids);
+        let ids = filled
+            .reduce(|first, next| if first.is_empty() { next } else { first })
+            .ok_or_else(|| missing("query_response_hit_ids"))?;
+        check_length(ids.len(), limits)?;
+        if ids.is_empty() && requests_no_results(payload, limits) {
+            return Err(bad(
+                "query",
+                "`size` is 0: a request for no results is not a search",
+            ));
+        }
+        let attributes = wire.query_attributes.and_then(Loose::object);
+        let attributes = attributes.unwrap_or_default();
+        let session_id = attributes.text("session_id").map(Id);
+        let session_id = session(wire.client_id.clone(), wire.session_id, session_id)?;
+        let latency_ms = attributes.number("latency_ms");
+        let mut search = Box::new(Search::of_documents(query_id, ids.into_iter()));
+        search.ts = ts;
+        search.query = wire.user_query.map(|Id(text)| Text(text));
+        search.query_key = attributes.text("query_key").map(Id).and_then(non_empty);
+        search.latency_ms = latency_ms.filter(|latency| (0.0..=MAX_DURATION_MS).contains(latency));
+        search.variant = attributes.text("variant").map(Text);
+        search.session_id = session_id;
+        search.client_id = wire.client_id;
+        search.user_id = wire.user_id;
+        search.application = wire.application;
+        let experiment_id = attributes.text("experiment_id").map(Id);
+        search.experiment = attributes.experiment.or_else(|| {
+            experiment_id.map(|id| Experiment {
+                id: Some(id),
+                variant: None,
+            })
+        });
+        search.labels = Some(attributes.labels);
+        Ok(search)
+    }
+
+    /// Decodes a record of `ubi_events`.
+    ///
+    /// # Errors
+    /// A [`Rejection`] that names the field.
+    pub fn feedback<'a>(
+        &self,
+        payload: &'a [u8],
+        limits: &Limits,
+    ) -> Result<Feedback<'a>, Rejection> {
+        let wire: EventWire<'_> = parse(unwrapped(payload, limits), limits)?;
+        let name = wire.action_name.ok_or_else(|| missing("action_name"))?;
+        let ts = time(wire.timestamp)?;
+        let attributes = wire.event_attributes.and_then(Loose::object);
+        let attributes = attributes.unwrap_or_default();
+        let object = attributes.object.and_then(Loose::object);
+        let object = object.unwrap_or_default();
+        let object_id = object.object_id.and_then(non_empty);
+        let object_id = object_id.or_else(|| object.internal_id.and_then(non_empty));
+        let place = attributes.position.and_then(Loose::object);
+        let ordinal = place.and_then(|place| loose::whole(&place.ordinal?));
+        let seconds = loose::number(attributes.dwell_time.as_ref());
+        let details = Details {
+            object_id: object_id.as_ref(),
+            ordinal,
+            dwell_ms: loose::number(attributes.dwell_ms.as_ref())
+                .or_else(|| seconds.map(|seconds| seconds * 1_000.0)),
+            value: attributes.value.as_ref(),
+            min: loose::number(attributes.min.as_ref()),
+            max: loose::number(attributes.max.as_ref()),
+        };
+        let action = details.action(self.meaning(&name))?;
+        let query_id = checked("query_id", wire.query_id)?;
+        let client_id = wire.client_id.clone();
+        let within = attributes.session_id.as_ref().and_then(loose::text).map(Id);
+        let session_id = session(wire.client_id, wire.session_id, within)?;
+        if query_id.is_none() && session_id.is_none() {
+            return Err(missing("query_id"));
+        }
+        let event_id = match checked("event_id", wire.event_id)? {
+            Some(event_id) => event_id,
+            None => derived_id(&[
+                client_id.as_deref(),
+                session_id.as_deref(),
+                query_id.as_deref(),
+                Some(&*name),
+                Some(&*ts.0.to_string()),
+                object_id.as_deref(),
+                ordinal.map(|ordinal| ordinal.to_string()).as_deref(),
+            ]),
+        };
+        Ok(Feedback {
+            event_id,
+            ts,
+            query_id,
+            session_id,
+            position: ordinal.and_then(|ordinal| self.position(ordinal)),
+            object_id,
+            action,
+            evaluation: None,
+        })
+    }
 }
 
 impl Default for Dialect {
@@ -189,59 +304,6 @@ struct Position<'a> {
     ordinal: Option<Value<'a>>,
 }
 
-/// Decodes a record of `ubi_queries`.
-///
-/// # Errors
-/// A [`Rejection`] that names the field.
-pub fn search<'a>(payload: &'a [u8], limits: &Limits) -> Result<Box<Search<'a>>, Rejection> {
-    let wire: QueryWire<'_> = parse(unwrapped(payload, limits), limits)?;
-    let query_id = required("query_id", wire.query_id)?;
-    let ts = time(wire.timestamp)?;
-    let response = wire.response.and_then(Loose::object);
-    let lists = [
-        wire.query_response_hit_ids,
-        wire.query_response_objects_ids,
-        wire.query_response_object_ids,
-        response.and_then(|response| response.hit_ids),
-    ];
-    // A record can contain several lists of which only one is filled.
-    let filled = lists.into_iter().flatten().map(|Ids(ids)| ids);
-    let ids = filled
-        .reduce(|first, next| if first.is_empty() { next } else { first })
-        .ok_or_else(|| missing("query_response_hit_ids"))?;
-    check_length(ids.len(), limits)?;
-    if ids.is_empty() && requests_no_results(payload, limits) {
-        return Err(bad(
-            "query",
-            "`size` is 0: a request for no results is not a search",
-        ));
-    }
-    let attributes = wire.query_attributes.and_then(Loose::object);
-    let attributes = attributes.unwrap_or_default();
-    let session_id = attributes.text("session_id").map(Id);
-    let session_id = session(wire.client_id.clone(), wire.session_id, session_id)?;
-    let latency_ms = attributes.number("latency_ms");
-    let mut search = Box::new(Search::of_documents(query_id, ids.into_iter()));
-    search.ts = ts;
-    search.query = wire.user_query.map(|Id(text)| Text(text));
-    search.query_key = attributes.text("query_key").map(Id).and_then(non_empty);
-    search.latency_ms = latency_ms.filter(|latency| (0.0..=MAX_DURATION_MS).contains(latency));
-    search.variant = attributes.text("variant").map(Text);
-    search.session_id = session_id;
-    search.client_id = wire.client_id;
-    search.user_id = wire.user_id;
-    search.application = wire.application;
-    let experiment_id = attributes.text("experiment_id").map(Id);
-    search.experiment = attributes.experiment.or_else(|| {
-        experiment_id.map(|id| Experiment {
-            id: Some(id),
-            variant: None,
-        })
-    });
-    search.labels = Some(attributes.labels);
-    Ok(search)
-}
-
 /// Returns true if the request in `query` has size 0, as a request for facets alone does. Front
 /// ends send it in addition to the actual search, under the same id; in the logs of Chorus it is
 /// every second request.
@@ -271,68 +333,6 @@ struct Asked<'a> {
 struct Request<'a> {
     #[serde(borrow, default)]
     size: Option<Value<'a>>,
-}
-
-/// Decodes a record of `ubi_events`.
-///
-/// # Errors
-/// A [`Rejection`] that names the field.
-pub fn feedback<'a>(
-    payload: &'a [u8],
-    limits: &Limits,
-    dialect: &Dialect,
-) -> Result<Feedback<'a>, Rejection> {
-    let wire: EventWire<'_> = parse(unwrapped(payload, limits), limits)?;
-    let name = wire.action_name.ok_or_else(|| missing("action_name"))?;
-    let ts = time(wire.timestamp)?;
-    let attributes = wire.event_attributes.and_then(Loose::object);
-    let attributes = attributes.unwrap_or_default();
-    let object = attributes.object.and_then(Loose::object);
-    let object = object.unwrap_or_default();
-    let object_id = object.object_id.and_then(non_empty);
-    let object_id = object_id.or_else(|| object.internal_id.and_then(non_empty));
-    let place = attributes.position.and_then(Loose::object);
-    let ordinal = place.and_then(|place| loose::whole(&place.ordinal?));
-    let seconds = loose::number(attributes.dwell_time.as_ref());
-    let details = Details {
-        object_id: object_id.as_ref(),
-        ordinal,
-        dwell_ms: loose::number(attributes.dwell_ms.as_ref())
-            .or_else(|| seconds.map(|seconds| seconds * 1_000.0)),
-        value: attributes.value.as_ref(),
-        min: loose::number(attributes.min.as_ref()),
-        max: loose::number(attributes.max.as_ref()),
-    };
-    let action = details.action(dialect.meaning(&name))?;
-    let query_id = checked("query_id", wire.query_id)?;
-    let client_id = wire.client_id.clone();
-    let within = attributes.session_id.as_ref().and_then(loose::text).map(Id);
-    let session_id = session(wire.client_id, wire.session_id, within)?;
-    if query_id.is_none() && session_id.is_none() {
-        return Err(missing("query_id"));
-    }
-    let event_id = match checked("event_id", wire.event_id)? {
-        Some(event_id) => event_id,
-        None => derived_id(&[
-            client_id.as_deref(),
-            session_id.as_deref(),
-            query_id.as_deref(),
-            Some(&*name),
-            Some(&*ts.0.to_string()),
-            object_id.as_deref(),
-            ordinal.map(|ordinal| ordinal.to_string()).as_deref(),
-        ]),
-    };
-    Ok(Feedback {
-        event_id,
-        ts,
-        query_id,
-        session_id,
-        position: ordinal.and_then(|ordinal| dialect.position(ordinal)),
-        object_id,
-        action,
-        evaluation: None,
-    })
 }
 
 /// Attributes of an event that some actions require.

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use serde::{Deserialize, Serialize};
 
 use super::bets::{log_sum, within};
-use super::bounds::{Bounds, bisect};
+use super::bounds::bisect;
 use crate::number::real;
 
 /// Variance of the prior of the effect, which is in standard deviations of a block.
@@ -175,20 +175,17 @@ impl BlockTest {
             - 0.5 * k * (1.0 - effect * information / (1.0 + information)).ln()
     }
 
-    /// Confidence bounds of the mean at a threshold of the log evidence: ln(1/alpha) for bounds
-    /// that each hold with probability 1 - alpha. 0 and 1 without a closed block.
-    pub fn bounds(&self, threshold: f64) -> Bounds {
+    /// Lower and upper confidence bound of the mean at a threshold of the log evidence: ln(1/alpha) for
+    /// bounds that each hold with probability 1 - alpha. 0 and 1 without a closed block.
+    pub fn bounds(&self, threshold: f64) -> [f64; 2] {
         if self.closed.blocks == 0 {
-            return Bounds {
-                lower: 0.0,
-                upper: 1.0,
-            };
+            return [0.0, 1.0];
         }
         let mean = (self.pivot + self.closed.s / real(self.closed.n)).clamp(0.0, 1.0);
-        Bounds {
-            lower: bisect(mean, 0.0, |m| self.evidence(m, Side::Above) >= threshold),
-            upper: bisect(mean, 1.0, |m| self.evidence(m, Side::Below) >= threshold),
-        }
+        [
+            bisect(mean, 0.0, |m| self.evidence(m, Side::Above) >= threshold),
+            bisect(mean, 1.0, |m| self.evidence(m, Side::Below) >= threshold),
+        ]
     }
 
     /// Order without ties except between equal states: most searches first.
@@ -277,22 +274,19 @@ impl BlockTests {
         parts.map(BlockTest::searches).sum()
     }
 
-    /// Confidence bounds of the mean of all parts, weighted by their searches. For bounds that hold
-    /// with probability 1 - alpha over R workers, `threshold` is ln(R/alpha) (union bound). `None`
-    /// without a closed block.
-    pub(crate) fn bounds(&self, threshold: f64) -> Option<Bounds> {
+    /// Lower and upper confidence bound of the mean of all parts, weighted by their searches. For bounds
+    /// that hold with probability 1 - alpha over R workers, `threshold` is ln(R/alpha) (union bound).
+    /// `None` without a closed block.
+    pub(crate) fn bounds(&self, threshold: f64) -> Option<[f64; 2]> {
         let mut searches = 0;
         let (mut lower, mut upper) = (0.0, 0.0);
         for part in self.0.iter().filter(|part| part.blocks() > 0) {
-            let bounds = part.bounds(threshold);
+            let [lower_of_part, upper_of_part] = part.bounds(threshold);
             searches += part.searches();
-            lower += bounds.lower * real(part.searches());
-            upper += bounds.upper * real(part.searches());
+            lower += lower_of_part * real(part.searches());
+            upper += upper_of_part * real(part.searches());
         }
         let all = real(searches);
-        (searches > 0).then(|| Bounds {
-            lower: lower / all,
-            upper: upper / all,
-        })
+        (searches > 0).then(|| [lower / all, upper / all])
     }
 }

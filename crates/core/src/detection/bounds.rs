@@ -1,21 +1,10 @@
 //! Anytime-valid confidence bounds of a mean: the means that a test does not reject.
 
-use serde::{Deserialize, Serialize};
-
 /// Number of bisection steps. More steps do not improve a floating-point bound.
 const BISECTION_STEPS: u32 = 50;
 
 /// First step away from the mean.
 const FIRST_STEP: f64 = 1e-6;
-
-/// Confidence bounds of the mean of the scores.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Bounds {
-    /// Lower bound. With probability 1 - alpha, the mean is never below it.
-    pub lower: f64,
-    /// Upper bound. With probability 1 - alpha, the mean is never above it.
-    pub upper: f64,
-}
 
 /// Returns the number nearest to `mean`, in the direction of `limit`, that `rejects` accepts as
 /// rejected; `limit` if there is none. The search starts at the mean and doubles its step, because

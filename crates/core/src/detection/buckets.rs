@@ -301,7 +301,8 @@ impl VariantTest {
         is_counted
     }
 
-    /// Difference of the arms. `None` if one of them has fewer than 100 buckets in use.
+    /// Difference of the arms: the mean of the variant minus that of the control, with its variance. `None` if
+    /// one of them has fewer than 100 buckets in use.
     pub fn difference(&self) -> Option<ArmDifference> {
         let [control, variant] = &self.arms;
         ArmDifference::of(variant, control)

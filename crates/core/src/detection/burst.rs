@@ -40,6 +40,6 @@ impl Burst {
 }
 
 /// Minute of an event time in milliseconds since 1970.
-pub fn minute_of(ts: i64) -> i64 {
+pub(crate) fn minute_of(ts: i64) -> i64 {
     ts.div_euclid(MINUTE)
 }

@@ -44,7 +44,6 @@ use columns::Columns;
 pub(super) use detector::Detector;
 pub use detector::{Alarm, Test};
 use detector::{ComparedScore, worst_regressions};
-pub use fleet::DropEvidence;
 pub(super) use worker::{Evidence, QueryBaselines};
 use worker::{HOURS, Judged, SeriesColumn, VariantColumn};
 

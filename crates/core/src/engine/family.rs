@@ -21,6 +21,6 @@ mod descriptor;
 mod quantile;
 
 pub use catalogue::*;
-pub(super) use descriptor::Table;
-pub use descriptor::{Family, LabelName, Source, Type};
+pub use descriptor::{Family, Type};
+pub(super) use descriptor::{LabelName, Source, Table};
 pub use quantile::Quantile;

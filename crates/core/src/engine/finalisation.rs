@@ -18,10 +18,10 @@ use crate::engine::fixed::Nano;
 use crate::engine::join::{
     Effect, Exceeded, FeedbackSummary, Finished, GoldReference, Parts, SessionFeedback,
 };
+use crate::engine::objective::Observed;
 use crate::engine::score_column::column_of;
 use crate::engine::segment::Segment;
 use crate::engine::series::{Dimension, Label, TIE};
-use crate::engine::settings::Observed;
 use crate::engine::units::{Credits, OpenSession, credits};
 use crate::event::EvaluatorKind;
 use crate::gold::{GoldQuery, hash_document};

@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{LearnedSeries, QuerySums};
+use crate::detection::{LearnedSeries, QuerySums, minute_of};
 use crate::engine::incidents::{Deployed, Incident, SharedReference};
 use crate::time::WallTime;
 
@@ -63,8 +63,9 @@ pub struct SharedLearned {
 }
 
 impl SharedLearned {
-    /// Returns true if numbers and lengths are possible. `now` is the newest possible minute.
-    pub fn is_possible(&self, max_name: usize, now: i64) -> bool {
+    /// Returns true if numbers and lengths are possible. `now` is the newest possible time.
+    pub fn is_possible(&self, max_name: usize, now: WallTime) -> bool {
+        let now = minute_of(now.0);
         self.name.iter().all(|it| it.len() <= max_name)
             && (0..=now).contains(&self.newest)
             && (0..=now).contains(&self.learned.warm_up_since())

@@ -474,8 +474,8 @@ impl Incidents {
                 let watched = watched.find(|it| column_of(it.index) == of.column);
                 if watched.is_none_or(|it| !it.is_user_measure) {
                     let rejudged = of.queries.retain(&is_alike);
-                    for (_, place) in of.series.iter().filter(|it| rejudged.has(it.1)) {
-                        if let Some(measure) = tracked.incident.measures.get_mut(*place) {
+                    for of in of.series.iter().filter(|it| rejudged.has(it.place)) {
+                        if let Some(measure) = tracked.incident.measures.get_mut(of.place) {
                             measure.compared = ComparedQueries::Rejudged;
                         }
                     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::evidence::DropEvidence;
+use crate::engine::evidence::Evidence;
 use crate::engine::fleet::{CombinedEvidence, FleetBaselines, SharedIncident};
 use crate::engine::id::{SearchIds, Target};
 use crate::engine::incidents::{Acknowledged, Incident, Note};
@@ -171,8 +171,8 @@ pub enum Input<'a> {
     },
     /// Evidence of other workers, after a tick: a drop that no worker shows alone opens an incident.
     Evidence {
-        /// Drops that the other workers of the process suspect.
-        workers: &'a [DropEvidence],
+        /// Evidence of the other workers of the process.
+        workers: &'a [&'a Evidence],
         /// Evidence of the other processes of the fleet together.
         fleet: &'a CombinedEvidence,
     },

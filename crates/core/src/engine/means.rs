@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::detection::BlockTests;
+use crate::engine::objective::{MeanObjective, Observed, TestedQuantity};
 use crate::engine::remap::IdRemap;
 use crate::engine::series::{Dimension, Label};
-use crate::engine::settings::{Detection, MeanObjective, Observed, TestedQuantity};
+use crate::engine::settings::Detection;
 use crate::time::EventTime;
 
 /// Multiple of the objective at which latencies and costs are cut off.

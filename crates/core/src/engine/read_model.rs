@@ -21,5 +21,4 @@ pub use evaluators::{EvaluatorDrift, EvaluatorPart, EvaluatorVerdict};
 pub use experiments::{ArmReading, MeasuredDifference};
 pub use model::ReadModel;
 pub use score_series::ScoreSeries;
-pub use users::TeamPair;
 pub use watched::WatchedSeries;

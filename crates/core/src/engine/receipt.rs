@@ -70,19 +70,18 @@ impl Engine {
             return;
         };
         self.totals.events.record(record.kind, outcome);
-        let spans = &counts.spans;
-        let by_outcome = SpanOutcome::ALL.map(|outcome| spans[outcome]);
+        let by_outcome = SpanOutcome::ALL.map(|outcome| counts[outcome]);
         self.count_by_position(&family::SPANS, by_outcome);
-        self.count_by_position(&family::EVALUATIONS, counts.evaluations.by_outcome());
+        self.count_by_position(&family::EVALUATIONS, counts.evaluations());
         let others = [
-            (&family::SPAN_ATTRIBUTES_DROPPED, spans.dropped_attributes),
+            (&family::SPAN_ATTRIBUTES_DROPPED, counts.dropped_attributes),
             (
                 &family::SPAN_DOCUMENTS_WITHOUT_ID,
-                spans.documents_without_id,
+                counts.documents_without_id,
             ),
             (
                 &family::SPAN_ANSWERS_WITHOUT_SEARCH,
-                spans.answers_without_search,
+                counts.answers_without_search,
             ),
         ];
         for (family, number) in others {

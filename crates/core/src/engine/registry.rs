@@ -154,10 +154,10 @@ impl Registry {
     /// samples in a family, for example one for each window or bucket, counts that many times
     /// towards the limit of the family.
     pub fn new(settings: &Settings) -> Self {
-        let values = settings.series_limits.values_per_label.saturating_add(2);
+        let values = settings.values_per_label.saturating_add(2);
         let named = || [Label::OTHER_NAME, ""].map(Box::from);
         let numbering = |table: Table| {
-            let room = settings.series_limits.series_per_family / table.samples(settings);
+            let room = settings.series_per_family / table.samples(settings);
             let reserved = reserved_series(table, settings.slices.len());
             Numbering::new(room.max(1), reserved)
         };

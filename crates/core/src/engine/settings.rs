@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::detection::{Burst, SeriesRules, log_threshold};
 use crate::engine::money::PriceTable;
+use crate::engine::objective::MeanObjective;
+pub use crate::engine::objective::{MeanQuantity, Objective, Quantity};
 use crate::engine::position::Topics;
 use crate::event::{Limits, Search};
 use crate::labelling::{LabelMeasure, SigningKey};
@@ -93,8 +95,12 @@ pub struct Settings {
     pub experiments: Vec<Experiment>,
     /// Estimate of quality from labels.
     pub labelling: Option<Labelling>,
-    /// Limits on cardinality.
-    pub series_limits: SeriesLimits,
+    /// Maximum number of series that one metric family exposes. Further ones are counted under
+    /// `__other__`.
+    pub series_per_family: usize,
+    /// Maximum number of distinct values of one label (variant, stage, model, …). Further ones
+    /// become `__other__`.
+    pub values_per_label: usize,
     /// Limits on single records.
     pub record_limits: Limits,
 }
@@ -106,7 +112,7 @@ pub struct Detection {
     pub measures: Vec<MonitoredMeasure>,
     /// Slices monitored beside the whole, as indexes into the slices.
     pub slices: Vec<usize>,
-    /// Objectives that are tested: means of latency and cost, and shares of searches.
+    /// [Tests](Objective::tests) of the objectives: means of latency and cost, and shares of searches.
     pub means: Vec<MeanObjective>,
     /// Tolerated drop of the scores, from 0 to 1.
     pub tolerance: f64,
@@ -176,145 +182,6 @@ pub struct MonitoredMeasure {
     pub is_user_measure: bool,
     /// True if the scores differ by the hour of the week.
     pub is_seasonal: bool,
-}
-
-/// Value of a search that objectives test.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Observed<'a> {
-    /// Latency of a stage in seconds.
-    Latency(&'a str, f64),
-    /// True if the search reports an error.
-    Error(bool),
-    /// True if the search has no results.
-    NoResults(bool),
-}
-
-/// Objective of a mean: the mean of a quantity should be at most the target. The mean of a quantity
-/// that is 0 or 1 is a share of searches.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MeanObjective {
-    /// Name of the evidence. It contains the target, because evidence against one target is none against
-    /// another.
-    pub name: Box<str>,
-    /// Name of the [`Objective`].
-    pub objective: Box<str>,
-    /// Quantity of a search whose mean is tested.
-    pub quantity: TestedQuantity,
-    /// Highest mean that meets the objective; above 0, and below 1 for a share.
-    pub target: f64,
-}
-
-/// Quantity whose mean is tested.
-#[derive(Clone, Debug, PartialEq)]
-pub enum TestedQuantity {
-    /// Latency or cost.
-    Mean(MeanQuantity),
-    /// 1 for a search whose latency of the stage exceeds the seconds.
-    Slower(String, f64),
-    /// 1 for a search that reports an error.
-    Error,
-    /// 1 for a search without results.
-    NoResults,
-    /// 1 for a search of the variant.
-    OfVariant(String),
-    /// 1 for a search of another variant than this one.
-    OfOthers(String),
-}
-
-/// Quantity whose mean has an objective, as configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MeanQuantity {
-    /// Latency of a stage in seconds.
-    Latency(String),
-    /// Cost of a search in units of the currency.
-    Cost(String),
-}
-
-impl MeanObjective {
-    /// Value of a search for this objective. `None` if the objective is about another quantity.
-    pub(crate) fn value(&self, of: Observed<'_>) -> Option<f64> {
-        let share = |fails| Some(f64::from(u8::from(fails)));
-        match (&self.quantity, of) {
-            (TestedQuantity::Mean(MeanQuantity::Latency(stage)), Observed::Latency(other, it))
-                if stage == other =>
-            {
-                Some(it)
-            }
-            (TestedQuantity::Slower(stage, limit), Observed::Latency(other, it))
-                if stage == other =>
-            {
-                share(it > limit * (1.0 + f64::EPSILON))
-            }
-            (TestedQuantity::Error, Observed::Error(fails))
-            | (TestedQuantity::NoResults, Observed::NoResults(fails)) => share(fails),
-            _ => None,
-        }
-    }
-}
-
-/// Objective other than the mean of a measure, with its targets by tier.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Objective {
-    /// Label value, for example `latency all p95`.
-    pub name: String,
-    /// Quantity with an objective.
-    pub quantity: Quantity,
-    /// Targets by tier.
-    pub tiers: Vec<(String, f64)>,
-}
-
-/// Quantity with an objective.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Quantity {
-    /// Quantile of the latency of a stage, in seconds: the share of slower searches is at most
-    /// 1 - quantile.
-    LatencyQuantile {
-        /// Name of the stage; `all` for the whole search.
-        stage: String,
-        /// Quantile, between 0 and 1.
-        quantile: f64,
-    },
-    /// Mean of latency or cost.
-    Mean(MeanQuantity),
-    /// Share of searches that report an error.
-    ErrorRate,
-    /// Share of searches without results.
-    ZeroResultRate,
-    /// Share of a variant among all searches.
-    TrafficShare {
-        /// Name of the variant.
-        variant: String,
-        /// Lowest share.
-        min: Option<f64>,
-        /// Highest share.
-        max: Option<f64>,
-    },
-    /// Searches per second, of all variants and replicas.
-    Throughput,
-}
-
-impl Objective {
-    /// The least demanding target. `None` for a share of traffic, which has two bounds.
-    pub fn target(&self) -> Option<f64> {
-        let targets = self.tiers.iter().map(|(_, target)| *target);
-        match self.quantity {
-            Quantity::Throughput => targets.min_by(f64::total_cmp),
-            Quantity::TrafficShare { .. } => None,
-            Quantity::LatencyQuantile { .. }
-            | Quantity::Mean(_)
-            | Quantity::ErrorRate
-            | Quantity::ZeroResultRate => targets.max_by(f64::total_cmp),
-        }
-    }
-
-    /// Share of searches that may fail. `None` if the objective is not about a share of failures.
-    pub fn budget(&self) -> Option<f64> {
-        match self.quantity {
-            Quantity::LatencyQuantile { quantile, .. } => Some(1.0 - quantile),
-            Quantity::ErrorRate | Quantity::ZeroResultRate => self.target(),
-            Quantity::Mean(_) | Quantity::TrafficShare { .. } | Quantity::Throughput => None,
-        }
-    }
 }
 
 /// Unit of an experiment.
@@ -476,17 +343,6 @@ pub enum Ranges {
     Watched,
     /// No measure.
     None,
-}
-
-/// Limits on cardinality.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SeriesLimits {
-    /// Maximum number of series that one metric family exposes. Further ones are counted under
-    /// `__other__`.
-    pub series_per_family: usize,
-    /// Maximum number of distinct values of one label (variant, stage, model, …). Further ones
-    /// become `__other__`.
-    pub values_per_label: usize,
 }
 
 /// Maximum numbers of records that a join keeps one by one.

@@ -18,7 +18,7 @@ use crate::engine::machine::Engine;
 use crate::engine::observed_sessions::SavedSessions;
 use crate::engine::remap::{IdRemap, Names};
 use crate::engine::series::Dimension;
-use crate::engine::settings::{Detection, SeriesLimits, Settings};
+use crate::engine::settings::{Detection, Settings};
 use crate::engine::totals::Totals;
 use crate::engine::versions::Versions;
 use crate::engine::window::Progress;
@@ -66,10 +66,8 @@ impl State {
             slices: Vec::new(),
             experiments: Vec::new(),
             detection: Detection::default(),
-            series_limits: SeriesLimits {
-                series_per_family: usize::MAX,
-                values_per_label: states.clone().map(|it| it.names.max_values()).sum(),
-            },
+            series_per_family: usize::MAX,
+            values_per_label: states.clone().map(|it| it.names.max_values()).sum(),
             ..base
         };
         for State { names, .. } in states {

@@ -50,85 +50,75 @@ impl SpanOutcome {
     ];
 }
 
-/// Counts of the spans of a record.
+/// Counts of what a record with several events holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SpanCounts {
-    by_outcome: [u64; SpanOutcome::ALL.len()],
+pub struct RecordCounts {
+    /// Spans of the search topic, by outcome.
+    pub(crate) spans: [u64; SpanOutcome::ALL.len()],
     /// Attributes that the instrumented process dropped, of spans of a selected kind.
     pub dropped_attributes: u64,
     /// Documents without an id, of spans of a selected kind.
     pub documents_without_id: u64,
     /// Answers of traces without a search in the record.
     pub answers_without_search: u64,
-}
-
-impl SpanCounts {
-    /// Returns true if the record holds an event.
-    pub fn has_events(&self) -> bool {
-        self[SpanOutcome::Search] > 0 || self[SpanOutcome::Invalid] > 0
-    }
-
-    /// Number of all spans.
-    pub fn total(&self) -> u64 {
-        self.by_outcome.iter().sum()
-    }
-}
-
-/// Counts of the evaluations in a record of the feedback topic.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EvaluationCounts {
-    /// Evaluations that are feedback.
+    /// Evaluations of the feedback topic that are feedback.
     pub feedback: u64,
-    /// Evaluations that cannot be used.
-    pub invalid: u64,
-    /// Evaluations whose names are not configured.
-    pub ignored: u64,
-    /// Log records and spans without an evaluation.
-    pub other: u64,
-}
-
-impl EvaluationCounts {
-    /// Label values, in the order of [`EvaluationCounts::by_outcome`].
-    pub const NAMES: &'static [&'static str] = &["feedback", "invalid", "ignored", "other"];
-
-    /// Counts by outcome.
-    pub fn by_outcome(self) -> [u64; 4] {
-        [self.feedback, self.invalid, self.ignored, self.other]
-    }
-}
-
-/// Counts of what a record with several events holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RecordCounts {
-    /// Spans of the search topic.
-    pub spans: SpanCounts,
-    /// Evaluations of the feedback topic.
-    pub evaluations: EvaluationCounts,
+    /// Evaluations of the feedback topic that cannot be used.
+    pub invalid_evaluations: u64,
+    /// Evaluations of the feedback topic whose names are not configured.
+    pub ignored_evaluations: u64,
+    /// Log records and spans of the feedback topic without an evaluation.
+    pub without_evaluation: u64,
     /// Events that the mapping of the format does not select.
     pub ignored: u64,
 }
 
-impl Index<SpanOutcome> for SpanCounts {
+impl RecordCounts {
+    /// Label values of the outcomes of evaluations, in the order of [`RecordCounts::evaluations`].
+    pub const EVALUATIONS: &'static [&'static str] = &["feedback", "invalid", "ignored", "other"];
+
+    /// Number of all spans of the search topic.
+    pub fn spans(&self) -> u64 {
+        self.spans.iter().sum()
+    }
+
+    /// Numbers of evaluations by outcome.
+    pub fn evaluations(&self) -> [u64; 4] {
+        [
+            self.feedback,
+            self.invalid_evaluations,
+            self.ignored_evaluations,
+            self.without_evaluation,
+        ]
+    }
+}
+
+impl Index<SpanOutcome> for RecordCounts {
     type Output = u64;
 
     fn index(&self, outcome: SpanOutcome) -> &u64 {
-        &self.by_outcome[outcome as usize]
+        &self.spans[outcome as usize]
     }
 }
 
-impl IndexMut<SpanOutcome> for SpanCounts {
+impl IndexMut<SpanOutcome> for RecordCounts {
     fn index_mut(&mut self, outcome: SpanOutcome) -> &mut u64 {
-        &mut self.by_outcome[outcome as usize]
+        &mut self.spans[outcome as usize]
     }
 }
 
-impl AddAssign for SpanCounts {
+impl AddAssign for RecordCounts {
     fn add_assign(&mut self, other: Self) {
-        for (mine, theirs) in self.by_outcome.iter_mut().zip(other.by_outcome) {
+        for (mine, theirs) in self.spans.iter_mut().zip(other.spans) {
             *mine += theirs;
         }
         self.dropped_attributes += other.dropped_attributes;
         self.documents_without_id += other.documents_without_id;
         self.answers_without_search += other.answers_without_search;
+        self.feedback += other.feedback;
+        self.invalid_evaluations += other.invalid_evaluations;
+        self.ignored_evaluations += other.ignored_evaluations;
+        self.without_evaluation += other.without_evaluation;
+        self.ignored += other.ignored;
     }
 }

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::judgements::{Grade, Judgements};
+use super::problem::GradeBeyondScale;
 use super::query::{GoldQuery, JudgementDetail};
 use super::set::GoldSet;
 
@@ -86,18 +87,6 @@ pub struct Expansion {
     /// Edges that were ignored because their relation has no grade, by relation.
     #[serde(rename = "edges_without_grade")]
     pub without_grade: BTreeMap<String, usize>,
-}
-
-/// Error for a relation whose grade is above the highest grade that the set states.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the relation `{relation}` would give the grade {grade}, beyond the set's scale_max \
-     {scale_max}; give it a lower one with --grade {relation}=…"
-)]
-pub struct GradeBeyondScale {
-    relation: String,
-    grade: Grade,
-    scale_max: Grade,
 }
 
 /// Edge from which a judgement is derived.

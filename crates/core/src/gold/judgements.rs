@@ -1,7 +1,7 @@
 //! Judgements of one gold query: graded documents.
 //!
-//! This module must not know files, query texts or measures. Document ids are opaque: they are not
-//! split, trimmed or normalised.
+//! This module must not know files, query texts or measures. Document ids are opaque: they are kept and found as they
+//! are. Only [`Judgements::has_other_form`] looks for other forms of an id.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,6 +13,7 @@ use serde::ser::{Serialize, Serializer};
 use std::sync::Arc;
 
 use super::documents::{Columns, Documents};
+use super::normal_form::{composed, decomposed};
 
 /// Relevance grade of a document for a query: a finite number from [`Grade::MIN`] to
 /// [`Grade::MAX`], whole or fractional. A negative grade means "judged, and never relevant".
@@ -191,6 +192,13 @@ impl Judgements {
     pub fn find(&self, document: &str) -> Option<(usize, Grade)> {
         let number = self.documents.number(document)?;
         Some((number, self.grade(number)?))
+    }
+
+    /// Returns true if a document is judged under another Unicode form of its id alone (NFC or NFD).
+    pub fn has_other_form(&self, document: &str) -> bool {
+        let is_judged = |form: &str| self.find(form).is_some();
+        !is_judged(document)
+            && (is_judged(&composed(document.into())) || is_judged(&decomposed(document)))
     }
 
     /// Does what [`Judgements::find`] does, for the hash of an id.

@@ -17,7 +17,7 @@ use super::formats;
 use super::formats::draft::{Draft, SourceFile};
 use super::formats::format::Format;
 use super::formats::parts::PartReader;
-use super::problem::{GoldError, MAX_FILE_BYTES, Place, Problem, Problems};
+use super::problem::{GoldError, Place, Problem, Problems};
 use super::set::{GoldSet, Options};
 use super::validate;
 use crate::{compression, text};
@@ -48,7 +48,7 @@ fn load_in_parts(paths: &[PathBuf], options: &Options) -> Option<GoldSet> {
     // A pipe must not be opened here: its content can be read only once.
     let metadata = fs::metadata(path).ok()?;
     let size = usize::try_from(metadata.len()).ok()?;
-    if !metadata.is_file() || !(LARGE_BYTES..=MAX_FILE_BYTES).contains(&size) {
+    if !metadata.is_file() || !(LARGE_BYTES..=Format::MAX_FILE_BYTES).contains(&size) {
         return None;
     }
     let mut file = fs::File::open(path).ok()?;
@@ -107,7 +107,7 @@ impl Sources {
         while let Some(path) = paths.get(next).cloned() {
             next += 1;
             match read_file(&path) {
-                Ok(bytes) if bytes.len() > MAX_FILE_BYTES => {
+                Ok(bytes) if bytes.len() > Format::MAX_FILE_BYTES => {
                     let line = bytes.split(|byte| *byte == b'\n').count();
                     problems.push(Problem::TooLarge {
                         place: Place {
@@ -230,7 +230,7 @@ const LARGE_BYTES: usize = 1 << 20;
 /// Number of bytes by which the format of a large file is recognised.
 const HEAD_BYTES: usize = 64 << 10;
 
-/// Reads a file, at most [`MAX_FILE_BYTES`] + 1 bytes of its content, which may be compressed.
+/// Reads a file, at most [`Format::MAX_FILE_BYTES`] + 1 bytes of its content, which may be compressed.
 fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     let bytes = read_bytes(path)?;
     if compression::is_encoded(&bytes) {
@@ -250,7 +250,7 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut file = fs::File::open(path)?;
     let size = file.metadata()?.len();
     let expected = usize::try_from(size).unwrap_or(0);
-    if !(LARGE_BYTES..=MAX_FILE_BYTES).contains(&expected) {
+    if !(LARGE_BYTES..=Format::MAX_FILE_BYTES).contains(&expected) {
         return read_limited(file, expected);
     }
     let mut bytes = vec![0; expected];
@@ -265,14 +265,14 @@ fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
     }
     // The file can be longer now.
     file.seek(SeekFrom::Start(size))?;
-    let limit = u64::try_from(MAX_FILE_BYTES + 1 - expected).unwrap_or(u64::MAX);
+    let limit = u64::try_from(Format::MAX_FILE_BYTES + 1 - expected).unwrap_or(u64::MAX);
     file.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
 fn read_limited(source: impl Read, expected: usize) -> std::io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(expected.min(MAX_FILE_BYTES + 1));
-    let limit = u64::try_from(MAX_FILE_BYTES + 1).unwrap_or(u64::MAX);
+    let mut bytes = Vec::with_capacity(expected.min(Format::MAX_FILE_BYTES + 1));
+    let limit = u64::try_from(Format::MAX_FILE_BYTES + 1).unwrap_or(u64::MAX);
     source.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

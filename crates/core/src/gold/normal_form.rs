@@ -35,7 +35,7 @@ pub fn composed(id: Cow<'_, str>) -> Cow<'_, str> {
 }
 
 /// Decomposes an id (Unicode NFD), as file systems of macOS do.
-pub fn decomposed(id: &str) -> Cow<'_, str> {
+pub(super) fn decomposed(id: &str) -> Cow<'_, str> {
     if id.is_ascii() {
         return id.into();
     }

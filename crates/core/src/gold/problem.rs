@@ -5,13 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::formats::format::Format;
 use super::judgements::Grade;
 use crate::compression::remedy;
 use crate::text::{TextError, count_of, escape_controls};
-
-/// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
-/// gold file and would exhaust the memory.
-pub const MAX_FILE_BYTES: usize = 256 << 20;
 
 /// Location in a gold set: a file and, where known, a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +52,7 @@ pub enum Problem {
     NoRows { name: Arc<str> },
     #[error(
         "{place}: the file is larger than {} MiB, the limit for a gold file; check the path, or \
-         split it", MAX_FILE_BYTES >> 20
+         split it", Format::MAX_FILE_BYTES >> 20
     )]
     TooLarge { place: Place },
     #[error("{place}: {error}")]
@@ -496,3 +493,15 @@ impl fmt::Display for GoldError {
 }
 
 impl std::error::Error for GoldError {}
+
+/// Error for a relation whose grade is above the highest grade that the set states.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the relation `{relation}` would give the grade {grade}, beyond the set's scale_max \
+     {scale_max}; give it a lower one with --grade {relation}=…"
+)]
+pub struct GradeBeyondScale {
+    pub(super) relation: String,
+    pub(super) grade: Grade,
+    pub(super) scale_max: Grade,
+}

@@ -285,9 +285,7 @@ fn valid_spelling(descriptor: &Descriptor, inside: &str, cutoff: Option<&str>) -
     let inside = if inside.is_empty() {
         let required = descriptor.parameters().filter_map(|it| match it.default {
             ParameterDefault::Required(example) => Some(format!("{}={example}", it.name)),
-            ParameterDefault::Value(_) | ParameterDefault::GoldSet(_) | ParameterDefault::None => {
-                None
-            }
+            ParameterDefault::Value(_) | ParameterDefault::GoldSet | ParameterDefault::None => None,
         });
         let argument = descriptor.argument.placeholder();
         let argument = (!argument.is_empty()).then(|| argument.to_owned());

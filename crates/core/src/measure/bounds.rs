@@ -17,15 +17,6 @@ use crate::gold::{Grade, Judgements};
 use crate::number::{indicator, real_length};
 use crate::ranking::Ranking;
 
-/// Lowest and highest score of one search, both possible.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct ScoreBounds {
-    /// Lowest score.
-    pub low: f64,
-    /// Highest score.
-    pub high: f64,
-}
-
 impl Measure {
     /// Cutoff of the measure, as in its canonical name. `None` without one: all results count.
     pub fn cutoff(&self) -> Option<Cutoff> {
@@ -39,9 +30,10 @@ impl Measure {
         Cutoff::new(cutoff.parse().ok()?)
     }
 
-    /// Returns the exact bounds of the score over all integer grades of the unjudged results. `None`
-    /// for a measure without such bounds: of condensed lists, of judged results alone, with another ideal
-    /// ranking than that of the judged documents in the top k, of components, domains or users.
+    /// Returns the exact bounds of the score over all integer grades of the unjudged results: the lowest and
+    /// the highest score, both possible. `None` for a measure without such bounds: of condensed lists, of
+    /// judged results alone, with another ideal ranking than that of the judged documents in the top k, of
+    /// components, domains or users.
     ///
     /// RBP has the residual of the ranks after the list in its upper bound (Moffat and Zobel 2008).
     ///
@@ -52,17 +44,14 @@ impl Measure {
         ranking: &Ranking,
         assumed: &Ranking,
         judgements: &Judgements,
-    ) -> Option<ScoreBounds> {
+    ) -> Option<[f64; 2]> {
         let Self::Ranked(measure) = self else {
             return None;
         };
         let [list, assumed] = [ranking, assumed].map(|it| List::new(it, judgements));
-        let ScoreBounds { low, high } = measure.bounds(score, &list, &assumed)?;
+        let [low, high] = measure.bounds(score, &list, &assumed)?;
         // Rounding: another order of the same sum.
-        Some(ScoreBounds {
-            low: low.min(score),
-            high: high.max(score),
-        })
+        Some([low.min(score), high.max(score)])
     }
 
     /// Returns true if the measure has a [score if unjudged results are relevant](Self::score_if_relevant).
@@ -218,36 +207,23 @@ impl Ranked {
         })
     }
 
-    fn bounds(&self, score: f64, list: &List<'_>, assumed: &List<'_>) -> Option<ScoreBounds> {
+    fn bounds(&self, score: f64, list: &List<'_>, assumed: &List<'_>) -> Option<[f64; 2]> {
         let rule = self.unjudged_rule()?;
-        let same = ScoreBounds {
-            low: score,
-            high: score,
-        };
         if list.ranking.is_fully_judged() && !matches!(rule, Rule::Residual) {
-            return Some(same);
+            return Some([score; 2]);
         }
         Some(match rule {
-            Rule::Simple => ScoreBounds {
-                high: self.of(assumed),
-                ..same
-            },
-            Rule::Lower => ScoreBounds {
-                low: self.of(assumed),
-                ..same
-            },
-            Rule::Residual => ScoreBounds {
-                high: (score + self.residual(list)).min(1.0),
-                ..same
-            },
+            Rule::Simple => [score, self.of(assumed)],
+            Rule::Lower => [self.of(assumed), score],
+            Rule::Residual => [score, (score + self.residual(list)).min(1.0)],
             Rule::Recall { cutoff, rel } => {
                 let (hits, relevant) = (list.hits(cutoff, rel), list.relevant(rel));
                 let [within, beyond] = unjudged(list, cutoff);
                 let share = |hits, relevant| ratio(real_length(hits), real_length(relevant));
-                ScoreBounds {
-                    low: share(hits, relevant + beyond),
-                    high: share(hits + within, relevant + within),
-                }
+                [
+                    share(hits, relevant + beyond),
+                    share(hits + within, relevant + within),
+                ]
             }
             Rule::F1 { cutoff, rel, slots } => {
                 let (hits, relevant) = (list.hits(cutoff, rel), list.relevant(rel));
@@ -263,26 +239,23 @@ impl Ranked {
                         real_length(slots) + real_length(relevant),
                     )
                 };
-                ScoreBounds {
-                    low: share(hits, relevant + beyond),
-                    high: share(hits + within, relevant + within),
-                }
+                [
+                    share(hits, relevant + beyond),
+                    share(hits + within, relevant + within),
+                ]
             }
             Rule::AllHit { cutoff, rel } => {
                 let hits = list.hits(cutoff, rel);
                 let has_all = hits == list.relevant(rel);
                 let [within, beyond] = unjudged(list, cutoff);
-                ScoreBounds {
-                    low: indicator(has_all && hits > 0 && beyond == 0),
-                    high: indicator(has_all && hits + within > 0),
-                }
+                [
+                    indicator(has_all && hits > 0 && beyond == 0),
+                    indicator(has_all && hits + within > 0),
+                ]
             }
             Rule::Misses { cutoff } => {
                 let beyond = cutoff.map_or(0, |cutoff| unjudged(list, cutoff)[1]);
-                ScoreBounds {
-                    high: score + real_length(beyond),
-                    ..same
-                }
+                [score, score + real_length(beyond)]
             }
             Rule::Precisions { cutoff, rel } => precisions(list, cutoff, rel),
             Rule::Gains { cutoff, gain } => Gains::of(list, cutoff, &gain).bounds(),
@@ -328,7 +301,7 @@ fn holes(ranking: &Ranking) -> impl Iterator<Item = usize> + '_ {
 
 /// Bounds of average precision. For a number of relevant documents among the unjudged ones, the score
 /// is highest with the first of them and lowest with the last.
-fn precisions(list: &List<'_>, cutoff: Option<Cutoff>, rel: Option<Grade>) -> ScoreBounds {
+fn precisions(list: &List<'_>, cutoff: Option<Cutoff>, rel: Option<Grade>) -> [f64; 2] {
     let deepest = cutoff.map_or(usize::MAX, Cutoff::length);
     let length = list.ranking.len();
     // By rank: judged relevant results up to it, and the sum of their reciprocal ranks after it.
@@ -374,10 +347,7 @@ fn precisions(list: &List<'_>, cutoff: Option<Cutoff>, rel: Option<Grade>) -> Sc
     let mut ranks: Vec<usize> = holes(list.ranking).collect();
     let high = walk(&ranks, true);
     ranks.reverse();
-    ScoreBounds {
-        low: walk(&ranks, false),
-        high,
-    }
+    [walk(&ranks, false), high]
 }
 
 /// Discounted gains of a list with unjudged results, and of its ideal ranking, as sums over the steps of
@@ -478,12 +448,12 @@ impl Gains {
         }
     }
 
-    fn bounds(&self) -> ScoreBounds {
+    fn bounds(&self) -> [f64; 2] {
         let mut choices = Choices::default();
-        ScoreBounds {
-            low: self.extreme(&self.last, -1.0, &mut choices),
-            high: self.extreme(&self.first, 1.0, &mut choices),
-        }
+        [
+            self.extreme(&self.last, -1.0, &mut choices),
+            self.extreme(&self.first, 1.0, &mut choices),
+        ]
     }
 
     /// Highest score (`sign` 1) or lowest (`sign` -1), where the unjudged results of a grade are those

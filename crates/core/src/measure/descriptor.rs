@@ -17,11 +17,11 @@ pub struct Descriptor {
     /// any case.
     pub aliases: &'static [&'static str],
     /// Unnamed first argument, in the parentheses.
-    pub argument: Argument,
+    pub(super) argument: Argument,
     /// Named parameters, by the field that reads them.
     pub(super) parameters: &'static [&'static [Parameter]],
     /// Rule for the value after the `@`.
-    pub cutoff: CutoffRule,
+    pub(super) cutoff: CutoffRule,
     /// Range of the scores.
     pub range: Range,
     /// Direction in which the measure improves.
@@ -40,7 +40,7 @@ pub struct Descriptor {
 
 /// Unnamed first argument of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Argument {
+pub(super) enum Argument {
     /// No argument.
     None,
     /// Name of a component.
@@ -55,7 +55,7 @@ pub enum Argument {
 
 /// Rule for the value after the `@` of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CutoffRule {
+pub(super) enum CutoffRule {
     /// No value.
     None,
     /// Optional number of results; by default all.
@@ -97,16 +97,29 @@ pub struct Parameter {
     /// Valid values, as the end of a sentence that begins with "it is".
     pub values: &'static str,
     /// Value of an omitted parameter.
-    pub default: ParameterDefault,
+    pub(super) default: ParameterDefault,
+}
+
+impl Parameter {
+    /// Fixed value of an omitted parameter, as it is spelled. `None` if the gold set defines the value, if every
+    /// spelling states it, or if an omitted parameter has no effect.
+    pub fn fixed_default(&self) -> Option<&'static str> {
+        match self.default {
+            ParameterDefault::Value(value) => Some(value),
+            ParameterDefault::GoldSet | ParameterDefault::Required(_) | ParameterDefault::None => {
+                None
+            }
+        }
+    }
 }
 
 /// Value of an omitted parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ParameterDefault {
+pub(super) enum ParameterDefault {
     /// Fixed value, as it is spelled.
     Value(&'static str),
-    /// Value that the gold set defines, in words.
-    GoldSet(&'static str),
+    /// Value that the gold set defines.
+    GoldSet,
     /// Every spelling states the parameter, for example with this value.
     Required(&'static str),
     /// No value: the parameter has no effect.
@@ -170,6 +183,11 @@ impl Descriptor {
     /// Named parameters, in alphabetical order.
     pub fn parameters(&self) -> impl Iterator<Item = &'static Parameter> + Clone {
         self.parameters.iter().copied().flatten()
+    }
+
+    /// Returns true if the measure has an unnamed first argument: a component, a facet, a condition or a variant.
+    pub fn has_argument(&self) -> bool {
+        self.argument != Argument::None
     }
 
     /// Returns the form of a spelling without named parameters: `P@k`, `RR[@k]`, `IPrec@r`,

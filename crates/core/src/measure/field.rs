@@ -186,12 +186,12 @@ fn write_word<T: PartialEq>(
     canonical.parameter(parameters[0].name, word.map(|(word, _)| word));
 }
 
-/// Relevance level.
+/// Relevance level; by default that of the gold set.
 pub(super) const REL: Field<Option<Grade>> = parameter(
     &[Parameter {
         name: "rel",
         values: "a grade from 0 to 1000",
-        default: ParameterDefault::GoldSet("relevance level"),
+        default: ParameterDefault::GoldSet,
     }],
     |arguments, parameters| {
         arguments.value(&parameters[0], |value| {
@@ -201,12 +201,12 @@ pub(super) const REL: Field<Option<Grade>> = parameter(
     |rel, canonical, parameters| canonical.parameter(parameters[0].name, rel.as_ref()),
 );
 
-/// Highest grade of ERR.
+/// Highest grade of ERR; by default that of the scale.
 pub(super) const MAX: Field<Option<Grade>> = parameter(
     &[Parameter {
         name: "max",
         values: "a grade above 0, up to 1000",
-        default: ParameterDefault::GoldSet("highest grade of the scale"),
+        default: ParameterDefault::GoldSet,
     }],
     |arguments, parameters| {
         arguments.value(&parameters[0], |value| {
@@ -510,12 +510,12 @@ numbers! {
         |it| (0.0..=1e12).contains(it) && it.fract() <= 0.0;
 }
 
-/// Grade with the highest gain.
+/// Grade with the highest gain; by default the highest of the scale.
 pub(super) const MAX_REL: Field<Option<Grade>> = parameter(
     &[Parameter {
         name: "max_rel",
         values: "a grade from -1000 to 1000, above min_rel",
-        default: ParameterDefault::GoldSet("highest grade of the scale"),
+        default: ParameterDefault::GoldSet,
     }],
     |arguments, parameters| {
         let min = (MIN_REL.read)(arguments, MIN_REL.parameters)?;

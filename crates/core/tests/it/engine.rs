@@ -48,7 +48,7 @@ use rankgauge_core::decode::Formats;
 use rankgauge_core::engine::money::PriceTable;
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::position::Topics;
-use rankgauge_core::engine::settings::{Detection, JoinLimits, SeriesLimits, Settings, WindowSpec};
+use rankgauge_core::engine::settings::{Detection, JoinLimits, Settings, WindowSpec};
 use rankgauge_core::engine::settings::{Ranges, Rolling};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position, Registry};
@@ -123,10 +123,8 @@ fn settings() -> Settings {
         experiments: Vec::new(),
         detection: Detection::default(),
         objectives: Vec::new(),
-        series_limits: SeriesLimits {
-            series_per_family: 10_000,
-            values_per_label: 200,
-        },
+        series_per_family: 10_000,
+        values_per_label: 200,
         record_limits: Limits {
             record_bytes: 1 << 20,
             results_per_search: 1_000,

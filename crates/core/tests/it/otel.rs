@@ -14,8 +14,8 @@ use prost::Message as _;
 use rankgauge_core::decode::otlp::Mapping;
 use rankgauge_core::decode::{EventRef, Format, Formats};
 use rankgauge_core::event::{
-    Acceptance, Attributes, EvaluationCounts, Feedback, Kind, Limits, Rejection, Search,
-    SpanCounts, SpanOutcome, Value,
+    Acceptance, Attributes, Feedback, Kind, Limits, RecordCounts, Rejection, Search, SpanOutcome,
+    Value,
 };
 use serde_json::{Map, json};
 
@@ -33,7 +33,7 @@ const ACCEPTANCE: Acceptance = Acceptance {
 #[derive(Clone, Debug, PartialEq)]
 struct Decoded {
     searches: Vec<Result<serde_json::Value, Rejection>>,
-    counts: SpanCounts,
+    counts: RecordCounts,
 }
 
 impl Decoded {
@@ -64,18 +64,17 @@ fn each_search(
     record: &[u8],
     (acceptance, mapping): (&Acceptance, &Mapping),
     mut visit: impl FnMut(Result<&Search<'_>, Rejection>),
-) -> Result<SpanCounts, Rejection> {
+) -> Result<RecordCounts, Rejection> {
     let formats = Formats {
         search: format,
         otlp: mapping.clone(),
         ..Formats::NATIVE
     };
-    let counts = formats.events(Kind::Search, record, acceptance, &mut |event| match event {
+    formats.events(Kind::Search, record, acceptance, &mut |event| match event {
         Ok(EventRef::Search(search)) => visit(Ok(search)),
         Ok(EventRef::Feedback(feedback)) => panic!("{feedback:?}"),
         Err(rejection) => visit(Err(rejection)),
-    });
-    counts.map(|counts| counts.spans)
+    })
 }
 
 /// Passes the feedback of a record in `format` to `visit`.
@@ -84,13 +83,13 @@ fn each_feedback(
     record: &[u8],
     (acceptance, mapping): (&Acceptance, &Mapping),
     mut visit: impl FnMut(Result<&Feedback<'_>, Rejection>),
-) -> Result<EvaluationCounts, Rejection> {
+) -> Result<RecordCounts, Rejection> {
     let formats = Formats {
         feedback: format,
         otlp: mapping.clone(),
         ..Formats::NATIVE
     };
-    let counts = formats.events(
+    formats.events(
         Kind::Feedback,
         record,
         acceptance,
@@ -99,8 +98,7 @@ fn each_feedback(
             Ok(EventRef::Search(search)) => panic!("{search:?}"),
             Err(rejection) => visit(Err(rejection)),
         },
-    );
-    counts.map(|counts| counts.evaluations)
+    )
 }
 
 fn decode(

@@ -10,7 +10,7 @@ use rankgauge_core::engine::position::Topics;
 use rankgauge_core::engine::read_model::ReadModel;
 use rankgauge_core::engine::settings::{
     Assignment, Detection, Experiment, JoinLimits, MonitoredMeasure, Objective, Quantity, Ranges,
-    Rolling, SeriesLimits, Settings, WindowSpec,
+    Rolling, Settings, WindowSpec,
 };
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input, Position, Registry, family};
@@ -66,10 +66,8 @@ fn settings() -> Settings {
         experiments: Vec::new(),
         detection: Detection::default(),
         objectives: Vec::new(),
-        series_limits: SeriesLimits {
-            series_per_family: 1_000,
-            values_per_label: 100,
-        },
+        series_per_family: 1_000,
+        values_per_label: 100,
         record_limits: Limits {
             record_bytes: 1 << 20,
             results_per_search: 100,
@@ -446,7 +444,7 @@ fn a_missed_target_is_an_alarm_of_its_series() {
     let watched = model.watched_series(P_AT_1, series).expect("is watched");
     assert_eq!(model.watched(), std::slice::from_ref(&watched));
     assert_eq!(watched.has_alarm[0], Some(true));
-    assert!(watched.bounds.is_some_and(|bounds| bounds.upper < 0.9));
+    assert!(watched.bounds.is_some_and(|[_, upper]| upper < 0.9));
     assert_eq!(model.watched_series(RR, series), None);
     let variant = model.names(series).expect("a known series").label;
     assert!(model.baseline(P_AT_1, variant).is_some());

@@ -6,7 +6,8 @@ mod strictness;
 use std::sync::Arc;
 
 use jsonschema::Validator;
-use rankgauge_core::decode::{native, ubi};
+use rankgauge_core::decode::native;
+use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::event::{Kind, Limits};
 use rankgauge_core::gold::Options;
 use rankgauge_core::time::EventTime;
@@ -97,11 +98,11 @@ fn every_documented_ubi_example_is_accepted() {
     let [searches, feedback] = [of("ubi search"), of("ubi feedback")];
     assert!(!searches.is_empty() && !feedback.is_empty());
     for example in searches {
-        let found = ubi::search(example.as_bytes(), &LIMITS);
+        let found = Dialect::search(example.as_bytes(), &LIMITS);
         assert!(found.is_ok(), "{found:?}");
     }
     for example in feedback {
-        let found = ubi::feedback(example.as_bytes(), &LIMITS, &ubi::Dialect::default());
+        let found = Dialect::default().feedback(example.as_bytes(), &LIMITS);
         assert!(found.is_ok(), "{found:?}");
     }
 }

@@ -8,7 +8,6 @@ use super::citations::QueryAnswer;
 use super::options::{Goal, Options, Target};
 use super::plane::PlanePoint;
 use rankgauge_core::gold::GoldSet;
-use rankgauge_core::measure::ScoreBounds;
 
 /// Runs judged against one gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +102,7 @@ pub struct RunEvaluation {
     pub scored: Vec<usize>,
     /// Means of the lowest and of the highest scores over all grades of the unjudged results, by
     /// measure; `None` for a measure without bounds.
-    pub bounds: Vec<Option<ScoreBounds>>,
+    pub bounds: Vec<Option<[f64; 2]>>,
     /// Mean of perfect rankings of the counted queries, by measure: an upper bound. `None` for
     /// measures without a target, and for measures of more than the ranking.
     pub perfect: Vec<Option<f64>>,
@@ -148,7 +147,7 @@ pub struct QueryEvaluation {
     pub scores: Vec<Option<f64>>,
     /// Lowest and highest score over all grades of the unjudged results, by measure; `None` for a
     /// measure without bounds. Empty unless requested.
-    pub bounds: Vec<Option<ScoreBounds>>,
+    pub bounds: Vec<Option<[f64; 2]>>,
     /// Documents of the answer and of the judgements, if requested.
     pub documents: Option<QueryDocuments>,
 }

@@ -7,7 +7,7 @@ use super::evaluation::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, S
 use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
 use rankgauge_core::measure::Documents;
-use rankgauge_core::measure::{BleuCounts, Curves, Mean, Measure, ScoreBounds};
+use rankgauge_core::measure::{BleuCounts, Curves, Mean, Measure};
 
 /// Sum and number of the scores of a measure.
 #[derive(Clone, Copy)]
@@ -193,8 +193,8 @@ impl<'p> Sums<'p> {
             self.means.add_counts(counts);
         }
         let [low, high] = &mut self.bounds;
-        low.add_each(query.bounds.iter().map(|it| it.map(|it| it.low)));
-        high.add_each(query.bounds.iter().map(|it| it.map(|it| it.high)));
+        low.add_each(query.bounds.iter().map(|it| it.map(|[low, _]| low)));
+        high.add_each(query.bounds.iter().map(|it| it.map(|[_, high]| high)));
         self.curve_means.add(&outcome.curves);
         self.perfect.add(&outcome.perfect);
         for (value, values) in outcome.labels.drain(..).zip(&mut self.by) {
@@ -295,15 +295,9 @@ impl<'p> Sums<'p> {
 }
 
 /// Mean bounds, by measure.
-fn bounds_of([low, high]: &[Means; 2]) -> Vec<Option<ScoreBounds>> {
+fn bounds_of([low, high]: &[Means; 2]) -> Vec<Option<[f64; 2]>> {
     let ends = low.finish().into_iter().zip(high.finish());
-    let bounds = ends.map(|(low, high)| {
-        Some(ScoreBounds {
-            low: low?,
-            high: high?,
-        })
-    });
-    bounds.collect()
+    ends.map(|(low, high)| Some([low?, high?])).collect()
 }
 
 /// Returns the curve, if every level has a mean.

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use rankgauge_core::columns::field;
 use rankgauge_core::event::Search;
 use rankgauge_core::gold::normalise;
 use rankgauge_core::labelling::LabelMeasure;
@@ -102,7 +101,7 @@ pub fn parse(text: &str, variants: &[String]) -> Result<Frame, FrameError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut lines = text.lines().enumerate();
     let header = lines.next().map_or("", |(_, line)| line);
-    let columns: Vec<&str> = header.split('\t').map(field).collect();
+    let columns: Vec<&str> = header.split('\t').map(str::trim).collect();
     let column = |name: &str| columns.iter().position(|column| *column == name);
     let named: Vec<(&str, usize)> = columns
         .iter()
@@ -141,7 +140,7 @@ pub fn parse(text: &str, variants: &[String]) -> Result<Frame, FrameError> {
     let mut bytes = 0;
     for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
         let line_number = index + 1;
-        let fields: Vec<&str> = line.split('\t').map(field).collect();
+        let fields: Vec<&str> = line.split('\t').map(str::trim).collect();
         if fields.len() != columns.len() {
             return Err(FrameError::Fields {
                 line: line_number,

@@ -153,7 +153,7 @@ impl Sheet {
                 });
             };
             let is_same = |found: &str, drawn: &str| {
-                found == columns::field(drawn) || found == columns::field(&escape_cell(drawn))
+                found == drawn.trim() || found == escape_cell(drawn).trim()
             };
             if !is_same(field(query), &drawn.query) || !is_same(field(document), &drawn.document) {
                 return Err(SheetError::Changed {

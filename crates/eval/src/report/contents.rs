@@ -221,7 +221,7 @@ fn ranges(evaluation: &Evaluation) -> Option<Block> {
     let bounds = |run: &RunEvaluation, at: usize| run.bounds.get(at).copied().flatten();
     let is_open = |(at, _): &(usize, &String)| {
         let mut bounds = evaluation.runs.iter().filter_map(|run| bounds(run, *at));
-        bounds.any(|it| it.high - it.low > SMALLEST_RANGE)
+        bounds.any(|[low, high]| high - low > SMALLEST_RANGE)
     };
     let measures = evaluation.measures.iter().enumerate().filter(is_open);
     let columns = evaluation
@@ -235,7 +235,7 @@ fn ranges(evaluation: &Evaluation) -> Option<Block> {
             |(run, end)| format!("{} {end}", run_name(run)),
             |(at, _), (run, end)| {
                 let bounds = bounds(run, *at);
-                Cell::from(bounds.map(|it| if *end == "low" { it.low } else { it.high }))
+                Cell::from(bounds.map(|[low, high]| if *end == "low" { low } else { high }))
             },
         )
         .block(

@@ -26,7 +26,6 @@ use crate::evaluate::{
 };
 use crate::operations::{Operations, Tradeoff};
 use crate::sweep::Sweep;
-use rankgauge_core::measure::ScoreBounds;
 
 /// Writes an evaluation as JSON on one line.
 pub(super) fn write(evaluation: &Evaluation, options: &Options<'_>) -> String {
@@ -186,7 +185,7 @@ impl<'a> Run<'a> {
             let members = queries.map(|query| (query.key.as_str(), known(measures, &query.scores)));
             Members(members.collect())
         };
-        let ends_of_queries = |end: fn(&ScoreBounds) -> f64| {
+        let ends_of_queries = |end: fn(&[f64; 2]) -> f64| {
             let queries = run.queries.iter().filter(|_| per_query);
             let members = queries
                 .map(|query| (query.key.as_str(), ends(measures, &query.bounds, end)))
@@ -253,10 +252,10 @@ impl<'a> Run<'a> {
             routing: cells(&run.routing, ["expected", "selected"]),
             collaboration: cells(&run.collaboration, ["primary", "contributed"]),
             coverage: coverage(run),
-            low: ends(measures, &run.bounds, |it| it.low),
-            high: ends(measures, &run.bounds, |it| it.high),
-            per_query_low: ends_of_queries(|it| it.low),
-            per_query_high: ends_of_queries(|it| it.high),
+            low: ends(measures, &run.bounds, |[low, _]| *low),
+            high: ends(measures, &run.bounds, |[_, high]| *high),
+            per_query_low: ends_of_queries(|[low, _]| *low),
+            per_query_high: ends_of_queries(|[_, high]| *high),
         }
     }
 }
@@ -338,8 +337,8 @@ fn known<'a>(measures: &'a [String], scores: &[Option<f64>]) -> Members<&'a str,
 /// Ends of the bounds by measure. A measure without bounds is omitted.
 fn ends<'a>(
     measures: &'a [String],
-    bounds: &[Option<ScoreBounds>],
-    end: impl Fn(&ScoreBounds) -> f64,
+    bounds: &[Option<[f64; 2]>],
+    end: impl Fn(&[f64; 2]) -> f64,
 ) -> Members<&'a str, f64> {
     let pairs = measures.iter().zip(bounds);
     let ends = pairs.filter_map(|(name, bounds)| Some((name.as_str(), end(bounds.as_ref()?))));

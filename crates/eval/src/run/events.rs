@@ -6,7 +6,8 @@ use std::collections::HashSet;
 
 use super::answer::{Answer, Order, ReadOptions, Results, Searches, by_score};
 use super::error::{RunProblem, Wrong};
-use rankgauge_core::decode::{EventRef, Format, native, ubi};
+use rankgauge_core::decode::ubi::Dialect;
+use rankgauge_core::decode::{EventRef, Format, native};
 use rankgauge_core::event::{Acceptance, Hit, Kind, Reason, Rejection, Search};
 use rankgauge_core::text::{count_of, escape_controls};
 
@@ -255,7 +256,7 @@ pub(super) fn of_queries<'t>(
         if record.trim().is_empty() || is_bulk_action(record) {
             continue;
         }
-        match ubi::search(record.as_bytes(), &options.limits) {
+        match Dialect::search(record.as_bytes(), &options.limits) {
             Ok(mut search) => {
                 let query = name(&search);
                 if matches!(options.searches, Searches::Distinct)

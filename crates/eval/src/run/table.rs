@@ -9,7 +9,7 @@ use super::answer::{Answer, Order, Results, by_score};
 use super::error::{RunProblem, Wrong};
 use super::positions::Positions;
 use super::trec::{is_skipped, order_disagreement};
-use rankgauge_core::columns::{Columns, field, reader};
+use rankgauge_core::columns::{Columns, reader};
 use rankgauge_core::text;
 
 /// Layout of a table.
@@ -41,7 +41,7 @@ fn separator(line: &str) -> Option<u8> {
 /// Fields of a line without quotes.
 fn cells(line: &str, separator: Option<u8>) -> impl Iterator<Item = &str> {
     let (split, columns) = match separator {
-        Some(separator) => (Some(line.split(char::from(separator)).map(field)), None),
+        Some(separator) => (Some(line.split(char::from(separator)).map(str::trim)), None),
         None => (None, Some(text::columns(line))),
     };
     split

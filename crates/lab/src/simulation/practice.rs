@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use super::traffic::Search;
-use rankgauge_core::detection::{DropTest, SeriesRules, minute_of};
+use rankgauge_core::detection::{DropTest, SeriesRules};
 use rankgauge_core::number::{real, real_length};
 
 /// Minutes of an hour and of a day.
@@ -189,7 +189,7 @@ impl Watch {
     }
 
     fn add_to_windows(&mut self, search: &Search) -> bool {
-        let minute = minute_of(search.ts);
+        let minute = search.ts.div_euclid(60_000);
         let mut begins = false;
         let mut last = *self.minute.get_or_insert(minute);
         while last < minute {

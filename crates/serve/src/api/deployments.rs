@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::body::Body;
 use super::problem::ApiError;
 use crate::live::deployments::{Deployment, Deployments};
-use rankgauge_core::time::{EventTime, TimeError, WallTime};
+use rankgauge_core::time::{EventTime, WallTime};
 
 /// Maximum length of a version or a note in bytes.
 const MAX_TEXT: usize = 256;
@@ -174,7 +174,7 @@ fn deployment(report: Report, now: WallTime) -> Result<Deployment, ApiError> {
         None => now.0,
         Some(Time::Millis(millis)) => millis,
         Some(Time::Text(text)) => {
-            let parsed: Result<EventTime, TimeError> = text.parse();
+            let parsed = text.parse::<EventTime>();
             let EventTime(millis) = parsed.map_err(|problem| {
                 ApiError::bad_request(format!(
                     "ts: \"{text}\" is {problem}; or send milliseconds since 1970, or leave ts out for now"

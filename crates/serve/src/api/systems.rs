@@ -12,7 +12,7 @@ use super::timestamp::Timestamp;
 use crate::history::{History, Series, Span};
 use crate::http::Exposition;
 use crate::target::Target;
-use rankgauge_core::detection::{Baselines, Bounds};
+use rankgauge_core::detection::Baselines;
 use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::family::Quantile;
 use rankgauge_core::engine::read_model::{
@@ -218,8 +218,8 @@ impl From<MeasuredDifference> for Difference {
     }
 }
 
-impl From<Bounds> for Interval {
-    fn from(Bounds { lower, upper }: Bounds) -> Self {
+impl From<[f64; 2]> for Interval {
+    fn from([lower, upper]: [f64; 2]) -> Self {
         Self { lower, upper }
     }
 }

@@ -76,7 +76,7 @@ impl View<'_> {
         let warm_up_of = |it: &WatchedSeries| Some(decimal(i128::from(it.warm_up_until?) * 60, 0));
         let warm_up = &family::DROP_WARM_UP_END_TIMESTAMP;
         self.of_watched(warm_up, watched, warm_up_of, sink);
-        let bounds_of = |it: &WatchedSeries| it.bounds.map(|it| [it.lower, it.upper]);
+        let bounds_of = |it: &WatchedSeries| it.bounds;
         self.bounds(
             &family::SCORE_BOUND,
             watched,

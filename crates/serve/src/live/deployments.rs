@@ -387,8 +387,8 @@ impl Start {
                 measure: measure.to_string(),
                 searches: within.count,
                 mean,
-                lower: bounds.map(|it| it.lower),
-                upper: bounds.map(|it| it.upper),
+                lower: bounds.map(|[lower, _]| lower),
+                upper: bounds.map(|[_, upper]| upper),
             })
         };
         let length = now.at.since(self.at);

@@ -13,12 +13,11 @@ use super::rejections::Rejections;
 use super::session_partitions::{MAX_SESSIONS, SessionPartitions};
 use super::view::{StalledPartition, WorkerView};
 use crate::latencies::WorkLatencies;
-use rankgauge_core::engine::evidence::DropEvidence;
+use rankgauge_core::engine::Progress;
 use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::score_column::column_of;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::engine::{Progress, Registry};
 use rankgauge_core::event::Kind;
 use rankgauge_core::gold::GoldSet;
 
@@ -171,19 +170,10 @@ impl Published {
         incidents.collect()
     }
 
-    /// Drops that the workers except `worker` suspect.
-    pub fn drops_of_others(
-        &self,
-        worker: usize,
-        settings: &Settings,
-        registry: &Registry,
-    ) -> Vec<DropEvidence> {
-        let others = self.others(worker).map(|view| {
-            let snapshot = view.snapshot.load();
-            let evidence = &snapshot.totals.evidence;
-            evidence.suspected_drops(settings, registry)
-        });
-        others.collect()
+    /// Latest snapshots of all workers except `worker`.
+    pub fn snapshots_of_others(&self, worker: usize) -> Vec<Arc<Snapshot>> {
+        let others = self.others(worker);
+        others.map(|view| view.snapshot.load_full()).collect()
     }
 
     /// Combined progress of all workers except `worker`.

@@ -190,7 +190,7 @@ fn family_of(info: &MeasureInfo) -> &'static str {
 /// Returns true if the measure is about a part of the results: its first argument is unnamed.
 fn is_component(measure: &str) -> bool {
     let measure = measure.parse::<rankgauge_core::measure::Measure>();
-    measure.is_ok_and(|it| it.descriptor().argument != rankgauge_core::measure::Argument::None)
+    measure.is_ok_and(|it| it.descriptor().has_argument())
 }
 
 fn measures_table(

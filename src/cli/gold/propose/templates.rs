@@ -10,7 +10,7 @@ use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::config::Config;
 use rankgauge_core::gold::expansion::Relation;
-use rankgauge_core::gold::{GoldSet, MAX_FILE_BYTES};
+use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::template::{Bounds, Documents, Generated, GeneratedQuery, Template, generate};
 use rankgauge_eval::text_layout::{count_of, escape_controls, truncate};
 
@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    let limit = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX);
+    let limit = u64::try_from(Format::MAX_FILE_BYTES).unwrap_or(u64::MAX);
     input::read_text(path, limit)
 }
 

@@ -13,7 +13,7 @@ use super::span::{Bytes, hex};
 use super::value::{Any, Raw};
 use crate::decode::json::check_id;
 use crate::event::{
-    Action, Evaluation, EvaluationCounts, EvaluatorKind, Feedback, Id, JudgmentTarget, Reason,
+    Action, Evaluation, EvaluatorKind, Feedback, Id, JudgmentTarget, Reason, RecordCounts,
     Rejection, Text,
 };
 use crate::time::EventTime;
@@ -239,7 +239,7 @@ pub(super) fn read<'a>(
     (item, scope): (&Item<'a>, &Scope<'a>),
     attributes: &ItemAttributes<'a>,
     mapping: &Mapping,
-    counts: &mut EvaluationCounts,
+    counts: &mut RecordCounts,
     visit: &mut VisitFeedback<'_>,
 ) {
     let (target, time, evaluations) = match item {
@@ -264,18 +264,18 @@ pub(super) fn read<'a>(
     let evaluations: Vec<Annotation<'a>> = match evaluations {
         Ok(evaluations) => evaluations,
         Err(rejection) => {
-            counts.invalid += 1;
+            counts.invalid_evaluations += 1;
             visit(Err(rejection.of_one_event()));
             return;
         }
     };
     if evaluations.is_empty() {
-        counts.other += 1;
+        counts.without_evaluation += 1;
     }
     for evaluation in evaluations {
         let name = evaluation.name.as_deref().unwrap_or_default();
         let Some(action) = mapping.feedback.get(name) else {
-            counts.ignored += 1;
+            counts.ignored_evaluations += 1;
             continue;
         };
         match feedback(
@@ -291,7 +291,7 @@ pub(super) fn read<'a>(
                 visit(Ok(&feedback));
             }
             Err(rejection) => {
-                counts.invalid += 1;
+                counts.invalid_evaluations += 1;
                 visit(Err(rejection.placed_at(name).of_one_event()));
             }
         }

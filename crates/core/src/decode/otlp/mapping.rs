@@ -118,6 +118,9 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    /// Maximum number of spans or log records in a record.
+    pub const MAX_SPANS: usize = 100_000;
+
     /// Mapping that selects nothing.
     pub const EMPTY: Self = Self {
         search_spans: Vec::new(),

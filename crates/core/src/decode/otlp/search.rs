@@ -9,7 +9,7 @@ use super::span::{Attributes, ExceptionType, Resource, Span, hex};
 use super::value::{Any, Raw, Unreadable, utf8};
 use crate::decode::action::MAX_DURATION_MS;
 use crate::event::{
-    self, Acceptance, Cost, Id, Reason, Rejection, Search, SpanCounts, SpanOutcome, Text, Usage,
+    self, Acceptance, Cost, Id, Reason, RecordCounts, Rejection, Search, SpanOutcome, Text, Usage,
     Value,
 };
 use crate::time::EventTime;
@@ -55,7 +55,7 @@ pub(super) fn classify<'a>(
     context: &Context<'_, 'a>,
     attributes: &mut Attributes<'a>,
     acceptance: &Acceptance,
-    counts: &mut SpanCounts,
+    counts: &mut RecordCounts,
 ) -> Classified<'a> {
     let (span, mapping) = (context.span, context.mapping);
     let Some(kind) = selected(span, attributes, mapping) else {

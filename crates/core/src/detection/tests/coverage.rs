@@ -79,15 +79,15 @@ fn bounds_contain_the_mean_at_every_check_and_become_narrow() {
         let mut outside = false;
         for number in 0..200 {
             add_block(&mut tests, number, &mut chance);
-            let Some(bounds) = tests.bounds(log_threshold(ALPHA)) else {
+            let Some([lower, upper]) = tests.bounds(log_threshold(ALPHA)) else {
                 assert_eq!(number, 0);
                 continue;
             };
-            outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
+            outside |= lower > 0.7 || upper < 0.7;
         }
         missed += u32::from(outside);
-        let bounds = tests.bounds(log_threshold(ALPHA)).expect("closed blocks");
-        widths += bounds.upper - bounds.lower;
+        let [lower, upper] = tests.bounds(log_threshold(ALPHA)).expect("closed blocks");
+        widths += upper - lower;
     }
     // Two bounds, each of which may miss in 5 % of all streams.
     assert!(missed <= 30, "{missed} of 300 streams were out of bounds");
@@ -117,8 +117,8 @@ fn bounds_of_four_workers_hold_together() {
             for worker in &workers {
                 merged.merge(worker);
             }
-            if let Some(bounds) = merged.bounds(log_threshold(ALPHA / 4.0)) {
-                outside |= bounds.lower > 0.7 || bounds.upper < 0.7;
+            if let Some([lower, upper]) = merged.bounds(log_threshold(ALPHA / 4.0)) {
+                outside |= lower > 0.7 || upper < 0.7;
             }
         }
         missed += u32::from(outside);

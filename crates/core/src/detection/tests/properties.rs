@@ -132,7 +132,7 @@ proptest! {
         }
         prop_assert!(tests.log_mean(m, 3).is_finite());
         if let Some(bounds) = tests.bounds(threshold) {
-            for bound in [bounds.lower, bounds.upper] {
+            for bound in bounds {
                 prop_assert!((0.0..=1.0).contains(&bound), "{bounds:?}");
             }
         }
@@ -201,13 +201,13 @@ proptest! {
         let count = f64::from(u32::try_from(scores.len()).expect("few"));
         let mean = scores.iter().sum::<f64>() / count;
         let bounds = |alpha| tests.bounds(log_threshold(alpha)).expect("closed blocks");
-        let (sure, surer) = (bounds(0.05), bounds(0.001));
-        prop_assert!(sure.lower <= mean + 1e-9 && mean <= sure.upper + 1e-9, "{sure:?} {mean}");
-        prop_assert!(surer.lower <= sure.lower + 1e-12 && sure.upper <= surer.upper + 1e-12);
+        let ([lower, upper], [lowest, highest]) = (bounds(0.05), bounds(0.001));
+        prop_assert!(lower <= mean + 1e-9 && mean <= upper + 1e-9, "{lower} {mean} {upper}");
+        prop_assert!(lowest <= lower + 1e-12 && upper <= highest + 1e-12);
         // A bound is the mean at which the test rejects.
-        if sure.upper < 1.0 {
+        if upper < 1.0 {
             let threshold = log_threshold(0.05);
-            prop_assert!((tests.log_sum(sure.upper) - threshold).abs() < 1e-6);
+            prop_assert!((tests.log_sum(upper) - threshold).abs() < 1e-6);
         }
     }
 

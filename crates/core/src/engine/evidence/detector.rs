@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::worker::{HOURS, QueryBaselines};
 use crate::detection::{
-    Baseline, Beginning, BlockTests, Bounds, Change, Compared, Comparison, DropClass, DropExtent,
+    Baseline, Beginning, BlockTests, Change, Compared, Comparison, DropClass, DropExtent,
     DropSeries, LearnedSeries, Losses, Part, SeriesRules, Unjudged, UnjudgedTests, minute_of,
 };
 use crate::engine::series::Series;
@@ -258,18 +258,15 @@ impl Detector {
         self.reported[Test::Target as usize] = false;
     }
 
-    /// Anytime-valid confidence bounds of the mean of the closed blocks. `threshold` is ln(R/alpha)
-    /// for bounds that hold over R workers with probability 1 - alpha. `None` before the first block
-    /// is closed.
-    pub fn bounds(&self, threshold: f64, is_lower_better: bool) -> Option<Bounds> {
-        let bounds = self.target.bounds(threshold)?;
+    /// Lower and upper anytime-valid confidence bound of the mean of the closed blocks. `threshold` is
+    /// ln(R/alpha) for bounds that hold over R workers with probability 1 - alpha. `None` before the first
+    /// block is closed.
+    pub fn bounds(&self, threshold: f64, is_lower_better: bool) -> Option<[f64; 2]> {
+        let [lower, upper] = self.target.bounds(threshold)?;
         Some(if is_lower_better {
-            Bounds {
-                lower: 1.0 - bounds.upper,
-                upper: 1.0 - bounds.lower,
-            }
+            [1.0 - upper, 1.0 - lower]
         } else {
-            bounds
+            [lower, upper]
         })
     }
 

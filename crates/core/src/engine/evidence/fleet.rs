@@ -22,7 +22,7 @@ use crate::time::{EventTime, WallTime};
 const MAX_MISSING: f64 = 7.0;
 
 /// Log evidence of the drops that a worker suspects, with the last reset of the variant.
-pub type DropEvidence = BTreeMap<TestName, (WallTime, f64)>;
+type DropEvidence = BTreeMap<TestName, (WallTime, f64)>;
 
 impl Evidence {
     /// Sets the id under which this worker shares its values, unless saved state has one.
@@ -137,7 +137,7 @@ impl Evidence {
 
     /// Evidence of the drops that this worker suspects: those that can raise an alarm together with that of
     /// other workers.
-    pub fn suspected_drops(&self, settings: &Settings, registry: &Registry) -> DropEvidence {
+    fn suspected_drops(&self, settings: &Settings, registry: &Registry) -> DropEvidence {
         let mut drops = DropEvidence::new();
         let least = settings.detection.drop_threshold - MAX_MISSING;
         for watched in &settings.detection.measures {
@@ -169,12 +169,15 @@ impl Evidence {
     /// with the largest evidence opens the incident, and the others follow it.
     pub(in crate::engine) fn open_of_fleet(
         &mut self,
-        (fleet, workers): (&CombinedEvidence, &[DropEvidence]),
+        (fleet, workers): (&CombinedEvidence, &[&Self]),
         now: EventTime,
         (settings, registry): (&Settings, &Registry),
     ) -> Vec<Alarm> {
         let mut alarms = Vec::new();
         let threshold = settings.detection.drop_threshold;
+        let workers = workers.iter();
+        let workers = workers.map(|it| it.suspected_drops(settings, registry));
+        let workers: Vec<DropEvidence> = workers.collect();
         for (name, (reset_at, own)) in self.suspected_drops(settings, registry) {
             let of_process = workers.iter().filter_map(|it| it.get(&name));
             let of_process = of_process.filter(|(at, _)| *at == reset_at);

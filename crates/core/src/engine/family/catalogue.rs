@@ -8,7 +8,7 @@ use crate::engine::fixed::Nano;
 use crate::engine::money::Money;
 use crate::engine::series::Dimension;
 use crate::engine::tokens::Direction;
-use crate::event::{Action, EvaluationCounts, EvaluatorKind, LossReason, SpanOutcome};
+use crate::event::{Action, EvaluatorKind, LossReason, RecordCounts, SpanOutcome};
 use crate::labelling::{LabelOutcome, STRATA};
 use crate::ranking::Ineligible;
 
@@ -721,7 +721,7 @@ families! {
     ).recorded().exposed_at_zero();
     EVALUATIONS = counter(
         "evaluations_total",
-        &[one_of("outcome", EvaluationCounts::NAMES)],
+        &[one_of("outcome", RecordCounts::EVALUATIONS)],
         "Evaluations of the feedback topic in OpenTelemetry formats, by outcome: feedback; \
          invalid; ignored, with a name that is not in otlp.feedback; other, log records and \
          spans without an evaluation.",

@@ -36,18 +36,18 @@ impl Type {
 
 /// Label of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LabelName {
+pub(in crate::engine) struct LabelName {
     /// Name in the exposition.
-    pub name: &'static str,
+    pub(in crate::engine) name: &'static str,
     /// Source of its values.
-    pub source: Source,
+    pub(in crate::engine) source: Source,
     /// Value that replaces an empty text.
-    pub if_empty: &'static str,
+    pub(in crate::engine) if_empty: &'static str,
 }
 
 /// Source of the values of a label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(in crate::engine) enum Source {
     /// Text in events. The registry numbers and limits the values.
     Event(Dimension),
     /// `all` (position 0), or the name of a slice by its position in the settings plus 1.
@@ -131,7 +131,7 @@ pub struct Family {
     /// Metric type.
     pub kind: Type,
     /// Labels, in the order of exposition.
-    pub labels: &'static [LabelName],
+    pub(in crate::engine) labels: &'static [LabelName],
     /// Help text: one to three sentences, with units.
     pub help: &'static str,
     /// Decimal places of the integers in which a recorded counter is stored.
@@ -207,7 +207,7 @@ impl Family {
     }
 
     /// Labels that identify a series of the family, in the order of the key.
-    pub fn keys(&self) -> impl Iterator<Item = &'static LabelName> {
+    pub(in crate::engine) fn keys(&self) -> impl Iterator<Item = &'static LabelName> {
         self.table().into_iter().flat_map(Table::keys)
     }
 

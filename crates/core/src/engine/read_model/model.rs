@@ -81,8 +81,19 @@ impl<'a> ReadModel<'a> {
             .map_or(Label::OTHER_NAME, |value| value)
     }
 
+    /// Names and values of the labels of a series of a family, in the order of exposition. `None` for a topic,
+    /// which only the configuration names.
+    pub fn named_labels(
+        &self,
+        family: &Family,
+        labels: &[Label],
+    ) -> impl Iterator<Item = (&'static str, Option<&str>)> {
+        let pairs = family.keys().zip(labels);
+        pairs.map(move |(key, label)| (key.name, self.label_value(key, *label)))
+    }
+
     /// Value of a label of a series. `None` for a topic, which only the configuration names.
-    pub fn label_value(&self, name: &LabelName, label: Label) -> Option<&str> {
+    pub(super) fn label_value(&self, name: &LabelName, label: Label) -> Option<&str> {
         if label == Label::EMPTY {
             return Some(name.if_empty);
         }
@@ -114,7 +125,7 @@ impl<'a> ReadModel<'a> {
         self.snapshot
     }
 
-    /// Labels of the series of a family, by number, in the order of [`Family::keys`].
+    /// Labels of the series of a family, by number, in the order of [`named_labels`](Self::named_labels).
     pub fn keys(&self, family: &Family) -> &[Labels] {
         let table = family.table();
         table.map_or(&[], |table| &self.keys[table.index()])

@@ -2,7 +2,7 @@
 
 use super::fleet::shared;
 use super::model::ReadModel;
-use crate::detection::{Bounds, DropExtent, Part};
+use crate::detection::{DropExtent, Part};
 use crate::engine::evidence::{Detector, QueryBaselines, Test};
 use crate::engine::score_column::column_of;
 use crate::engine::series::{Label, Series};
@@ -32,8 +32,8 @@ pub struct WatchedSeries {
     pub warm_up_until: Option<i64>,
     /// True if the newest search of the series is in the warm-up.
     pub is_warm_up: bool,
-    /// Anytime-valid confidence bounds of the mean of all searches since the last deployment.
-    pub bounds: Option<Bounds>,
+    /// Lower and upper anytime-valid confidence bound of the mean of all searches since the last deployment.
+    pub bounds: Option<[f64; 2]>,
     /// Number of searches behind the bounds.
     pub bounded_searches: u64,
     /// True if the evidence is sufficient for an alarm, or an incident with the series is open, by test;

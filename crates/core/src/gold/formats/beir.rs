@@ -14,7 +14,6 @@ use super::draft::{Draft, SourceFile, Topic};
 use super::json::{StringOrInteger, parse};
 use super::lines::numbered;
 use super::rows::Rows;
-use crate::columns::field;
 use crate::gold::judgements::Grade;
 use crate::gold::problem::Problem;
 use crate::gold::problem::Problems;
@@ -52,7 +51,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
         if position == 0 && is_header(content) {
             continue;
         }
-        let mut columns = content.split('\t').map(field);
+        let mut columns = content.split('\t').map(str::trim);
         let three = (
             columns.next(),
             columns.next(),

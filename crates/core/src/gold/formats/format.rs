@@ -43,6 +43,10 @@ impl Format {
         Self::Ranx,
     ];
 
+    /// Maximum size of a gold file: 256 MiB, more than ten million judgements. A larger file is not a
+    /// gold file and would exhaust the memory.
+    pub const MAX_FILE_BYTES: usize = 256 << 20;
+
     /// Facet with the index of a document, in the format `rank_eval`.
     pub const RANK_EVAL_INDEX: &str = "_index";
 

@@ -4,7 +4,7 @@
 mod leniency;
 mod samples;
 
-use rankgauge_core::decode::ubi::{Dialect, feedback, search};
+use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::event::{Feedback, Search};
 
 use super::LIMITS;
@@ -18,12 +18,14 @@ fn dialect(ordinal_base: u32) -> Dialect {
 
 #[track_caller]
 fn search_of(text: &str) -> Search<'_> {
-    *search(text.as_bytes(), &LIMITS).expect("a valid search")
+    *Dialect::search(text.as_bytes(), &LIMITS).expect("a valid search")
 }
 
 #[track_caller]
 fn feedback_of(text: &str) -> Feedback<'_> {
-    feedback(text.as_bytes(), &LIMITS, &dialect(1)).expect("a valid event")
+    dialect(1)
+        .feedback(text.as_bytes(), &LIMITS)
+        .expect("a valid event")
 }
 
 /// Event named `action` with `attributes`.

@@ -19,8 +19,8 @@ const LIMIT: usize = 400;
 
 fn narrow() -> Settings {
     let mut settings = settings();
-    settings.series_limits.series_per_family = LIMIT;
-    settings.series_limits.values_per_label = 60;
+    settings.series_per_family = LIMIT;
+    settings.values_per_label = 60;
     settings
 }
 
@@ -189,10 +189,7 @@ fn no_sample_is_lost_beyond_the_limits() {
 fn samples_moved_to_other_are_counted_by_family() {
     let samples = after_hostile_traffic(Settings {
         // No label reaches its limit before its family does.
-        series_limits: rankgauge_core::engine::settings::SeriesLimits {
-            values_per_label: 1_000_000,
-            ..narrow().series_limits
-        },
+        values_per_label: 1_000_000,
         ..narrow()
     });
     for family in [
@@ -324,7 +321,7 @@ const HOUR: i64 = 3_600_000;
 #[test]
 fn idle_variants_make_room_for_new_ones() {
     let mut settings = settings();
-    settings.series_limits.values_per_label = 3;
+    settings.values_per_label = 3;
     let world = World::new(settings);
     let mut engines = [world.engine(), world.engine()];
     let mut offsets = [0, 0];
@@ -443,7 +440,7 @@ fn settings_for_inspection_have_room_for_the_saved_values_and_not_for_any_number
     search_of(&mut engine, 0, &mut 0, &variants, 0);
     let state = engine.state();
     let inspection = State::inspection_settings([&state, &state].into_iter(), narrow());
-    let room = inspection.series_limits.values_per_label;
+    let room = inspection.values_per_label;
     assert!((20..1_000).contains(&room), "{room}");
     let restored = World::new(inspection);
     restored.engine().restore(&state);

@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use rankgauge_core::detection::{
-    BlockTest, Burst, DropTest, Part, SeriesRules, log_threshold, minute_of,
-};
+use rankgauge_core::detection::{BlockTest, Burst, DropTest, Part, SeriesRules, log_threshold};
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
@@ -342,13 +340,16 @@ fn bounds_of_workers_hold_together() {
         let count = f64::from(u32::try_from(test.searches()).expect("few"));
         (count, test.bounds(threshold))
     });
-    let [(m, first), (n, second)] = bounds;
+    let [
+        (m, [first_lower, first_upper]),
+        (n, [second_lower, second_upper]),
+    ] = bounds;
     let lower = value(&samples, "score_bound", &[WHOLE, r#"bound="lower""#]);
-    assert_close(Some(lower), (m * first.lower + n * second.lower) / (m + n));
+    assert_close(Some(lower), (m * first_lower + n * second_lower) / (m + n));
     let searches = value(&samples, "score_bound_searches", &[WHOLE]);
     assert_close(Some(searches), m + n);
     let upper = value(&samples, "score_bound", &[WHOLE, r#"bound="upper""#]);
-    assert_close(Some(upper), (m * first.upper + n * second.upper) / (m + n));
+    assert_close(Some(upper), (m * first_upper + n * second_upper) / (m + n));
     assert!(
         0.0 < lower && lower < upper && upper < 1.0,
         "{lower} {upper}"
@@ -452,7 +453,7 @@ fn a_drop_states_its_size_its_start_and_its_searches() {
         "{drop:?}"
     );
     assert!((0.2..0.7).contains(&drop.estimate), "{drop:?}");
-    let late = drop.since - minute_of(start);
+    let late = drop.since - start.div_euclid(60_000);
     assert!((-10..10).contains(&late), "started {late} minutes late");
     let searches = i64::try_from(drop.searches).expect("few");
     assert!(searches <= (reader.read - 400) + 20, "{drop:?}");

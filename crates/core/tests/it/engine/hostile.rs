@@ -329,8 +329,8 @@ fn records_rejected_as_future_are_counted_once_across_a_restart() {
 #[test]
 fn histograms_of_large_amounts_are_small() {
     let mut settings = settings();
-    settings.series_limits.series_per_family = 1_000_000;
-    settings.series_limits.values_per_label = 2_000;
+    settings.series_per_family = 1_000_000;
+    settings.values_per_label = 2_000;
     let world = World::new(settings);
     let mut reader = Reader::new(&world);
     for number in 0..1_140 {
@@ -382,7 +382,7 @@ fn a_depth_beyond_any_graph_is_invalid_and_no_counter_becomes_negative() {
 fn every_variant_has_a_series_of_the_whole_before_slices_fill_the_table() {
     let mut settings = settings();
     // Room for about 120 series of 19 measures in 2 windows.
-    settings.series_limits.series_per_family = 120 * 38;
+    settings.series_per_family = 120 * 38;
     let world = World::new(settings);
     let mut reader = Reader::new(&world);
     for number in 0..120 {

@@ -1,9 +1,7 @@
 //! Objectives of latency, errors, cost and traffic: searches, failures and evidence.
 
 use rankgauge_core::detection::{Burst, log_threshold};
-use rankgauge_core::engine::settings::{
-    Detection, MeanObjective, MeanQuantity, Objective, Quantity, Settings, TestedQuantity,
-};
+use rankgauge_core::engine::settings::{Detection, MeanQuantity, Objective, Quantity, Settings};
 use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 
@@ -18,47 +16,30 @@ fn objective(name: &str, quantity: Quantity, target: f64) -> Objective {
     }
 }
 
-fn test(objective: &str, quantity: TestedQuantity, target: f64) -> MeanObjective {
-    MeanObjective {
-        name: format!("{objective} {target}").into(),
-        objective: objective.into(),
-        quantity,
-        target,
-    }
-}
-
 /// Settings with the tests of shares.
 fn sharing() -> Settings {
-    let share = |variant: &str, min, max| Quantity::TrafficShare {
-        variant: variant.to_owned(),
-        min,
-        max,
+    let quantile = Quantity::LatencyQuantile {
+        stage: "all".to_owned(),
+        quantile: 0.9,
     };
-    let slow = TestedQuantity::Slower("all".to_owned(), 0.5);
-    let [of_v5, of_others] =
-        [TestedQuantity::OfVariant, TestedQuantity::OfOthers].map(|it| it("V5".to_owned()));
+    let share = Quantity::TrafficShare {
+        variant: "V5".to_owned(),
+        min: Some(0.1),
+        max: Some(0.3),
+    };
+    let objectives = vec![
+        objective("latency all p90", quantile, 0.5),
+        objective("error_rate", Quantity::ErrorRate, 0.05),
+        objective("zero_result_rate", Quantity::ZeroResultRate, 0.05),
+        objective("traffic_share V5", share, 0.0),
+    ];
     let base = watching();
     Settings {
-        objectives: base
-            .objectives
-            .iter()
-            .cloned()
-            .chain([objective(
-                "traffic_share V5",
-                share("V5", Some(0.1), Some(0.3)),
-                0.0,
-            )])
-            .collect(),
         detection: Detection {
-            means: vec![
-                test("latency all p90", slow, 0.1),
-                test("error_rate", TestedQuantity::Error, 0.05),
-                test("zero_result_rate", TestedQuantity::NoResults, 0.05),
-                test("traffic_share V5", of_others, 0.9),
-                test("traffic_share V5", of_v5, 0.3),
-            ],
+            means: objectives.iter().flat_map(Objective::tests).collect(),
             ..base.detection
         },
+        objectives,
         ..base
     }
 }
@@ -138,29 +119,34 @@ fn shares_that_miss_their_objective_have_evidence() {
 }
 
 fn watching() -> Settings {
-    let latency = MeanQuantity::Latency("all".to_owned());
-    let cost = MeanQuantity::Cost("USD".to_owned());
+    let mean = |name, quantity, target| objective(name, Quantity::Mean(quantity), target);
+    let means = [
+        mean(
+            "latency all mean",
+            MeanQuantity::Latency("all".to_owned()),
+            0.2,
+        ),
+        mean(
+            "cost_per_query USD",
+            MeanQuantity::Cost("USD".to_owned()),
+            0.01,
+        ),
+    ];
+    let tests = means.iter().flat_map(Objective::tests).collect();
     let quantile = Quantity::LatencyQuantile {
         stage: "all".to_owned(),
         quantile: 0.9,
     };
-    let mean = |objective: &str, quantity: &MeanQuantity, target| {
-        test(objective, TestedQuantity::Mean(quantity.clone()), target)
-    };
+    let others = [
+        objective("latency all p90", quantile, 0.5),
+        objective("error_rate", Quantity::ErrorRate, 0.01),
+        objective("zero_result_rate", Quantity::ZeroResultRate, 0.05),
+    ];
     Settings {
-        objectives: vec![
-            objective("latency all p90", quantile, 0.5),
-            objective("error_rate", Quantity::ErrorRate, 0.01),
-            objective("zero_result_rate", Quantity::ZeroResultRate, 0.05),
-            objective("latency all mean", Quantity::Mean(latency.clone()), 0.2),
-            objective("cost_per_query USD", Quantity::Mean(cost.clone()), 0.01),
-        ],
+        objectives: others.into_iter().chain(means).collect(),
         detection: Detection {
             burst: Burst::default(),
-            means: vec![
-                mean("latency all mean", &latency, 0.2),
-                mean("cost_per_query USD", &cost, 0.01),
-            ],
+            means: tests,
             workers: 1,
             replicas: 1,
             target_threshold: log_threshold(0.001),

@@ -4,19 +4,19 @@ use std::collections::BTreeSet;
 
 use rankgauge_core::measure::direction::Direction;
 use rankgauge_core::measure::{
-    Argument, Compat, CutoffRule, Descriptor, Mean, Measure, MeasureError, ParameterDefault, Range,
-    Subject, catalogue,
+    Compat, Descriptor, Mean, Measure, MeasureError, Range, Subject, catalogue,
 };
 use rankgauge_core::ranking::Ranking;
 
 /// Spelling of a measure, with `inside` as its named parameters.
 fn spelled(descriptor: &Descriptor, name: &str, inside: &str, cutoff: &str) -> String {
-    let argument = match descriptor.argument {
-        Argument::None => "",
-        Argument::Component => "rne",
-        Argument::Facet => "source",
-        Argument::Condition => "law_type=시행령",
-        Argument::Rouge => "2",
+    let argument = match descriptor.syntax().split(['(', ')']).nth(1) {
+        None => "",
+        Some("component") => "rne",
+        Some("facet") => "source",
+        Some("facet=value") => "law_type=시행령",
+        Some("variant") => "2",
+        Some(other) => panic!("the argument `{other}` of {name} has no example"),
     };
     let inside = [argument, inside];
     let inside: Vec<&str> = inside.into_iter().filter(|it| !it.is_empty()).collect();
@@ -28,11 +28,13 @@ fn spelled(descriptor: &Descriptor, name: &str, inside: &str, cutoff: &str) -> S
 }
 
 fn cutoff(descriptor: &Descriptor) -> &'static str {
-    match descriptor.cutoff {
-        CutoffRule::None | CutoffRule::Optional => "",
-        CutoffRule::Required => "@5",
-        CutoffRule::RecallLevel => "@0.5",
-        CutoffRule::Multiple => "@1",
+    let syntax = descriptor.syntax();
+    match syntax.split_once('@').map(|(_, value)| value) {
+        None | Some("k]") => "",
+        Some("k") => "@5",
+        Some("r") => "@0.5",
+        Some("x") => "@1",
+        Some(other) => panic!("the value `{other}` of {} has no example", descriptor.name),
     }
 }
 
@@ -321,7 +323,7 @@ fn families_of_trec_eval_stand_for_their_cutoffs_and_versions_for_their_definiti
 fn an_omitted_parameter_has_its_documented_default() {
     for descriptor in catalogue() {
         for parameter in descriptor.parameters() {
-            if let ParameterDefault::Value(value) = parameter.default {
+            if let Some(value) = parameter.fixed_default() {
                 let inside = format!("{}={value}", parameter.name);
                 let text = spelled(descriptor, descriptor.name, &inside, cutoff(descriptor));
                 assert_eq!(parsed(&text).to_string(), example(descriptor));

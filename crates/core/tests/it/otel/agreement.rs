@@ -223,7 +223,7 @@ proptest! {
         }
         prop_assert_eq!(&from_proto, &from_json);
         prop_assert_eq!(
-            from_proto.counts.total(),
+            from_proto.counts.spans(),
             u64::try_from(spans(&decoded).count()).expect("few")
         );
         // Against the message itself: ids and times of the searches, in their order.
@@ -258,7 +258,7 @@ proptest! {
         if let (false, Ok(decoded)) = (bytes.is_empty(), Traces::decode(&*bytes)) {
             let found = found.expect("prost decodes it");
             let spans = u64::try_from(spans(&decoded).count()).expect("few");
-            prop_assert_eq!(found.counts.total(), spans);
+            prop_assert_eq!(found.counts.spans(), spans);
         } else if cut {
             prop_assert!(found.is_err());
         }

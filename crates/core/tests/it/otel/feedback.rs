@@ -6,7 +6,7 @@ use prost::Message as _;
 use rankgauge_core::decode::Format;
 use rankgauge_core::decode::otlp::{FeedbackAction, Mapping, Session};
 use rankgauge_core::event::{
-    Action, EvaluationCounts, EvaluatorKind, Feedback, JudgmentTarget, Rejection,
+    Action, EvaluatorKind, Feedback, JudgmentTarget, RecordCounts, Rejection,
 };
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ fn mapping() -> Mapping {
     }
 }
 
-type Decoded = (Vec<Result<Value, Rejection>>, EvaluationCounts);
+type Decoded = (Vec<Result<Value, Rejection>>, RecordCounts);
 
 fn shown(feedback: &Feedback<'_>) -> Value {
     let action = match feedback.action {
@@ -130,13 +130,7 @@ fn evaluation_events_with_configured_names_are_feedback() {
         json!({"timeUnixNano": "1", "body": {"stringValue": "a line"}, "attributes": []}),
     ]);
     let (events, counts) = both(&record, &mapping());
-    let expected = EvaluationCounts {
-        feedback: 3,
-        invalid: 1,
-        ignored: 1,
-        other: 1,
-    };
-    assert_eq!(counts, expected);
+    assert_eq!(counts.evaluations(), [3, 1, 1, 1]);
     let found: Vec<&Value> = events.iter().flatten().collect();
     let query = format!("{TRACE}/{SPAN}");
     assert!(found.iter().all(|event| event["query_id"] == query));
@@ -181,7 +175,7 @@ fn annotations_on_a_linked_span_are_feedback() {
     assert_eq!(found[1]["session_id"], TRACE);
     for links in [0, 2] {
         let (events, counts) = both(&annotating(&list, links), &mapping());
-        assert_eq!((events.len(), counts.other), (0, 1));
+        assert_eq!((events.len(), counts.without_evaluation), (0, 1));
     }
 }
 
@@ -218,7 +212,7 @@ fn unusable_evaluations_are_rejected_alone() {
         log(&[named, ("gen_ai.evaluation.score.label", json!("perhaps"))]),
     ]);
     let (events, counts) = both(&record, &mapping());
-    assert_eq!(counts.invalid, 3);
+    assert_eq!(counts.invalid_evaluations, 3);
     for (event, reason) in events
         .iter()
         .zip(["missing_field", "missing_field", "bad_value"])
@@ -246,7 +240,7 @@ fn cut_records_give_no_feedback() {
     };
     let spans = Traces::of(&[], vec![span]).encode_to_vec();
     let (_, counts) = proto(&spans, &mapping()).expect("spans are read as well");
-    assert_eq!(counts.other, 1);
+    assert_eq!(counts.without_evaluation, 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use prost::Message as _;
 use rankgauge_core::decode::Format;
-use rankgauge_core::decode::otlp::{MAX_SPANS, Mapping};
+use rankgauge_core::decode::otlp::Mapping;
 use rankgauge_core::event::Reason;
 use serde_json::json;
 
@@ -226,12 +226,20 @@ fn records_with_more_spans_than_the_limit_are_rejected() {
     let mut acceptance = ACCEPTANCE;
     acceptance.limits.record_bytes = 16 << 20;
     let record = |spans: usize| Traces::of(&[], vec![Span::default(); spans]).encode_to_vec();
-    let decoded = proto(&record(MAX_SPANS), &acceptance, &Mapping::default());
+    let decoded = proto(
+        &record(Mapping::MAX_SPANS),
+        &acceptance,
+        &Mapping::default(),
+    );
     assert_eq!(
         decoded.expect("at the limit").outcomes(),
         [0, 0, 0, 0, 100_000]
     );
-    let rejection = proto(&record(MAX_SPANS + 1), &acceptance, &Mapping::default());
+    let rejection = proto(
+        &record(Mapping::MAX_SPANS + 1),
+        &acceptance,
+        &Mapping::default(),
+    );
     let rejection = rejection.expect_err("beyond the limit");
     assert_eq!(rejection.reason, Reason::TooLarge);
     assert!(rejection.detail.contains("100001 spans"), "{rejection}");

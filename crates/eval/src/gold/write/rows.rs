@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::error::WriteError;
-use rankgauge_core::columns::field;
 use rankgauge_core::gold::{Format, GoldQuery, GoldSet};
 
 /// Reason why a table cannot hold an id.
@@ -88,7 +87,7 @@ pub(super) fn beir(set: &GoldSet) -> Result<String, WriteError> {
         if id.contains(['\t', '\n', '\r']) {
             Some("tabs and line breaks separate columns and lines")
         } else {
-            (field(id) != id).then_some(OUTER_SPACE)
+            (id.trim() != id).then_some(OUTER_SPACE)
         }
     };
     let rows = judgements(set, Format::Beir, "\t", '\t', flaw)?;
@@ -121,7 +120,7 @@ pub(super) fn quepid(named: &[(&str, &GoldQuery)]) -> Result<String, WriteError>
     rows.write_record(["query", "docid", "rating"])?;
     for (name, query) in named {
         for (document, grade) in query.documents() {
-            if field(document) != document {
+            if document.trim() != document {
                 return Err(WriteError::Id {
                     what: "document id",
                     id: document.to_owned(),

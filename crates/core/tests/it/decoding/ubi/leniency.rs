@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use rankgauge_core::decode::ubi::{Dialect, Meaning, feedback, search};
+use rankgauge_core::decode::ubi::{Dialect, Meaning};
 use rankgauge_core::event::Reason;
 use rankgauge_core::event::{Action, Search};
 use rankgauge_core::event::{Limits, Rejection};
@@ -107,7 +107,7 @@ fn times_are_read_in_every_accepted_notation() {
         ("null", Reason::MissingField),
     ] {
         let text = format!(r#"{{"query_id": "q", "timestamp": {written}, "action_name": "a"}}"#);
-        let found = feedback(text.as_bytes(), &LIMITS, &dialect(1));
+        let found = dialect(1).feedback(text.as_bytes(), &LIMITS);
         assert_refused(found, reason, "timestamp");
     }
 }
@@ -115,7 +115,7 @@ fn times_are_read_in_every_accepted_notation() {
 #[test]
 fn missing_fields_are_reported_by_name() {
     fn found(text: &str) -> Result<Box<Search<'_>>, Rejection> {
-        search(text.as_bytes(), &LIMITS)
+        Dialect::search(text.as_bytes(), &LIMITS)
     }
     let query = |text| assert_refused(found(text), Reason::MissingField, "query_id");
     query(r#"{"timestamp": 1, "query_response_hit_ids": []}"#);
@@ -131,7 +131,7 @@ fn missing_fields_are_reported_by_name() {
         Reason::MissingField,
         "query_response_hit_ids",
     );
-    let found = |text: &str| feedback(text.as_bytes(), &LIMITS, &dialect(1)).err();
+    let found = |text: &str| dialect(1).feedback(text.as_bytes(), &LIMITS).err();
     for (text, name) in [
         (r#"{"query_id": "q", "timestamp": 1}"#, "action_name"),
         (r#"{"query_id": "q", "action_name": "a"}"#, "timestamp"),
@@ -181,10 +181,10 @@ fn invalid_fields_are_reported_by_name() {
             .map(|(name, value)| format!("\"{name}\": {value}"))
             .collect();
         let text = format!("{{{}}}", fields.join(", "));
-        assert_refused(search(text.as_bytes(), &LIMITS), reason, field);
+        assert_refused(Dialect::search(text.as_bytes(), &LIMITS), reason, field);
     }
     let text = event("click", r#""object": {"object_id": [1]}"#);
-    let found = feedback(text.as_bytes(), &LIMITS, &dialect(1));
+    let found = dialect(1).feedback(text.as_bytes(), &LIMITS);
     assert_refused(
         found,
         Reason::WrongType,
@@ -195,12 +195,12 @@ fn invalid_fields_are_reported_by_name() {
         ..LIMITS
     };
     let text = search_with(r#""query_response_hit_ids": ["a", "b"]"#);
-    let found = search(text.as_bytes(), &few);
+    let found = Dialect::search(text.as_bytes(), &few);
     assert_refused(found, Reason::TooManyResults, "limits.results_per_search");
-    assert_refused(search(b"", &LIMITS), Reason::Empty, "no payload");
-    assert_refused(search(b"[]", &LIMITS), Reason::WrongType, "array");
+    assert_refused(Dialect::search(b"", &LIMITS), Reason::Empty, "no payload");
+    assert_refused(Dialect::search(b"[]", &LIMITS), Reason::WrongType, "array");
     assert_refused(
-        search(b"[{}, {}]", &LIMITS),
+        Dialect::search(b"[{}, {}]", &LIMITS),
         Reason::NotJson,
         "after the end",
     );
@@ -221,7 +221,7 @@ fn documents_are_read_as_exports_of_an_index_write_them() {
     assert_eq!(format!("{found:?}"), format!("{expected:?}"));
     let facets = search_with(r#""query": "{\"size\":0}", "query_response_hit_ids": []"#);
     assert_refused(
-        search(exported("ubi_queries", &facets).as_bytes(), &LIMITS),
+        Dialect::search(exported("ubi_queries", &facets).as_bytes(), &LIMITS),
         Reason::BadValue,
         "`size` is 0",
     );
@@ -238,7 +238,7 @@ fn documents_are_read_as_exports_of_an_index_write_them() {
         ),
         (r#"{"_index": "i", "_source": {"#, Reason::NotJson, ""),
     ] {
-        assert_refused(search(wrong.as_bytes(), &LIMITS), reason, detail);
+        assert_refused(Dialect::search(wrong.as_bytes(), &LIMITS), reason, detail);
     }
 }
 
@@ -295,7 +295,7 @@ fn ordinals_start_at_the_configured_base_and_invalid_ones_are_ignored() {
         (1, "1e300", None),
     ] {
         let text = event("click", &format!(r#""position": {{"ordinal": {ordinal}}}"#));
-        let found = feedback(text.as_bytes(), &LIMITS, &dialect(base));
+        let found = dialect(base).feedback(text.as_bytes(), &LIMITS);
         if ordinal == "1e300" {
             let rejection = found.expect_err("nothing says what was clicked");
             assert_eq!(rejection.reason, Reason::MissingField);
@@ -320,7 +320,9 @@ fn actions_have_the_configured_meaning_and_default_to_custom() {
         r#""object": {"object_id": "d"}, "dwell_time": 1.5, "value": 1, "min": 0, "max": 1"#;
     for (name, _) in &meanings {
         let text = event(&format!("my {name}"), attributes);
-        let found = feedback(text.as_bytes(), &LIMITS, &configured).expect("valid");
+        let found = configured
+            .feedback(text.as_bytes(), &LIMITS)
+            .expect("valid");
         let wanted = if name.starts_with("thumbs") {
             "thumbs"
         } else {
@@ -336,11 +338,13 @@ fn actions_have_the_configured_meaning_and_default_to_custom() {
             _ => {}
         }
         let text = event(name, attributes);
-        let found = feedback(text.as_bytes(), &LIMITS, &configured).expect("valid");
+        let found = configured
+            .feedback(text.as_bytes(), &LIMITS)
+            .expect("valid");
         assert_eq!(found.action, Action::Custom, "{name} was not configured");
     }
     let text = event("my rating", r#""value": 7"#);
-    let found = feedback(text.as_bytes(), &LIMITS, &configured);
+    let found = configured.feedback(text.as_bytes(), &LIMITS);
     assert_refused(found, Reason::BadValue, "event_attributes: value");
 }
 
@@ -348,7 +352,9 @@ fn actions_have_the_configured_meaning_and_default_to_custom() {
 fn the_client_id_takes_precedence_over_the_session_id() {
     let found = |fields: &str| {
         let text = format!(r#"{{"timestamp": 1, "action_name": "a", {fields}}}"#);
-        let event = feedback(text.as_bytes(), &LIMITS, &dialect(1)).expect("valid");
+        let event = dialect(1)
+            .feedback(text.as_bytes(), &LIMITS)
+            .expect("valid");
         event.session_id.map(|id| id.to_string())
     };
     let within = r#""event_attributes": {"session_id": "old"}"#;
@@ -398,7 +404,11 @@ fn a_request_for_facets_only_is_rejected() {
         let text = search_with(&format!(
             r#""query_response_hit_ids": [], "query": {query}"#
         ));
-        assert_refused(search(text.as_bytes(), &LIMITS), Reason::BadValue, "size");
+        assert_refused(
+            Dialect::search(text.as_bytes(), &LIMITS),
+            Reason::BadValue,
+            "size",
+        );
         let text = text.replace("[]", r#"["a"]"#);
         assert_eq!(search_of(&text).results.len(), 1, "it had results");
     }
@@ -420,8 +430,8 @@ fn a_request_for_facets_only_is_rejected() {
 /// Decodes `payload` as both kinds; any result is fine, a panic is not.
 fn survives(payload: &[u8]) -> Result<(), TestCaseError> {
     let rejections = [
-        search(payload, &LIMITS).err(),
-        feedback(payload, &LIMITS, &dialect(0)).err(),
+        Dialect::search(payload, &LIMITS).err(),
+        dialect(0).feedback(payload, &LIMITS).err(),
     ];
     for rejection in rejections.into_iter().flatten() {
         prop_assert!((1..=300).contains(&rejection.detail.len()), "{rejection}");
@@ -491,18 +501,18 @@ fn deep_nesting_is_ignored_or_rejected() {
                 r#""query_response_hit_ids": [], "{field}": {nested}"#
             ));
             // Either is fine; a stack overflow is not.
-            drop(search(text.as_bytes(), &LIMITS));
+            drop(Dialect::search(text.as_bytes(), &LIMITS));
         }
         for field in ["object", "position", "value", "unknown"] {
             let text = event("click", &format!(r#""{field}": {nested}"#));
-            drop(feedback(text.as_bytes(), &LIMITS, &dialect(1)));
+            drop(dialect(1).feedback(text.as_bytes(), &LIMITS));
         }
-        drop(search(nested.as_bytes(), &LIMITS));
+        drop(Dialect::search(nested.as_bytes(), &LIMITS));
         // The request is text inside the record, nested equally deep.
         let text = search_with(&format!(
             r#""query_response_hit_ids": [], "query": {}"#,
             serde_json::Value::from(nested)
         ));
-        drop(search(text.as_bytes(), &LIMITS));
+        drop(Dialect::search(text.as_bytes(), &LIMITS));
     }
 }

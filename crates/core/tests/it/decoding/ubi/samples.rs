@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use rankgauge_core::decode::ubi::{feedback, search};
+use rankgauge_core::decode::ubi::Dialect;
 use rankgauge_core::event::{Action, Feedback, Rejection, Search};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -96,7 +96,7 @@ fn every_published_query_decodes_to_its_expected_search() {
     assert!(samples.len() >= 10);
     for sample in &samples {
         let record = sample.record.get().as_bytes();
-        let found = described(search(record, &LIMITS), |search| of_search(search));
+        let found = described(Dialect::search(record, &LIMITS), |search| of_search(search));
         check(sample, &found, &mut problems);
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
@@ -109,7 +109,7 @@ fn every_published_event_decodes_to_its_expected_feedback() {
     assert!(samples.len() >= 20);
     for sample in &samples {
         let record = sample.record.get().as_bytes();
-        let found = described(feedback(record, &LIMITS, &dialect(1)), of_feedback);
+        let found = described(dialect(1).feedback(record, &LIMITS), of_feedback);
         check(sample, &found, &mut problems);
     }
     assert!(problems.is_empty(), "\n{}", problems.join("\n"));
@@ -119,9 +119,11 @@ fn every_published_event_decodes_to_its_expected_feedback() {
 fn published_events_have_distinct_ids() {
     let samples = samples("events.jsonl");
     let dialect = dialect(1);
-    let valid = samples
-        .iter()
-        .filter_map(|sample| feedback(sample.record.get().as_bytes(), &LIMITS, &dialect).ok());
+    let valid = samples.iter().filter_map(|sample| {
+        dialect
+            .feedback(sample.record.get().as_bytes(), &LIMITS)
+            .ok()
+    });
     let mut ids: Vec<String> = valid.map(|event| event.event_id.to_string()).collect();
     let count = ids.len();
     ids.sort();
