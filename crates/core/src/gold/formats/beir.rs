@@ -70,10 +70,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
         };
         match score.parse().ok().and_then(Grade::new) {
             Some(grade) => judged.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: score.to_owned(),
-            }),
+            None => problems.push(file.grade_problem(line, score)),
         }
     }
     if judged.is_empty() && problems.count() == before {

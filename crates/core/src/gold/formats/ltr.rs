@@ -52,20 +52,16 @@ pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Dr
             continue;
         };
         let Some(document) = document_of(comment) else {
-            problems.push(Problem::Row {
-                place: file.place(Some(line)),
-                reason: "no document: write its id in a comment, `# document`, or give TREC qrels \
-                         (`query 0 document grade`)"
-                    .to_owned(),
-            });
+            problems.push(file.row_problem(
+                line,
+                "no document: write its id in a comment, `# document`, or give TREC qrels \
+                 (`query 0 document grade`)",
+            ));
             continue;
         };
         match grade.parse().ok().and_then(Grade::new) {
             Some(grade) => rows.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: grade.to_owned(),
-            }),
+            None => problems.push(file.grade_problem(line, grade)),
         }
     }
     let mut draft = rows.into_draft(file);

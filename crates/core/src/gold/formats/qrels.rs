@@ -68,10 +68,7 @@ pub(super) fn read_prels(file: &SourceFile, text: &str, problems: &mut Problems)
         };
         match grade_of(grade) {
             Some(grade) => rows.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: grade.to_owned(),
-            }),
+            None => problems.push(file.grade_problem(line, grade)),
         }
     })
 }
@@ -171,10 +168,7 @@ fn read_judgement<'a>(
     };
     match grade_of(grade) {
         Some(grade) => rows.judge(key, line, document, grade),
-        None => problems.push(Problem::GradeText {
-            place: file.place(Some(line)),
-            value: grade.to_owned(),
-        }),
+        None => problems.push(file.grade_problem(line, grade)),
     }
     subtopic
 }

@@ -35,25 +35,19 @@ pub(super) fn for_each_row(
                 let line = lines.of(record.position());
                 if is_long(&record) || is_unclosed(text, record.position(), record.len() < columns)
                 {
-                    problems.push(Problem::Row {
-                        place: file.place(Some(line)),
-                        reason:
-                            "a quote is opened and not closed; close it, or write \"\" for a quote \
-                                 in a field"
-                                .to_owned(),
-                    });
+                    problems.push(file.row_problem(
+                        line,
+                        "a quote is opened and not closed; close it, or write \"\" for a quote in a field",
+                    ));
                     continue;
                 }
                 let mut surplus = record.iter().skip(columns);
                 if surplus.any(|field| !field.trim().is_empty()) {
-                    problems.push(Problem::Row {
-                        place: file.place(Some(line)),
-                        reason: format!(
-                            "{} fields where the header has {columns}; quote a field that contains \
-                             the separator",
-                            record.len()
-                        ),
-                    });
+                    let reason = format!(
+                        "{} fields where the header has {columns}; quote a field that contains the separator",
+                        record.len()
+                    );
+                    problems.push(file.row_problem(line, reason));
                 } else {
                     each(line, &record, problems);
                 }
