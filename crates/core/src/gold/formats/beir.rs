@@ -16,8 +16,7 @@ use super::lines::numbered;
 use super::rows::Rows;
 use crate::columns::field;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Column names.
 const HEADER: [&str; 3] = ["query-id", "corpus-id", "score"];

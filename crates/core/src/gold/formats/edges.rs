@@ -6,14 +6,12 @@
 
 use serde::Deserialize;
 
-use super::draft::SourceFile;
-use super::draft::text_of;
+use super::draft::{SourceFile, text_of};
 use super::json::{StringOrInteger, parse};
 use super::table::for_each_row;
 use crate::columns::reader;
 use crate::gold::expansion::Relation;
-use crate::gold::problem::Problems;
-use crate::gold::problem::{GoldError, Problem};
+use crate::gold::problem::{GoldError, Problem, Problems};
 
 #[derive(Deserialize)]
 struct JsonEdge {

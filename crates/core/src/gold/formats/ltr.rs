@@ -15,8 +15,7 @@ use super::draft::{Draft, SourceFile, Topic};
 use super::lines::numbered;
 use super::rows::Rows;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Returns true if a line has the form of a judgement, by its second column.
 pub(super) fn is_judgement(line: &str) -> bool {

@@ -19,8 +19,7 @@ use super::lines::lines;
 use super::parts::PartReader;
 use super::rows::{self, Rows};
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 use crate::text;
 
 /// Returns true if a line has the form of a judgement: four columns, with a grade or an iteration.

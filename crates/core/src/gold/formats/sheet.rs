@@ -7,8 +7,7 @@
 
 use csv::StringRecord;
 
-use super::draft::SourceFile;
-use super::draft::text_of;
+use super::draft::{SourceFile, text_of};
 use super::table::for_each_row;
 use crate::columns;
 use crate::gold::adoption::FilledRow;

@@ -5,8 +5,7 @@
 
 use super::draft::SourceFile;
 use crate::columns::{delimiter, header_of};
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Calls `each` with every row below the header and its 1-based line in `text`, the input of
 /// `reader`. Errors of the reader, and rows with more fields than the header, become problems of
