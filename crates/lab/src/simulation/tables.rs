@@ -677,7 +677,7 @@ fn interleave(is_by_session: bool, setup: &Setup) -> Row {
 
 /// Class of the drop of a stream, and the minutes until its alarm.
 fn class_of(searches: &[BoundedSearch], from: usize, setup: &Setup) -> (&'static str, Option<f64>) {
-    let rules = rules(setup);
+    let rules = setup.rules(false);
     let high_rules = SeriesRules {
         has_local: false,
         ..rules
@@ -755,18 +755,6 @@ fn replicas(is_fixed: bool, setup: &Setup) -> Row {
     }
 }
 
-fn rules(setup: &Setup) -> SeriesRules {
-    SeriesRules {
-        threshold: setup.minutes.ln().max(0.0),
-        tolerance: setup.epsilon,
-        warm_up_tolerance: setup.warm_up_tolerance,
-        repeat_window: setup.burst.repeat_window(),
-        has_local: true,
-        is_seasonal: false,
-        alarmed: None,
-    }
-}
-
 /// Alarms of every rule on a stream: their number before the drop, and the minutes from the drop to the
 /// first one after it.
 fn watched_by_all(
@@ -782,7 +770,7 @@ fn watched_by_all(
 /// A row for each rule.
 fn rules_of_practice(model: &Listed<Audit>, setup: &Setup) -> Vec<Row> {
     let number = streams(setup, model.streams);
-    let rules = rules(setup);
+    let rules = setup.rules(false);
     let stream = |number, drop| model.traffic.stream(setup.seed, number, drop);
     let healthy = of_streams(number, |number| {
         let (searches, _) = stream(number, None);
