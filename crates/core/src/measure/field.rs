@@ -133,22 +133,6 @@ pub(super) const WORDS: Field<NonZeroUsize> = parameter(
 
 const DEFAULT_WORDS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
-const UNIT_WORDS: [(&str, Unit); 2] = [("word", Unit::Word), ("char", Unit::Char)];
-
-/// Unit in which texts are compared.
-pub(super) const UNIT: Field<Unit> = parameter(
-    &[Parameter {
-        name: "unit",
-        values: "`word` (the default) or `char`",
-        default: ParameterDefault::Value("word"),
-    }],
-    |arguments, parameters| {
-        let unit = arguments.word(&parameters[0], &UNIT_WORDS)?;
-        Ok(unit.unwrap_or(Unit::Word))
-    },
-    |unit, canonical, parameters| write_word(&UNIT_WORDS, unit, canonical, parameters),
-);
-
 /// Field with one parameter.
 const fn parameter<T>(
     parameters: &'static [Parameter],
@@ -184,6 +168,56 @@ fn write_word<T: PartialEq>(
     let mut others = words.iter().skip(1);
     let word = others.find(|(_, known)| known == value);
     canonical.parameter(parameters[0].name, word.map(|(word, _)| word));
+}
+
+/// Defines fields with a word: the name, the valid words as they are documented, and the words with their values, of
+/// which the first is the default.
+macro_rules! words {
+    ($(
+        $(#[$about:meta])*
+        $field:ident: $kind:ty = $name:literal, $values:literal,
+        [$default_word:literal $default:expr $(, $word:literal $value:expr)*];
+    )*) => {$(
+        $(#[$about])*
+        pub(super) const $field: Field<$kind> = {
+            const WORDS: &[(&str, $kind)] = &[($default_word, $default) $(, ($word, $value))*];
+            parameter(
+                &[Parameter {
+                    name: $name,
+                    values: $values,
+                    default: ParameterDefault::Value($default_word),
+                }],
+                |arguments, parameters| {
+                    Ok(arguments.word(&parameters[0], WORDS)?.unwrap_or($default))
+                },
+                |value, canonical, parameters| write_word(WORDS, value, canonical, parameters),
+            )
+        };
+    )*};
+}
+
+words! {
+    /// Unit in which texts are compared.
+    UNIT: Unit = "unit", "`word` (the default) or `char`",
+        ["word" Unit::Word, "char" Unit::Char];
+    /// Treatment of absent values.
+    ABSENT: Absent = "absent", "`skip` (the default) or `zero`",
+        ["skip" Absent::Skip, "zero" Absent::Zero];
+    /// Denominator of `P@k` and of the precision in `F1@k`.
+    DENOMINATOR: Denominator = "denominator", "`cutoff` (the default), `retrieved` or `judged`",
+        ["cutoff" Denominator::Cutoff, "retrieved" Denominator::Retrieved, "judged" Denominator::Judged];
+    /// Denominator of `AP`.
+    RECALL_BASE: RecallBase = "denominator", "`relevant` (the default) or `found`",
+        ["relevant" RecallBase::Relevant, "found" RecallBase::Found];
+    /// Ideal ranking of nDCG.
+    IDEAL: Ideal = "ideal", "`judged` (the default), `retrieved`, `shown` or `uncut`",
+        ["judged" Ideal::Judged, "retrieved" Ideal::Retrieved, "shown" Ideal::Shown, "uncut" Ideal::Uncut];
+    /// Rounding of the number of documents that a level of recall requires.
+    ROUNDING: Rounding = "rounding", "`up` (the default) or `nearest`",
+        ["up" Rounding::Up, "nearest" Rounding::Nearest];
+    /// Division by the best possible score.
+    NORMALIZE: bool = "normalize", "`true` (the default) or `false`",
+        ["true" true, "false" false];
 }
 
 /// Relevance level.
@@ -231,63 +265,6 @@ pub(super) const WHEN: Field<Option<When>> = parameter(
         let word = when.and_then(|when| words.find(|(_, known)| *known == when));
         canonical.parameter(parameters[0].name, word.map(|(word, _)| word));
     },
-);
-
-const ABSENT_WORDS: [(&str, Absent); 2] = [("skip", Absent::Skip), ("zero", Absent::Zero)];
-
-/// Treatment of absent values.
-pub(super) const ABSENT: Field<Absent> = parameter(
-    &[Parameter {
-        name: "absent",
-        values: "`skip` (the default) or `zero`",
-        default: ParameterDefault::Value("skip"),
-    }],
-    |arguments, parameters| {
-        let absent = arguments.word(&parameters[0], &ABSENT_WORDS)?;
-        Ok(absent.unwrap_or(Absent::Skip))
-    },
-    |absent, canonical, parameters| write_word(&ABSENT_WORDS, absent, canonical, parameters),
-);
-
-const DENOMINATOR_WORDS: [(&str, Denominator); 3] = [
-    ("cutoff", Denominator::Cutoff),
-    ("retrieved", Denominator::Retrieved),
-    ("judged", Denominator::Judged),
-];
-
-/// Denominator of `P@k` and of the precision in `F1@k`.
-pub(super) const DENOMINATOR: Field<Denominator> = parameter(
-    &[Parameter {
-        name: "denominator",
-        values: "`cutoff` (the default), `retrieved` or `judged`",
-        default: ParameterDefault::Value("cutoff"),
-    }],
-    |arguments, parameters| {
-        let denominator = arguments.word(&parameters[0], &DENOMINATOR_WORDS)?;
-        Ok(denominator.unwrap_or(Denominator::Cutoff))
-    },
-    |denominator, canonical, parameters| {
-        write_word(&DENOMINATOR_WORDS, denominator, canonical, parameters);
-    },
-);
-
-const RECALL_BASE_WORDS: [(&str, RecallBase); 2] = [
-    ("relevant", RecallBase::Relevant),
-    ("found", RecallBase::Found),
-];
-
-/// Denominator of `AP`.
-pub(super) const RECALL_BASE: Field<RecallBase> = parameter(
-    &[Parameter {
-        name: "denominator",
-        values: "`relevant` (the default) or `found`",
-        default: ParameterDefault::Value("relevant"),
-    }],
-    |arguments, parameters| {
-        let base = arguments.word(&parameters[0], &RECALL_BASE_WORDS)?;
-        Ok(base.unwrap_or(RecallBase::Relevant))
-    },
-    |base, canonical, parameters| write_word(&RECALL_BASE_WORDS, base, canonical, parameters),
 );
 
 /// Gain of a grade in nDCG, with the relevance level of a binary gain.
@@ -343,27 +320,6 @@ pub(super) const GAIN: Field<Gain> = parameter(
         canonical.parameter(parameters[0].name, word);
         (REL.write)(rel, canonical, REL.parameters);
     },
-);
-
-const IDEAL_WORDS: [(&str, Ideal); 4] = [
-    ("judged", Ideal::Judged),
-    ("retrieved", Ideal::Retrieved),
-    ("shown", Ideal::Shown),
-    ("uncut", Ideal::Uncut),
-];
-
-/// Ideal ranking of nDCG.
-pub(super) const IDEAL: Field<Ideal> = parameter(
-    &[Parameter {
-        name: "ideal",
-        values: "`judged` (the default), `retrieved`, `shown` or `uncut`",
-        default: ParameterDefault::Value("judged"),
-    }],
-    |arguments, parameters| {
-        let ideal = arguments.word(&parameters[0], &IDEAL_WORDS)?;
-        Ok(ideal.unwrap_or(Ideal::Judged))
-    },
-    |ideal, canonical, parameters| write_word(&IDEAL_WORDS, ideal, canonical, parameters),
 );
 
 /// Gain by grade in RBP, with the relevance level of a binary gain.
@@ -432,25 +388,6 @@ pub(super) const PERSISTENCE: Field<Fraction> = parameter(
     },
     |persistence, canonical, parameters| {
         write_unless(&Fraction::PERSISTENCE, persistence, canonical, parameters);
-    },
-);
-
-const ROUNDING_WORDS: [(&str, Rounding); 2] =
-    [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
-
-/// Rounding of the number of documents that a level of recall requires.
-pub(super) const ROUNDING: Field<Rounding> = parameter(
-    &[Parameter {
-        name: "rounding",
-        values: "`up` (the default) or `nearest`",
-        default: ParameterDefault::Value("up"),
-    }],
-    |arguments, parameters| {
-        let rounding = arguments.word(&parameters[0], &ROUNDING_WORDS)?;
-        Ok(rounding.unwrap_or(Rounding::Up))
-    },
-    |rounding, canonical, parameters| {
-        write_word(&ROUNDING_WORDS, rounding, canonical, parameters);
     },
 );
 
@@ -524,24 +461,6 @@ pub(super) const MAX_REL: Field<Option<Grade>> = parameter(
         })
     },
     |max, canonical, parameters| canonical.parameter(parameters[0].name, max.as_ref()),
-);
-
-const NORMALISED_WORDS: [(&str, bool); 2] = [("true", true), ("false", false)];
-
-/// Division by the best possible score.
-pub(super) const NORMALIZE: Field<bool> = parameter(
-    &[Parameter {
-        name: "normalize",
-        values: "`true` (the default) or `false`",
-        default: ParameterDefault::Value("true"),
-    }],
-    |arguments, parameters| {
-        let normalised = arguments.word(&parameters[0], &NORMALISED_WORDS)?;
-        Ok(normalised.unwrap_or(true))
-    },
-    |normalised, canonical, parameters| {
-        write_word(&NORMALISED_WORDS, normalised, canonical, parameters);
-    },
 );
 
 /// Minimum dwell time of a satisfying click.
