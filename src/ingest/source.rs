@@ -2,9 +2,9 @@
 //!
 //! The module must not know the content of the records.
 
-use std::path::{Path, PathBuf};
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
 
 use super::replay::open_records;
 use rankgauge_core::decode::{Encoded, Envelope, Formats};

@@ -3,10 +3,10 @@
 //! A set of half a million judgements needs a few large allocations and one small one per query, and
 //! a lookup touches little memory. Document ids of a query have consecutive numbers.
 
-use std::ops::Range;
-use std::sync::Arc;
 use std::fmt;
 use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;

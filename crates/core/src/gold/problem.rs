@@ -1,9 +1,9 @@
 //! Problems of a gold set, with messages that name the place, the cause and the remedy.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::fmt;
 use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::judgements::Grade;
 use crate::compression::remedy;
