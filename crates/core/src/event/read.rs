@@ -487,27 +487,10 @@ pub(super) fn labels<'de: 'a, 'a, D: Deserializer<'de>>(
     Ok(entries.map(|Entries(attributes, _)| attributes))
 }
 
-struct AttributesVisitor;
-
-impl<'de> Visitor<'de> for AttributesVisitor {
-    type Value = Attributes<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::with_capacity(4);
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Attributes(entries))
-    }
-}
-
 impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(AttributesVisitor)
+        let entries = Entries::<'a, Value<'a>>::deserialize(deserializer)?;
+        Ok(entries.0)
     }
 }
 
