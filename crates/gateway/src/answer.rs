@@ -24,13 +24,12 @@ const REPEAT: &str = "repeat the whole request after the seconds of Retry-After 
                       repeated events count once";
 
 /// Names of the fields of events. Other parts of a path are names of the client's.
-const FIELDS: &str = "action amount application attrs client_id context cost currency depth domain dwell_ms error error_type \
-    event_attributes event_id experiment filters fired from group_id hits hops id input_tokens labels \
-    latency_ms max merged_from message min model name object_id operation output_tokens page page_size path \
-    position provider query query_id query_key query_response_hit_ids query_response_objects_ids rank \
-    results routing score session_id sort stages synthetic team text timestamp to total_hits trace_id ts \
-    type usage user_id user_query value variant cache_read_input_tokens reasoning_output_tokens comment \
-    action_name object";
+const FIELDS: &str = "action amount application attrs client_id context cost currency depth domain dwell_ms \
+    error error_type event_attributes event_id experiment filters fired from group_id hits hops id input_tokens \
+    labels latency_ms max merged_from message min model name object_id operation output_tokens page page_size path \
+    position provider query query_id query_key query_response_hit_ids query_response_objects_ids rank results \
+    routing score session_id sort stages synthetic team text timestamp to total_hits trace_id ts type usage \
+    user_id user_query value variant cache_read_input_tokens reasoning_output_tokens comment action_name object";
 
 fn is_field(name: &str) -> bool {
     FIELDS.split(' ').any(|field| field == name)

@@ -114,11 +114,7 @@ pub(super) const ROUGE: Field<Rouge> = Field {
 
 /// Number of words that are compared together.
 pub(super) const WORDS: Field<NonZeroUsize> = parameter(
-    &[Parameter {
-        name: "n",
-        values: "a whole number from 1 to 10",
-        default: ParameterDefault::Value("3"),
-    }],
+    &[stated("n", "a whole number from 1 to 10", "3")],
     |arguments, parameters| {
         let words = arguments.value(&parameters[0], |value| {
             value
@@ -132,6 +128,15 @@ pub(super) const WORDS: Field<NonZeroUsize> = parameter(
 );
 
 const DEFAULT_WORDS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
+
+/// Parameter with a fixed default.
+const fn stated(name: &'static str, values: &'static str, default: &'static str) -> Parameter {
+    Parameter {
+        name,
+        values,
+        default: ParameterDefault::Value(default),
+    }
+}
 
 /// Field with one parameter.
 const fn parameter<T>(
@@ -182,11 +187,7 @@ macro_rules! words {
         pub(super) const $field: Field<$kind> = {
             const WORDS: &[(&str, $kind)] = &[($default_word, $default) $(, ($word, $value))*];
             parameter(
-                &[Parameter {
-                    name: $name,
-                    values: $values,
-                    default: ParameterDefault::Value($default_word),
-                }],
+                &[stated($name, $values, $default_word)],
                 |arguments, parameters| {
                     Ok(arguments.word(&parameters[0], WORDS)?.unwrap_or($default))
                 },
@@ -270,11 +271,11 @@ pub(super) const WHEN: Field<Option<When>> = parameter(
 /// Gain of a grade in nDCG, with the relevance level of a binary gain.
 pub(super) const GAIN: Field<Gain> = parameter(
     &[
-        Parameter {
-            name: "gain",
-            values: "`linear` (the default), `exp` or `binary`",
-            default: ParameterDefault::Value("linear"),
-        },
+        stated(
+            "gain",
+            "`linear` (the default), `exp` or `binary`",
+            "linear",
+        ),
         Parameter {
             name: "gains",
             values: "gains by grade, such as `1:3;2:9`, none of which is negative",
@@ -324,11 +325,11 @@ pub(super) const GAIN: Field<Gain> = parameter(
 
 /// Gain by grade in RBP, with the relevance level of a binary gain.
 pub(super) const GRADED: Field<Weighting> = parameter(
-    &[Parameter {
-        name: "graded",
-        values: "`false` (the default), `true` or `query`",
-        default: ParameterDefault::Value("false"),
-    }],
+    &[stated(
+        "graded",
+        "`false` (the default), `true` or `query`",
+        "false",
+    )],
     |arguments, parameters| {
         let rel = (REL.read)(arguments, REL.parameters)?;
         let words = [
@@ -353,11 +354,11 @@ pub(super) const GRADED: Field<Weighting> = parameter(
 
 /// Restriction to judged results, as `judged_only` of ir_measures.
 pub(super) const JUDGED_ONLY: Field<bool> = parameter(
-    &[Parameter {
-        name: "judged_only",
-        values: "`false` (the default) or `true`",
-        default: ParameterDefault::Value("false"),
-    }],
+    &[stated(
+        "judged_only",
+        "`false` (the default) or `true`",
+        "false",
+    )],
     |arguments, parameters| {
         let words = [
             ("true", true),
@@ -375,11 +376,7 @@ pub(super) const JUDGED_ONLY: Field<bool> = parameter(
 
 /// Persistence of RBP.
 pub(super) const PERSISTENCE: Field<Fraction> = parameter(
-    &[Parameter {
-        name: "p",
-        values: "a number from 0 to 1, below 1",
-        default: ParameterDefault::Value("0.8"),
-    }],
+    &[stated("p", "a number from 0 to 1, below 1", "0.8")],
     |arguments, parameters| {
         let persistence = arguments.value(&parameters[0], |value| {
             Fraction::new(value.parse().ok()?).filter(|p| p.get() < 1.0)
@@ -400,11 +397,7 @@ macro_rules! numbers {
     )*) => {$(
         $(#[$about])*
         pub(super) const $field: Field<Number> = parameter(
-            &[Parameter {
-                name: $name,
-                values: $values,
-                default: ParameterDefault::Value($text),
-            }],
+            &[stated($name, $values, $text)],
             |arguments, parameters| {
                 let number = arguments.value(&parameters[0], |text| {
                     let is_valid: fn(&f64) -> bool = $is_valid;
@@ -465,11 +458,7 @@ pub(super) const MAX_REL: Field<Option<Grade>> = parameter(
 
 /// Minimum dwell time of a satisfying click.
 pub(super) const DWELL: Field<u32> = parameter(
-    &[Parameter {
-        name: "dwell",
-        values: "whole seconds from 1 to 3600",
-        default: ParameterDefault::Value("30"),
-    }],
+    &[stated("dwell", "whole seconds from 1 to 3600", "30")],
     |arguments, parameters| {
         let dwell = arguments.seconds(&parameters[0])?;
         Ok(dwell.unwrap_or(SATISFYING_DWELL))
@@ -479,11 +468,7 @@ pub(super) const DWELL: Field<u32> = parameter(
 
 /// Maximum time to a reformulation.
 pub(super) const WITHIN: Field<u32> = parameter(
-    &[Parameter {
-        name: "within",
-        values: "whole seconds from 1 to 3600",
-        default: ParameterDefault::Value("60"),
-    }],
+    &[stated("within", "whole seconds from 1 to 3600", "60")],
     |arguments, parameters| {
         let within = arguments.seconds(&parameters[0])?;
         Ok(within.unwrap_or(REFORMULATION))
@@ -493,11 +478,7 @@ pub(super) const WITHIN: Field<u32> = parameter(
 
 /// Currency of amounts. It is always printed, because the score has its unit.
 pub(super) const CURRENCY: Field<Currency> = parameter(
-    &[Parameter {
-        name: "currency",
-        values: "a code of three capital letters",
-        default: ParameterDefault::Value("USD"),
-    }],
+    &[stated("currency", "a code of three capital letters", "USD")],
     |arguments, parameters| {
         let currency = arguments.value(&parameters[0], |value| Currency::new(value.as_bytes()))?;
         Ok(currency.unwrap_or(Currency::USD))
