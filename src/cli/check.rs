@@ -185,7 +185,7 @@ fn live(config: &Config, gold: Option<&GoldSet>, arguments: &Check) -> Result<()
                 warnings,
             };
             let json = serde_json::to_string_pretty(&report);
-            json.map_err(|error| Failure::Running(error.into()))? + "\n"
+            json.map_err(Failure::running)? + "\n"
         }
     };
     match arguments.format {

@@ -147,7 +147,7 @@ fn check_cases(evaluation: &Evaluation, cases: &[String]) -> Result<(), Failure>
 fn zscores_of(path: &Path) -> Result<ZScores, Failure> {
     let bytes = input::read(path, MAX_ZSCORES_BYTES)?;
     let scores = ZScores::parse(&path.display().to_string(), &bytes);
-    scores.map_err(|error| Failure::Usage(error.into()))
+    scores.map_err(Failure::usage)
 }
 
 /// Maximum size of a file of means and deviations.
@@ -221,7 +221,7 @@ pub(super) fn run(arguments: Evaluate) -> Result<(), Failure> {
     let mut judged = arguments.judging.judge(request)?;
     let errors = errors(&mut judged);
     check_cases(&judged.evaluation, &arguments.case)?;
-    let checks = checks(&judged).map_err(|error| Failure::Usage(error.into()))?;
+    let checks = checks(&judged).map_err(Failure::usage)?;
     let changes = if is_report {
         changes(&judged.evaluation)
     } else {

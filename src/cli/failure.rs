@@ -15,6 +15,18 @@ pub enum Failure {
     Gate(anyhow::Error),
 }
 
+impl Failure {
+    /// Failure because of wrong arguments or configuration.
+    pub(super) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self::Usage(error.into())
+    }
+
+    /// Failure while the command ran.
+    pub(super) fn running(error: impl Into<anyhow::Error>) -> Self {
+        Self::Running(error.into())
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

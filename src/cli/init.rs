@@ -116,7 +116,7 @@ fn proposal(arguments: &Init) -> Result<Proposal, Failure> {
         source::from_files(files, &Formats::NATIVE, RECORD_BYTES, &mut |record| {
             sample.add(record)
         })
-        .map_err(|error| Failure::Usage(error.into()))?;
+        .map_err(Failure::usage)?;
         let names = arguments.from.iter().map(|path| path.display().to_string());
         names.collect::<Vec<_>>()
     } else if arguments.from_topic.is_empty() {

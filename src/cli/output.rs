@@ -86,7 +86,7 @@ impl OutputFormat {
             Format::Text => print(&text()),
             Format::Json => {
                 let json = serde_json::to_string_pretty(json);
-                print_data(&(json.map_err(|error| Failure::Running(error.into()))? + "\n"))
+                print_data(&(json.map_err(Failure::running)? + "\n"))
             }
         }
         .map_err(Failure::Running)

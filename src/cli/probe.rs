@@ -129,7 +129,6 @@ struct Prepared {
 
 impl Prepared {
     fn new(config: &Config) -> Result<Self, Failure> {
-        let usage = |error: anyhow::Error| Failure::Usage(error);
         // A probe finds documents to judge.
         let options = gold::Options {
             unjudged: gold::Unjudged::All,
@@ -137,9 +136,9 @@ impl Prepared {
         };
         let gold = gold::load(&config.gold.paths, &options)
             .context("the gold set cannot be loaded")
-            .map_err(usage)?;
-        rankgauge_probe::check(&config.probe, &gold).map_err(|error| usage(error.into()))?;
-        let client = Client::new(&config.probe).map_err(|error| usage(error.into()))?;
+            .map_err(Failure::Usage)?;
+        rankgauge_probe::check(&config.probe, &gold).map_err(Failure::usage)?;
+        let client = Client::new(&config.probe).map_err(Failure::usage)?;
         Ok(Self {
             gold: Arc::new(gold),
             client: Arc::new(client),
@@ -150,7 +149,7 @@ impl Prepared {
         let limits = config.engine.record_limits;
         let (gold, client) = (Arc::clone(&self.gold), Arc::clone(&self.client));
         let round = Round::new(config.probe.clone(), gold, limits, client);
-        round.map_err(|error| Failure::Usage(error.into()))
+        round.map_err(Failure::usage)
     }
 }
 
@@ -168,8 +167,8 @@ impl<'a> SearchTopic<'a> {
             ("enable.idempotence", "true"),
             ("message.timeout.ms", "30000"),
         ];
-        let (producer, _) = Producer::connect(&config.kafka, &properties, [name])
-            .map_err(|error| Failure::Running(error.into()))?;
+        let (producer, _) =
+            Producer::connect(&config.kafka, &properties, [name]).map_err(Failure::running)?;
         Ok(Self { name, producer })
     }
 

@@ -21,8 +21,7 @@ pub(super) struct SettingsArguments {
 impl SettingsArguments {
     /// Loads the configuration.
     pub(super) fn load(&self) -> Result<Config, Failure> {
-        config::load(&self.config, config::environment(), &self.set)
-            .map_err(|problems| Failure::Usage(problems.into()))
+        config::load(&self.config, config::environment(), &self.set).map_err(Failure::usage)
     }
 
     /// Configuration files, in the order of their precedence.
@@ -39,8 +38,7 @@ impl SettingsArguments {
 
     /// Every setting with its place.
     pub(super) fn settings(&self) -> Result<Vec<Setting>, Failure> {
-        config::settings(&self.config, config::environment(), &self.set)
-            .map_err(|problems| Failure::Usage(problems.into()))
+        config::settings(&self.config, config::environment(), &self.set).map_err(Failure::usage)
     }
 }
 

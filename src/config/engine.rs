@@ -2,12 +2,9 @@
 
 use std::time::Duration;
 
-use super::feedback;
-use super::formats;
-use super::judging;
-use super::keys;
 use super::reader::Reader;
 use super::units::format_duration;
+use super::{feedback, formats, judging, keys};
 use rankgauge_core::engine::money::{Price, PriceTable};
 use rankgauge_core::engine::position::{FeedbackTopic, Topics};
 use rankgauge_core::engine::settings::{Detection, JoinLimits, Settings, WindowSpec};

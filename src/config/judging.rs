@@ -2,10 +2,9 @@
 //!
 //! It refers to measures by name only and must not know what they compute.
 
-use super::keys;
-use super::objectives;
 use super::reader::Reader;
 use super::values::label_name;
+use super::{keys, objectives};
 use rankgauge_core::measure::{Mean, Measure};
 use rankgauge_core::ranking::{
     Component, Difference, Eligibility, Reference, Rules, SearchMember, TextMatch,

@@ -10,8 +10,7 @@ use tracing::debug;
 
 use super::source::{self, RawRecord, SourceError, Until};
 use rankgauge_core::decode::{EventRef, Formats};
-use rankgauge_core::event::{Acceptance, Limits, Rejection};
-use rankgauge_core::event::{Feedback, Kind, Search};
+use rankgauge_core::event::{Acceptance, Feedback, Kind, Limits, Rejection, Search};
 use rankgauge_core::time::Millis;
 use rankgauge_kafka::Settings;
 use rankgauge_kafka::reader::From;

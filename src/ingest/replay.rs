@@ -17,9 +17,8 @@ use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::position::{Join, Topics};
 use rankgauge_core::engine::{Engine, Input, Position};
 use rankgauge_core::event::Kind;
-use rankgauge_core::records;
-use rankgauge_core::text;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
+use rankgauge_core::{records, text};
 use rankgauge_serve::clock::wall_now;
 
 /// Replay failure.

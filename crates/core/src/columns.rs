@@ -30,7 +30,7 @@ impl Role {
         let Some(stated) = stated else {
             let (_, known) = NAMES.iter().find(|(it, _)| *it == self)?;
             let as_compared: Vec<String> = as_compared.collect();
-            let mut known = known.iter();
+            let mut known = known.split(' ');
             return known.find_map(|known| as_compared.iter().position(|name| name == known));
         };
         let (_, column) = stated.0.iter().find(|(it, _)| *it == self)?;
@@ -45,79 +45,31 @@ impl Role {
 }
 
 /// Names of columns by content, as they are compared. A name that comes first is preferred.
-const NAMES: [(Role, &[&str]); 8] = [
+const NAMES: [(Role, &str); 8] = [
     (
         Role::Query,
-        &[
-            "query_id",
-            "queryid",
-            "qid",
-            "q_id",
-            "query_key",
-            "topic_id",
-            "topic",
-            "question_id",
-            "query",
-            "query_text",
-        ],
+        "query_id queryid qid q_id query_key topic_id topic question_id query query_text",
     ),
     (
         Role::Document,
-        &[
-            "document_id",
-            "documentid",
-            "doc_id",
-            "docid",
-            "docno",
-            "did",
-            "corpus_id",
-            "pid",
-            "passage_id",
-            "chunk_id",
-            "item_id",
-            "product_id",
-            "document",
-            "doc",
-        ],
+        "document_id documentid doc_id docid docno did corpus_id pid passage_id chunk_id item_id product_id \
+         document doc",
     ),
-    (Role::Rank, &["rank", "position", "pos"]),
+    (Role::Rank, "rank position pos"),
     (
         Role::Score,
-        &[
-            "score",
-            "sim",
-            "similarity",
-            "relevance_score",
-            "retrieval_score",
-        ],
+        "score sim similarity relevance_score retrieval_score",
     ),
-    (Role::Distance, &["distance", "dist"]),
+    (Role::Distance, "distance dist"),
     (
         Role::Grade,
-        &[
-            "grade",
-            "relevance",
-            "rel",
-            "label",
-            "rating",
-            "judgment",
-            "judgement",
-            "relevance_grade",
-            "relevance_label",
-            "score",
-        ],
+        "grade relevance rel label rating judgment judgement relevance_grade relevance_label score",
     ),
-    (Role::Text, &["query_text", "text", "query"]),
+    (Role::Text, "query_text text query"),
+    // The second column of TREC qrels is `iteration` in the tables of ir_measures and ir_datasets.
     (
         Role::Subtopic,
-        &[
-            "subtopic_id",
-            "subtopic",
-            "intent_id",
-            "aspect_id",
-            // The second column of TREC qrels in the tables of ir_measures and ir_datasets.
-            "iteration",
-        ],
+        "subtopic_id subtopic intent_id aspect_id iteration",
     ),
 ];
 

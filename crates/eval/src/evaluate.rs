@@ -4,7 +4,6 @@
 //! knows nothing of the layout or the destination of a report.
 
 mod answers;
-mod citations;
 mod evaluation;
 mod judging;
 mod options;
@@ -14,10 +13,9 @@ mod tiers;
 
 pub use answers::AnsweredTwice;
 pub(crate) use answers::JudgedAnswers;
-pub use citations::{QueryAnswer, QueryCitation};
 pub use evaluation::{
-    ComponentFacts, Evaluation, GoldFacts, Micro, QueryDocuments, QueryEvaluation, RunEvaluation,
-    Slice, SliceValue, StatedSettings,
+    ComponentFacts, Evaluation, GoldFacts, Micro, QueryAnswer, QueryCitation, QueryDocuments,
+    QueryEvaluation, RunEvaluation, Slice, SliceValue, StatedSettings,
 };
 pub(crate) use judging::Plan;
 pub use judging::{label_of, query_of};

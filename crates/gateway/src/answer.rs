@@ -24,79 +24,16 @@ const REPEAT: &str = "repeat the whole request after the seconds of Retry-After 
                       repeated events count once";
 
 /// Names of the fields of events. Other parts of a path are names of the client's.
-const FIELDS: &[&str] = &[
-    "action",
-    "amount",
-    "application",
-    "attrs",
-    "client_id",
-    "context",
-    "cost",
-    "currency",
-    "depth",
-    "domain",
-    "dwell_ms",
-    "error",
-    "error_type",
-    "event_attributes",
-    "event_id",
-    "experiment",
-    "filters",
-    "fired",
-    "from",
-    "group_id",
-    "hits",
-    "hops",
-    "id",
-    "input_tokens",
-    "labels",
-    "latency_ms",
-    "max",
-    "merged_from",
-    "message",
-    "min",
-    "model",
-    "name",
-    "object_id",
-    "operation",
-    "output_tokens",
-    "page",
-    "page_size",
-    "path",
-    "position",
-    "provider",
-    "query",
-    "query_id",
-    "query_key",
-    "query_response_hit_ids",
-    "query_response_objects_ids",
-    "rank",
-    "results",
-    "routing",
-    "score",
-    "session_id",
-    "sort",
-    "stages",
-    "synthetic",
-    "team",
-    "text",
-    "timestamp",
-    "to",
-    "total_hits",
-    "trace_id",
-    "ts",
-    "type",
-    "usage",
-    "user_id",
-    "user_query",
-    "value",
-    "variant",
-    "cache_read_input_tokens",
-    "reasoning_output_tokens",
-    "comment",
-    "action_name",
-    "object",
-];
+const FIELDS: &str = "action amount application attrs client_id context cost currency depth domain dwell_ms \
+    error error_type event_attributes event_id experiment filters fired from group_id hits hops id input_tokens \
+    labels latency_ms max merged_from message min model name object_id operation output_tokens page page_size path \
+    position provider query query_id query_key query_response_hit_ids query_response_objects_ids rank results \
+    routing score session_id sort stages synthetic team text timestamp to total_hits trace_id ts type usage \
+    user_id user_query value variant cache_read_input_tokens reasoning_output_tokens comment action_name object";
+
+fn is_field(name: &str) -> bool {
+    FIELDS.split(' ').any(|field| field == name)
+}
 
 /// Answer to a request with events.
 #[derive(Debug, Default, Serialize)]
@@ -166,7 +103,7 @@ fn field_of(detail: &str) -> Option<String> {
     let mut path = String::new();
     for segment in before.into_iter().flat_map(|path| path.split('.')) {
         let name = segment.split('[').next().unwrap_or_default();
-        if !FIELDS.contains(&name) {
+        if !is_field(name) {
             break;
         }
         if !path.is_empty() {
@@ -175,7 +112,7 @@ fn field_of(detail: &str) -> Option<String> {
         path.push_str(segment);
     }
     if before.is_none() || rest.starts_with("missing field") {
-        let missing = quoted(rest).filter(|name| FIELDS.contains(&name.as_str()));
+        let missing = quoted(rest).filter(|name| is_field(name));
         if let Some(missing) = missing {
             if !path.is_empty() {
                 path.push('.');

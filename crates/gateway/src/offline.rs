@@ -1,8 +1,7 @@
 //! Reading of requests without a listener and without a broker: every record counts as confirmed.
 
-use hyper::HeaderMap;
-use hyper::Uri;
 use hyper::body::Bytes;
+use hyper::{HeaderMap, Uri};
 use rankgauge_core::event::{Acceptance, Kind};
 
 use crate::answer::{Answer, Refusal};

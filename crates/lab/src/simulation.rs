@@ -7,6 +7,15 @@
 //!
 //! Random numbers come from a seed: equal settings give equal results with any number of threads.
 
+/// Traffic that differs from another in some fields.
+macro_rules! with {
+    ($base:expr, $($field:ident = $value:expr),+ $(,)?) => {{
+        let mut traffic = $base;
+        $(traffic.$field = $value;)+
+        traffic
+    }};
+}
+
 mod assigned;
 mod audit;
 mod chance;

@@ -11,10 +11,9 @@ use crate::api::AdminApi;
 use crate::api::body::Body;
 use crate::api::problem::ApiError;
 use crate::endpoints::{Answer, ENDPOINTS, Endpoint, names};
-use crate::guard;
-use crate::page;
 use crate::server::{Handler, HttpResponse, compressible_response};
 use crate::web::Web;
+use crate::{guard, page};
 
 const JSON: &str = "application/json";
 const CSV: &str = "text/csv; charset=utf-8";

@@ -3,9 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use hyper::Request;
-use hyper::StatusCode;
 use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
 
 use crate::http::{plain, rejected_method};
 use crate::process::BaseMetrics;

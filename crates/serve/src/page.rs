@@ -33,8 +33,7 @@ use maud::html;
 
 use super::api::parameters::{Parameter, Parameters};
 use super::api::problem::ApiError;
-use super::api::status;
-use super::api::{self, AdminApi};
+use super::api::{self, AdminApi, status};
 use super::server::{self, HttpResponse, compressible_response};
 use crate::clock::wall_now;
 use choices::Choices;

@@ -103,8 +103,7 @@ impl EventArguments {
         if paths.is_empty() {
             return Err(usage("no gold set: name one with --gold".to_owned()));
         }
-        let gold = gold::load(paths, &config.gold.options)
-            .map_err(|problem| Failure::Usage(problem.into()))?;
+        let gold = gold::load(paths, &config.gold.options).map_err(Failure::usage)?;
         let mut judge = Judge::new(config.engine.judging.clone());
         let mut scored = Vec::new();
         for path in &self.search {

@@ -66,7 +66,7 @@ impl Summary {
 
 /// Prints a line. Returns false if the reader has closed the pipe.
 pub(super) fn line(output: &mut impl Write, value: &impl Serialize) -> Result<bool, Failure> {
-    let text = serde_json::to_string(value).map_err(|error| Failure::Running(error.into()))?;
+    let text = serde_json::to_string(value).map_err(Failure::running)?;
     match writeln!(output, "{text}") {
         Err(problem) if problem.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
         written => finished(written).map(|()| true),

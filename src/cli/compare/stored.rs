@@ -34,7 +34,7 @@ pub(super) fn scores(path: &Path) -> Result<ScoreFile, Failure> {
     Ok(ScoreFile {
         gold: None,
         judging: None,
-        runs: vec![run.map_err(|error| Failure::Usage(error.into()))?],
+        runs: vec![run.map_err(Failure::usage)?],
     })
 }
 
@@ -119,5 +119,5 @@ pub(super) fn check_judging(
 }
 
 fn evaluation(file: &str, bytes: &[u8]) -> Result<StoredEvaluation, Failure> {
-    StoredEvaluation::read(file, bytes).map_err(|error| Failure::Usage(error.into()))
+    StoredEvaluation::read(file, bytes).map_err(Failure::usage)
 }

@@ -18,8 +18,7 @@ pub(super) fn open(
     config: &Config,
     options: &ReadOptions,
 ) -> Result<RunReader, Failure> {
-    let usage = |error: anyhow::Error| Failure::Usage(error);
-    let events = native_events(path, config).map_err(usage)?;
+    let events = native_events(path, config).map_err(Failure::Usage)?;
     let run = match events {
         Some(events) => {
             let options = ReadOptions {
@@ -30,7 +29,7 @@ pub(super) fn open(
         }
         None => RunReader::open(path, options),
     };
-    run.map_err(|error| usage(error.into()))
+    run.map_err(Failure::usage)
 }
 
 /// Native events of the searches in a file, one per line; `None` for a file of text.

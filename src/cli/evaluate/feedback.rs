@@ -91,8 +91,7 @@ impl FeedbackFiles<'_> {
                 feedback.retain(|feedback| feedback != path);
                 searches.append(&mut feedback);
             }
-            replay(&mut engine, &config.formats, &searches, &feedback)
-                .map_err(|error| Failure::Usage(error.into()))?;
+            replay(&mut engine, &config.formats, &searches, &feedback).map_err(Failure::usage)?;
             engine.drain();
             let snapshot = engine.snapshot();
             let model = ReadModel::new(&snapshot, &settings, &registry);
@@ -119,8 +118,7 @@ impl FeedbackFiles<'_> {
         let stated = [of_users(requested), of_users(&config.engine.measures)];
         let mut measures = match stated.into_iter().find(|measures| !measures.is_empty()) {
             Some(measures) => measures,
-            None => Measure::parse_list(DEFAULT_MEASURES)
-                .map_err(|error| Failure::Usage(error.into()))?,
+            None => Measure::parse_list(DEFAULT_MEASURES).map_err(Failure::usage)?,
         };
         let required = required.iter().flat_map(Required::measures);
         for measure in required.filter(|measure| measure.is_user_measure()) {

@@ -9,9 +9,8 @@ use clap::{Args, ValueEnum};
 use super::feedback::FeedbackFiles;
 use crate::cli::failure::Failure;
 use crate::cli::gate::{Conditions, Required, operation_targets};
-use crate::cli::input;
-use crate::cli::output;
 use crate::cli::settings::SettingsArguments;
+use crate::cli::{input, output};
 use crate::config::Config;
 use rankgauge_core::columns::Columns;
 use rankgauge_core::gold::{self, GoldSet, Unjudged};
@@ -204,7 +203,6 @@ impl JudgingArguments {
 
     /// Reads and judges the runs.
     pub(in crate::cli) fn judge(self, request: Request<'_>) -> Result<JudgedRuns, Failure> {
-        let usage = |error: anyhow::Error| Failure::Usage(error);
         let config = self.settings.load()?;
         let required = match request.conditions {
             Some(conditions) => conditions.required(&config)?,
@@ -227,17 +225,21 @@ impl JudgingArguments {
             &self.gold
         };
         if self.run.is_empty() {
-            return Err(usage(anyhow::anyhow!("no run: name one with --run")));
+            return Err(Failure::Usage(anyhow::anyhow!(
+                "no run: name one with --run"
+            )));
         }
         if paths.is_empty() {
-            return Err(usage(anyhow::anyhow!("no gold set: name one with --gold")));
+            return Err(Failure::Usage(anyhow::anyhow!(
+                "no gold set: name one with --gold"
+            )));
         }
         // A file of a topic of both kinds is a run, and its feedback.
         let feedback_files = (!config.formats.is_shared).then_some(request.feedback);
         let inputs = self.run.iter().chain(paths);
         input::check_distinct(inputs.chain(feedback_files.into_iter().flatten()))?;
         let gold = gold::load(paths, &self.gold_options(&config));
-        let gold = Arc::new(gold.map_err(|error| usage(error.into()))?);
+        let gold = Arc::new(gold.map_err(Failure::usage)?);
         if let Some(warning) = gold.level_warning() {
             output::warn(&warning);
         }
@@ -277,7 +279,7 @@ impl JudgingArguments {
             };
             let run = self.open(path, &config, &gold, &reading)?;
             let judged = judge(&gold, name, run, &options, &contents);
-            let judged = judged.map_err(|error| usage(error.into()))?;
+            let judged = judged.map_err(Failure::usage)?;
             if let Some(warning) = &judged.warning {
                 output::warn(warning);
             }
@@ -339,8 +341,7 @@ impl JudgingArguments {
         };
         let run = open(Searches::All)?;
         let last = last_searches(gold, run, &config.engine.judging.eligibility);
-        let LastSearches { searches, others } =
-            last.map_err(|error| Failure::Usage(error.into()))?;
+        let LastSearches { searches, others } = last.map_err(Failure::usage)?;
         if others > 0 {
             let others = count_of(others, "search is not judged", "searches are not judged");
             output::warn(&format!(

@@ -26,12 +26,12 @@ pub(super) fn run(
     judging: &JudgingArguments,
     output: &Output<'_>,
 ) -> Result<(), Failure> {
-    let usage = |error: anyhow::Error| Failure::Usage(error);
     let measures = preferences::measures(judging.names_of_measures());
-    let measures = measures.map_err(|text| usage(anyhow::anyhow!("--measures: {text}")))?;
+    let measures =
+        measures.map_err(|text| Failure::Usage(anyhow::anyhow!("--measures: {text}")))?;
     let bytes = input::read(path, MAX_BYTES)?;
     let preferences = Preferences::parse(&path.display().to_string(), &bytes);
-    let preferences = preferences.map_err(|error| usage(error.into()))?;
+    let preferences = preferences.map_err(Failure::usage)?;
     let options = preferences::Options {
         measures,
         complete: judging.is_complete(),
@@ -40,7 +40,7 @@ pub(super) fn run(
     judging.each_run(path, |name, run, reading| {
         let warning = run.warning().map(str::to_owned);
         let judged = preferences::evaluate(&preferences, name, run, reading, &options);
-        runs.push(judged.map_err(|error| usage(error.into()))?);
+        runs.push(judged.map_err(Failure::usage)?);
         if let Some(warning) = warning {
             output::warn(&warning);
         }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::input::Input;
-use super::output::{self, Output};
+use super::output;
 use crate::cli::failure::Failure;
 use crate::cli::input;
 use crate::cli::layout::Page;
@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &Adopt) -> Result<(), Failure> {
     };
     let name = name_of(&arguments.sheet);
     let adoption = Adoption::of(&set, &name, rows, grades, arguments.set_version.as_deref())
-        .map_err(|error| Failure::Usage(error.into()))?;
+        .map_err(Failure::usage)?;
     write_set(&adoption.set, &arguments.output, arguments.force)?;
     let report = Report {
         output: arguments.output.display().to_string(),
@@ -85,18 +85,13 @@ pub(super) fn name_of(path: &Path) -> String {
 pub(super) fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
     let limit = u64::try_from(Format::MAX_FILE_BYTES).unwrap_or(u64::MAX);
     let bytes = input::read(path, limit)?;
-    FilledRow::parse_sheet(&name_of(path), &bytes).map_err(|error| Failure::Usage(error.into()))
+    FilledRow::parse_sheet(&name_of(path), &bytes).map_err(Failure::usage)
 }
 
 /// Writes a set in the native format.
 pub(super) fn write_set(set: &GoldSet, path: &Path, force: bool) -> Result<(), Failure> {
-    let written =
-        write::write(set, Format::Native, "").map_err(|error| Failure::Usage(error.into()))?;
-    let file = Output {
-        path: path.to_owned(),
-        content: written.judgements,
-    };
-    output::write(&[file], force)
+    let written = write::write(set, Format::Native, "").map_err(Failure::usage)?;
+    output::write_one(path, written.judgements, force)
 }
 
 fn text(report: &Report<'_>) -> String {

@@ -47,8 +47,7 @@ struct Report<'a> {
 
 pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
     let set = arguments.source.input.load(&arguments.source.files)?;
-    let written = write::write(&set, arguments.to, &arguments.index)
-        .map_err(|error| Failure::Usage(error.into()))?;
+    let written = write::write(&set, arguments.to, &arguments.index).map_err(Failure::usage)?;
     let Written {
         judgements,
         texts,

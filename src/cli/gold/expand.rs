@@ -69,8 +69,7 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
     let limit = u64::try_from(Format::MAX_FILE_BYTES).unwrap_or(u64::MAX);
     let edges = input::read(&arguments.edges, limit)?;
     let name = arguments.edges.file_name().unwrap_or_default();
-    let relations = Relation::parse_all(&name.to_string_lossy(), &edges)
-        .map_err(|error| Failure::Usage(error.into()))?;
+    let relations = Relation::parse_all(&name.to_string_lossy(), &edges).map_err(Failure::usage)?;
 
     let mut rules = ExpansionRules {
         from_grade: arguments.from_grade,
@@ -84,7 +83,7 @@ pub(super) fn run(arguments: &Expand) -> Result<(), Failure> {
     rules.symmetric.extend(both_ways);
 
     let expansion = rules.expand(&set, &relations);
-    let expansion = expansion.map_err(|error| Failure::Usage(error.into()))?;
+    let expansion = expansion.map_err(Failure::usage)?;
     write_set(&expansion.set, &arguments.output, arguments.force)?;
 
     let report = Report {

@@ -6,7 +6,7 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::input::number;
-use super::output::{self, Output};
+use super::output;
 use crate::cli::failure::Failure;
 use crate::cli::layout::{Page, shown_variant};
 use crate::cli::logging;
@@ -77,12 +77,8 @@ pub(super) fn run(arguments: &FromClicks) -> Result<(), Failure> {
         && analysis.trusted
     {
         let set = analysis.gold_set();
-        let content = set.map_err(|error| Failure::Running(error.into()))?;
-        let file = Output {
-            path: path.clone(),
-            content,
-        };
-        output::write(&[file], arguments.force)?;
+        let content = set.map_err(Failure::running)?;
+        output::write_one(path, content, arguments.force)?;
         written = Some(path.display().to_string());
     }
     arguments
@@ -112,7 +108,7 @@ impl FromClicks {
             ..gold::Options::default()
         };
         let set = gold::load(&self.human, &options);
-        set.map(Some).map_err(|error| Failure::Usage(error.into()))
+        set.map(Some).map_err(Failure::usage)
     }
 
     fn read(&self, config: &Config) -> Result<CleanLog, Failure> {

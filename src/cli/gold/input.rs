@@ -69,12 +69,12 @@ impl Input {
                 "no gold set: name one with --gold, or a configuration with gold.paths"
             )));
         }
-        gold::load(paths, &options).map_err(|error| Failure::Usage(error.into()))
+        gold::load(paths, &options).map_err(Failure::usage)
     }
 
     /// Loads the gold set of all `files` together.
     pub(super) fn load(&self, files: &[PathBuf]) -> Result<GoldSet, Failure> {
-        gold::load(files, &self.options()).map_err(|error| Failure::Usage(error.into()))
+        gold::load(files, &self.options()).map_err(Failure::usage)
     }
 }
 

@@ -10,8 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_eval::gold::agreement::{Agreement, Kappa};
-use rankgauge_eval::text_layout::count_of;
-use rankgauge_eval::text_layout::{Column, TextTable};
+use rankgauge_eval::text_layout::{Column, TextTable, count_of};
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct KappaArguments {

@@ -53,6 +53,12 @@ pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failu
     Ok(())
 }
 
+/// Writes a file. Overwrites an existing one only with `force`.
+pub(in crate::cli) fn write_one(path: &Path, content: String, force: bool) -> Result<(), Failure> {
+    let path = path.to_owned();
+    write(&[Output { path, content }], force)
+}
+
 /// Replaces a file at once: its content is the old or the new one at any time.
 pub(in crate::cli) fn replace(output: &Output) -> anyhow::Result<()> {
     let file = prepare(output)?;

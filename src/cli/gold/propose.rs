@@ -124,7 +124,7 @@ impl Propose {
             let version = version.map(|version| format!("{version}+proposed"));
             let grades = GradeSource::AnnotatorsOrProduction;
             let adoption = Adoption::of(gold, "the proposals", rows, grades, version.as_deref())
-                .map_err(|error| Failure::Running(error.into()))?;
+                .map_err(Failure::running)?;
             write_set(&adoption.set, path, self.force)?;
             written.1 = Some(Written {
                 path: path.display().to_string(),

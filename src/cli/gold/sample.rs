@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::adopt::{name_of, read};
 use super::input::{Source, failed, number};
-use super::output::{self, Output};
+use super::output;
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
@@ -97,12 +97,8 @@ pub(super) fn run(arguments: &Sample) -> Result<(), Failure> {
     };
     let drawn = sample::sample(&set, size, arguments.by.as_deref(), arguments.seed);
     if let Some(path) = &arguments.sheet {
-        let content = sheet(&sample::rows(&drawn)).map_err(|error| Failure::Usage(error.into()))?;
-        let file = Output {
-            path: path.clone(),
-            content,
-        };
-        output::write(&[file], arguments.force)?;
+        let content = sheet(&sample::rows(&drawn)).map_err(Failure::usage)?;
+        output::write_one(path, content, arguments.force)?;
     }
     let report = Drawn {
         judgements: set.judgement_count(),

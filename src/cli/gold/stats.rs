@@ -10,8 +10,7 @@ use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
 use rankgauge_eval::gold::statistics::Statistics;
-use rankgauge_eval::text_layout::count_of;
-use rankgauge_eval::text_layout::{Column, TextTable};
+use rankgauge_eval::text_layout::{Column, TextTable, count_of};
 
 /// Maximum number of values of a label, and of files, in the text output.
 const MAX_VALUES: usize = 12;

@@ -15,8 +15,7 @@ use rankgauge_core::number::percent;
 use rankgauge_eval::evaluate::GoldFacts;
 use rankgauge_eval::gold::agreement::{Agreement, AnnotatorPair};
 use rankgauge_eval::gold::review::{Expectations, Finding, Minimum, Review, Share, Size, Target};
-use rankgauge_eval::text_layout::count_of;
-use rankgauge_eval::text_layout::{Column, TextTable};
+use rankgauge_eval::text_layout::{Column, TextTable, count_of};
 
 /// Maximum number of findings of a kind in the text output.
 const MAX_SHOWN: usize = 50;

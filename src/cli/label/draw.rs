@@ -125,10 +125,9 @@ pub(super) fn run(arguments: &DrawArguments) -> Result<(), Failure> {
         f64::from(arguments.scale_max),
     );
     let rows = usize::try_from(arguments.rows).unwrap_or(usize::MAX);
-    let drawn = draw(frame, measure, focus, arguments.seed, rows)
-        .map_err(|error| Failure::Usage(error.into()))?;
-    let json = serde_json::to_string(&drawn).map_err(|error| Failure::Running(error.into()))?;
-    let sheet = sheet::write(&drawn).map_err(|error| Failure::Running(error.into()))?;
+    let drawn = draw(frame, measure, focus, arguments.seed, rows).map_err(Failure::usage)?;
+    let json = serde_json::to_string(&drawn).map_err(Failure::running)?;
+    let sheet = sheet::write(&drawn).map_err(Failure::running)?;
     let files = [(&arguments.output, json + "\n"), (&arguments.sheet, sheet)];
     let files = files.map(|(path, content)| Output {
         path: path.clone(),
@@ -183,9 +182,7 @@ impl DrawArguments {
             }
         };
         read_events(config, self.last, &self.search, &[], &mut take)?;
-        builder
-            .finish()
-            .map_err(|error| Failure::Usage(error.into()))
+        builder.finish().map_err(Failure::usage)
     }
 }
 

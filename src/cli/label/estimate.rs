@@ -154,7 +154,7 @@ pub(super) fn run(arguments: &EstimateArguments) -> Result<(), Failure> {
         EstimateFormat::Html => html::page(&report),
         EstimateFormat::Json => {
             let json = serde_json::to_string_pretty(&report);
-            json.map_err(|error| Failure::Running(error.into()))? + "\n"
+            json.map_err(Failure::running)? + "\n"
         }
     };
     match arguments.format {

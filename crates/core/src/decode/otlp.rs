@@ -17,6 +17,7 @@ mod search;
 mod span;
 mod value;
 
+use super::json::check_size;
 use crate::event::{Acceptance, Limits, Reason, RecordCounts, Rejection, Search, SpanOutcome};
 
 use answers::Answers;
@@ -130,23 +131,6 @@ pub(super) fn feedback_json(
         feedback::read((item, scope), attributes, mapping, &mut counts, visit);
     });
     Ok(counts)
-}
-
-fn check_size(record: &[u8], limits: &Limits) -> Result<(), Rejection> {
-    if record.is_empty() {
-        return Err(Rejection::new(Reason::Empty, "the record has no payload"));
-    }
-    if record.len() > limits.record_bytes {
-        return Err(Rejection::new(
-            Reason::TooLarge,
-            format_args!(
-                "{} bytes, limits.record_bytes is {}",
-                record.len(),
-                limits.record_bytes
-            ),
-        ));
-    }
-    Ok(())
 }
 
 fn check_spans(spans: usize) -> Result<(), Rejection> {

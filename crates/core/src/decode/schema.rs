@@ -1,8 +1,7 @@
 //! Schemas of the records of a format: of a file, or of a schema registry by id.
 
-use std::sync::Arc;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use super::binary::Broken;
 use super::{avro, protobuf};

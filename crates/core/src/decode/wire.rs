@@ -81,6 +81,22 @@ impl<'a> Field<'a> {
     }
 }
 
+/// Bytes of the fields of `message` with the number `number`. A caller stops at the first error.
+#[inline]
+pub(super) fn parts(message: &[u8], number: u32) -> impl Iterator<Item = Result<&[u8], Malformed>> {
+    let mut fields = Fields::of(message);
+    std::iter::from_fn(move || {
+        loop {
+            match fields.next() {
+                Ok(Some((found, field))) if found == number => return Some(field.bytes(number)),
+                Ok(Some(_)) => {}
+                Ok(None) => return None,
+                Err(malformed) => return Some(Err(malformed)),
+            }
+        }
+    })
+}
+
 /// Reader of the fields of one message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {

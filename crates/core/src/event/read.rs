@@ -337,7 +337,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 }
 
 /// Reads an array of objects.
-pub(crate) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub(super) fn objects<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -374,7 +374,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
 }
 
 /// Reads an optional array of objects.
-pub(super) fn optional_objects<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+pub(crate) fn optional_objects<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -487,27 +487,10 @@ pub(super) fn labels<'de: 'a, 'a, D: Deserializer<'de>>(
     Ok(entries.map(|Entries(attributes, _)| attributes))
 }
 
-struct AttributesVisitor;
-
-impl<'de> Visitor<'de> for AttributesVisitor {
-    type Value = Attributes<'de>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut entries = Vec::with_capacity(4);
-        while let Some(entry) = map.next_entry()? {
-            entries.push(entry);
-        }
-        Ok(Attributes(entries))
-    }
-}
-
 impl<'de: 'a, 'a> Deserialize<'de> for Attributes<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(AttributesVisitor)
+        let entries = Entries::<'a, Value<'a>>::deserialize(deserializer)?;
+        Ok(entries.0)
     }
 }
 

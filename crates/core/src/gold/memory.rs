@@ -90,7 +90,7 @@ impl GoldSet {
         parts: Vec<JudgedPart>,
         options: &Options,
     ) -> Result<Self, GoldError> {
-        let file = in_memory(name);
+        let file = SourceFile::named(name);
         let mut hash = Sha256::new();
         let mut rows = Vec::with_capacity(parts.len());
         for part in parts {
@@ -111,7 +111,7 @@ impl GoldSet {
         rows: impl IntoIterator<Item = SubtopicRow<'a>>,
         options: &Options,
     ) -> Result<Self, GoldError> {
-        let file = in_memory(name);
+        let file = SourceFile::named(name);
         let mut hash = Sha256::new();
         let (mut judgements, mut problems) = (BySubtopic::default(), Problems::default());
         for (line, row) in (1..).zip(rows) {
@@ -130,14 +130,6 @@ impl GoldSet {
         }
         let draft = judgements.into_draft(Rows::default(), &file);
         assembled(draft, &file, options, hash, problems)
-    }
-}
-
-/// File without content, for messages.
-fn in_memory(name: &str) -> SourceFile {
-    SourceFile {
-        name: name.into(),
-        bytes: Vec::new(),
     }
 }
 

@@ -114,11 +114,7 @@ pub(super) const ROUGE: Field<Rouge> = Field {
 
 /// Number of words that are compared together.
 pub(super) const WORDS: Field<NonZeroUsize> = parameter(
-    &[Parameter {
-        name: "n",
-        values: "a whole number from 1 to 10",
-        default: ParameterDefault::Value("3"),
-    }],
+    &[stated("n", "a whole number from 1 to 10", "3")],
     |arguments, parameters| {
         let words = arguments.value(&parameters[0], |value| {
             value
@@ -133,21 +129,14 @@ pub(super) const WORDS: Field<NonZeroUsize> = parameter(
 
 const DEFAULT_WORDS: NonZeroUsize = NonZeroUsize::MIN.saturating_add(2);
 
-const UNIT_WORDS: [(&str, Unit); 2] = [("word", Unit::Word), ("char", Unit::Char)];
-
-/// Unit in which texts are compared.
-pub(super) const UNIT: Field<Unit> = parameter(
-    &[Parameter {
-        name: "unit",
-        values: "`word` (the default) or `char`",
-        default: ParameterDefault::Value("word"),
-    }],
-    |arguments, parameters| {
-        let unit = arguments.word(&parameters[0], &UNIT_WORDS)?;
-        Ok(unit.unwrap_or(Unit::Word))
-    },
-    |unit, canonical, parameters| write_word(&UNIT_WORDS, unit, canonical, parameters),
-);
+/// Parameter with a fixed default.
+const fn stated(name: &'static str, values: &'static str, default: &'static str) -> Parameter {
+    Parameter {
+        name,
+        values,
+        default: ParameterDefault::Value(default),
+    }
+}
 
 /// Field with one parameter.
 const fn parameter<T>(
@@ -184,6 +173,52 @@ fn write_word<T: PartialEq>(
     let mut others = words.iter().skip(1);
     let word = others.find(|(_, known)| known == value);
     canonical.parameter(parameters[0].name, word.map(|(word, _)| word));
+}
+
+/// Defines fields with a word: the name, the valid words as they are documented, and the words with their values, of
+/// which the first is the default.
+macro_rules! words {
+    ($(
+        $(#[$about:meta])*
+        $field:ident: $kind:ty = $name:literal, $values:literal,
+        [$default_word:literal $default:expr $(, $word:literal $value:expr)*];
+    )*) => {$(
+        $(#[$about])*
+        pub(super) const $field: Field<$kind> = {
+            const WORDS: &[(&str, $kind)] = &[($default_word, $default) $(, ($word, $value))*];
+            parameter(
+                &[stated($name, $values, $default_word)],
+                |arguments, parameters| {
+                    Ok(arguments.word(&parameters[0], WORDS)?.unwrap_or($default))
+                },
+                |value, canonical, parameters| write_word(WORDS, value, canonical, parameters),
+            )
+        };
+    )*};
+}
+
+words! {
+    /// Unit in which texts are compared.
+    UNIT: Unit = "unit", "`word` (the default) or `char`",
+        ["word" Unit::Word, "char" Unit::Char];
+    /// Treatment of absent values.
+    ABSENT: Absent = "absent", "`skip` (the default) or `zero`",
+        ["skip" Absent::Skip, "zero" Absent::Zero];
+    /// Denominator of `P@k` and of the precision in `F1@k`.
+    DENOMINATOR: Denominator = "denominator", "`cutoff` (the default), `retrieved` or `judged`",
+        ["cutoff" Denominator::Cutoff, "retrieved" Denominator::Retrieved, "judged" Denominator::Judged];
+    /// Denominator of `AP`.
+    RECALL_BASE: RecallBase = "denominator", "`relevant` (the default) or `found`",
+        ["relevant" RecallBase::Relevant, "found" RecallBase::Found];
+    /// Ideal ranking of nDCG.
+    IDEAL: Ideal = "ideal", "`judged` (the default), `retrieved`, `shown` or `uncut`",
+        ["judged" Ideal::Judged, "retrieved" Ideal::Retrieved, "shown" Ideal::Shown, "uncut" Ideal::Uncut];
+    /// Rounding of the number of documents that a level of recall requires.
+    ROUNDING: Rounding = "rounding", "`up` (the default) or `nearest`",
+        ["up" Rounding::Up, "nearest" Rounding::Nearest];
+    /// Division by the best possible score.
+    NORMALIZE: bool = "normalize", "`true` (the default) or `false`",
+        ["true" true, "false" false];
 }
 
 /// Relevance level; by default that of the gold set.
@@ -233,71 +268,14 @@ pub(super) const WHEN: Field<Option<When>> = parameter(
     },
 );
 
-const ABSENT_WORDS: [(&str, Absent); 2] = [("skip", Absent::Skip), ("zero", Absent::Zero)];
-
-/// Treatment of absent values.
-pub(super) const ABSENT: Field<Absent> = parameter(
-    &[Parameter {
-        name: "absent",
-        values: "`skip` (the default) or `zero`",
-        default: ParameterDefault::Value("skip"),
-    }],
-    |arguments, parameters| {
-        let absent = arguments.word(&parameters[0], &ABSENT_WORDS)?;
-        Ok(absent.unwrap_or(Absent::Skip))
-    },
-    |absent, canonical, parameters| write_word(&ABSENT_WORDS, absent, canonical, parameters),
-);
-
-const DENOMINATOR_WORDS: [(&str, Denominator); 3] = [
-    ("cutoff", Denominator::Cutoff),
-    ("retrieved", Denominator::Retrieved),
-    ("judged", Denominator::Judged),
-];
-
-/// Denominator of `P@k` and of the precision in `F1@k`.
-pub(super) const DENOMINATOR: Field<Denominator> = parameter(
-    &[Parameter {
-        name: "denominator",
-        values: "`cutoff` (the default), `retrieved` or `judged`",
-        default: ParameterDefault::Value("cutoff"),
-    }],
-    |arguments, parameters| {
-        let denominator = arguments.word(&parameters[0], &DENOMINATOR_WORDS)?;
-        Ok(denominator.unwrap_or(Denominator::Cutoff))
-    },
-    |denominator, canonical, parameters| {
-        write_word(&DENOMINATOR_WORDS, denominator, canonical, parameters);
-    },
-);
-
-const RECALL_BASE_WORDS: [(&str, RecallBase); 2] = [
-    ("relevant", RecallBase::Relevant),
-    ("found", RecallBase::Found),
-];
-
-/// Denominator of `AP`.
-pub(super) const RECALL_BASE: Field<RecallBase> = parameter(
-    &[Parameter {
-        name: "denominator",
-        values: "`relevant` (the default) or `found`",
-        default: ParameterDefault::Value("relevant"),
-    }],
-    |arguments, parameters| {
-        let base = arguments.word(&parameters[0], &RECALL_BASE_WORDS)?;
-        Ok(base.unwrap_or(RecallBase::Relevant))
-    },
-    |base, canonical, parameters| write_word(&RECALL_BASE_WORDS, base, canonical, parameters),
-);
-
 /// Gain of a grade in nDCG, with the relevance level of a binary gain.
 pub(super) const GAIN: Field<Gain> = parameter(
     &[
-        Parameter {
-            name: "gain",
-            values: "`linear` (the default), `exp` or `binary`",
-            default: ParameterDefault::Value("linear"),
-        },
+        stated(
+            "gain",
+            "`linear` (the default), `exp` or `binary`",
+            "linear",
+        ),
         Parameter {
             name: "gains",
             values: "gains by grade, such as `1:3;2:9`, none of which is negative",
@@ -345,34 +323,13 @@ pub(super) const GAIN: Field<Gain> = parameter(
     },
 );
 
-const IDEAL_WORDS: [(&str, Ideal); 4] = [
-    ("judged", Ideal::Judged),
-    ("retrieved", Ideal::Retrieved),
-    ("shown", Ideal::Shown),
-    ("uncut", Ideal::Uncut),
-];
-
-/// Ideal ranking of nDCG.
-pub(super) const IDEAL: Field<Ideal> = parameter(
-    &[Parameter {
-        name: "ideal",
-        values: "`judged` (the default), `retrieved`, `shown` or `uncut`",
-        default: ParameterDefault::Value("judged"),
-    }],
-    |arguments, parameters| {
-        let ideal = arguments.word(&parameters[0], &IDEAL_WORDS)?;
-        Ok(ideal.unwrap_or(Ideal::Judged))
-    },
-    |ideal, canonical, parameters| write_word(&IDEAL_WORDS, ideal, canonical, parameters),
-);
-
 /// Gain by grade in RBP, with the relevance level of a binary gain.
 pub(super) const GRADED: Field<Weighting> = parameter(
-    &[Parameter {
-        name: "graded",
-        values: "`false` (the default), `true` or `query`",
-        default: ParameterDefault::Value("false"),
-    }],
+    &[stated(
+        "graded",
+        "`false` (the default), `true` or `query`",
+        "false",
+    )],
     |arguments, parameters| {
         let rel = (REL.read)(arguments, REL.parameters)?;
         let words = [
@@ -397,11 +354,11 @@ pub(super) const GRADED: Field<Weighting> = parameter(
 
 /// Restriction to judged results, as `judged_only` of ir_measures.
 pub(super) const JUDGED_ONLY: Field<bool> = parameter(
-    &[Parameter {
-        name: "judged_only",
-        values: "`false` (the default) or `true`",
-        default: ParameterDefault::Value("false"),
-    }],
+    &[stated(
+        "judged_only",
+        "`false` (the default) or `true`",
+        "false",
+    )],
     |arguments, parameters| {
         let words = [
             ("true", true),
@@ -419,11 +376,7 @@ pub(super) const JUDGED_ONLY: Field<bool> = parameter(
 
 /// Persistence of RBP.
 pub(super) const PERSISTENCE: Field<Fraction> = parameter(
-    &[Parameter {
-        name: "p",
-        values: "a number from 0 to 1, below 1",
-        default: ParameterDefault::Value("0.8"),
-    }],
+    &[stated("p", "a number from 0 to 1, below 1", "0.8")],
     |arguments, parameters| {
         let persistence = arguments.value(&parameters[0], |value| {
             Fraction::new(value.parse().ok()?).filter(|p| p.get() < 1.0)
@@ -432,25 +385,6 @@ pub(super) const PERSISTENCE: Field<Fraction> = parameter(
     },
     |persistence, canonical, parameters| {
         write_unless(&Fraction::PERSISTENCE, persistence, canonical, parameters);
-    },
-);
-
-const ROUNDING_WORDS: [(&str, Rounding); 2] =
-    [("up", Rounding::Up), ("nearest", Rounding::Nearest)];
-
-/// Rounding of the number of documents that a level of recall requires.
-pub(super) const ROUNDING: Field<Rounding> = parameter(
-    &[Parameter {
-        name: "rounding",
-        values: "`up` (the default) or `nearest`",
-        default: ParameterDefault::Value("up"),
-    }],
-    |arguments, parameters| {
-        let rounding = arguments.word(&parameters[0], &ROUNDING_WORDS)?;
-        Ok(rounding.unwrap_or(Rounding::Up))
-    },
-    |rounding, canonical, parameters| {
-        write_word(&ROUNDING_WORDS, rounding, canonical, parameters);
     },
 );
 
@@ -463,11 +397,7 @@ macro_rules! numbers {
     )*) => {$(
         $(#[$about])*
         pub(super) const $field: Field<Number> = parameter(
-            &[Parameter {
-                name: $name,
-                values: $values,
-                default: ParameterDefault::Value($text),
-            }],
+            &[stated($name, $values, $text)],
             |arguments, parameters| {
                 let number = arguments.value(&parameters[0], |text| {
                     let is_valid: fn(&f64) -> bool = $is_valid;
@@ -526,31 +456,9 @@ pub(super) const MAX_REL: Field<Option<Grade>> = parameter(
     |max, canonical, parameters| canonical.parameter(parameters[0].name, max.as_ref()),
 );
 
-const NORMALISED_WORDS: [(&str, bool); 2] = [("true", true), ("false", false)];
-
-/// Division by the best possible score.
-pub(super) const NORMALIZE: Field<bool> = parameter(
-    &[Parameter {
-        name: "normalize",
-        values: "`true` (the default) or `false`",
-        default: ParameterDefault::Value("true"),
-    }],
-    |arguments, parameters| {
-        let normalised = arguments.word(&parameters[0], &NORMALISED_WORDS)?;
-        Ok(normalised.unwrap_or(true))
-    },
-    |normalised, canonical, parameters| {
-        write_word(&NORMALISED_WORDS, normalised, canonical, parameters);
-    },
-);
-
 /// Minimum dwell time of a satisfying click.
 pub(super) const DWELL: Field<u32> = parameter(
-    &[Parameter {
-        name: "dwell",
-        values: "whole seconds from 1 to 3600",
-        default: ParameterDefault::Value("30"),
-    }],
+    &[stated("dwell", "whole seconds from 1 to 3600", "30")],
     |arguments, parameters| {
         let dwell = arguments.seconds(&parameters[0])?;
         Ok(dwell.unwrap_or(SATISFYING_DWELL))
@@ -560,11 +468,7 @@ pub(super) const DWELL: Field<u32> = parameter(
 
 /// Maximum time to a reformulation.
 pub(super) const WITHIN: Field<u32> = parameter(
-    &[Parameter {
-        name: "within",
-        values: "whole seconds from 1 to 3600",
-        default: ParameterDefault::Value("60"),
-    }],
+    &[stated("within", "whole seconds from 1 to 3600", "60")],
     |arguments, parameters| {
         let within = arguments.seconds(&parameters[0])?;
         Ok(within.unwrap_or(REFORMULATION))
@@ -574,11 +478,7 @@ pub(super) const WITHIN: Field<u32> = parameter(
 
 /// Currency of amounts. It is always printed, because the score has its unit.
 pub(super) const CURRENCY: Field<Currency> = parameter(
-    &[Parameter {
-        name: "currency",
-        values: "a code of three capital letters",
-        default: ParameterDefault::Value("USD"),
-    }],
+    &[stated("currency", "a code of three capital letters", "USD")],
     |arguments, parameters| {
         let currency = arguments.value(&parameters[0], |value| Currency::new(value.as_bytes()))?;
         Ok(currency.unwrap_or(Currency::USD))

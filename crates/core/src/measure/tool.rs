@@ -152,70 +152,25 @@ const FIFTHS: &[&str] = &[
 ];
 
 /// Names that stand for several measures of trec_eval.
-const NICKNAMES: &[(&str, &[&str])] = &[
+const NICKNAMES: &[(&str, &str)] = &[
     (
         "official",
-        &[
-            "num_q",
-            "num_ret",
-            "num_rel",
-            "num_rel_ret",
-            "map",
-            "gm_map",
-            "Rprec",
-            "bpref",
-            "recip_rank",
-            "iprec_at_recall",
-            "P",
-        ],
+        "num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P",
     ),
     (
         "set",
-        &[
-            "num_q",
-            "num_ret",
-            "num_rel",
-            "num_rel_ret",
-            "utility",
-            "set_P",
-            "set_relative_P",
-            "set_recall",
-            "set_map",
-            "set_F",
-        ],
+        "num_q num_ret num_rel num_rel_ret utility set_P set_relative_P set_recall set_map set_F",
     ),
-    ("qrels_jg", &["map_avgjg", "P_avgjg", "Rprec_mult_avgjg"]),
+    ("qrels_jg", "map_avgjg P_avgjg Rprec_mult_avgjg"),
     (
         "all_trec",
-        &[
-            "official",
-            "recall",
-            "infAP",
-            "gm_bpref",
-            "Rprec_mult",
-            "utility",
-            "11pt_avg",
-            "binG",
-            "G",
-            "ndcg",
-            "ndcg_rel",
-            "Rndcg",
-            "ndcg_cut",
-            "map_cut",
-            "relative_P",
-            "success",
-            "set_P",
-            "set_relative_P",
-            "set_recall",
-            "set_map",
-            "set_F",
-            "num_nonrel_judged_ret",
-        ],
+        "official recall infAP gm_bpref Rprec_mult utility 11pt_avg binG G ndcg ndcg_rel Rndcg ndcg_cut map_cut \
+         relative_P success set_P set_relative_P set_recall set_map set_F num_nonrel_judged_ret",
     ),
 ];
 
 /// Measures that version 10 has added to `all_trec`.
-const ALL_OF_VERSION_10: &[&str] = &["rbp", "rbp_resid", "unj"];
+const ALL_OF_VERSION_10: &str = "rbp rbp_resid unj";
 
 /// Splits a list of spellings. Parameters of trec_eval, as in `P.5,10` and `ndcg.1=3,2=9`, belong to the
 /// spelling before them.
@@ -402,10 +357,10 @@ fn of_trec_eval(text: &str, compat: Compat) -> Result<Option<Vec<Measure>>, Meas
     if let Some((_, names)) = NICKNAMES.iter().find(|(name, _)| *name == text) {
         let added = match compat {
             Compat::TrecEval10 if text == "all_trec" => ALL_OF_VERSION_10,
-            Compat::TrecEval9 | Compat::TrecEval10 => &[],
+            Compat::TrecEval9 | Compat::TrecEval10 => "",
         };
         let mut all = Vec::new();
-        for name in names.iter().chain(added) {
+        for name in format!("{names} {added}").split_ascii_whitespace() {
             all.extend(parse(name, compat)?);
         }
         return Ok(Some(all));

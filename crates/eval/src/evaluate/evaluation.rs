@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::citations::QueryAnswer;
 use super::options::{Goal, Options, Target};
 use super::plane::PlanePoint;
-use rankgauge_core::gold::GoldSet;
+use rankgauge_core::gold::{GoldSet, Grade};
+use rankgauge_core::ranking::Judged;
 
 /// Runs judged against one gold set.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +164,42 @@ pub struct QueryDocuments {
     /// Answer that a model gave from the results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<QueryAnswer>,
+}
+
+/// Answer to one query. Its text is judged, and kept nowhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct QueryAnswer {
+    /// True if the model declined to answer.
+    pub refused: bool,
+    /// Cited documents in the order of the answer, each once.
+    pub citations: Vec<QueryCitation>,
+}
+
+/// Document that an answer cites.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct QueryCitation {
+    /// Id as it is cited.
+    pub id: String,
+    /// Grade; `None` for an unjudged document.
+    pub grade: Option<Grade>,
+    /// False if the document was neither among the results nor in the context: an invention.
+    pub served: bool,
+}
+
+impl QueryAnswer {
+    /// Answer of a judged search; `None` without one.
+    pub(crate) fn of(judged: &Judged<'_>) -> Option<Self> {
+        let answer = judged.answer()?;
+        let citations = answer.cited().iter().map(|cited| QueryCitation {
+            id: cited.id.to_string(),
+            grade: cited.judged.map(|(_, grade)| grade),
+            served: cited.is_served,
+        });
+        Some(Self {
+            refused: answer.answer.is_refusal(),
+            citations: citations.collect(),
+        })
+    }
 }
 
 /// Document counts of all queries together, at one cutoff.

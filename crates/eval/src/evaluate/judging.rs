@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::citations::QueryAnswer;
-use super::evaluation::{ComponentFacts, QueryDocuments, QueryEvaluation};
+use super::evaluation::{ComponentFacts, QueryAnswer, QueryDocuments, QueryEvaluation};
 use super::options::Options;
 use super::plane;
 use crate::run::{Answer, Results};

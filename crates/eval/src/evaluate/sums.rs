@@ -6,8 +6,7 @@ use std::iter;
 use super::evaluation::{ComponentFacts, Micro, QueryEvaluation, RunEvaluation, Slice, SliceValue};
 use super::judging::{CUTOFFS, Outcome, Plan};
 use super::plane::Plane;
-use rankgauge_core::measure::Documents;
-use rankgauge_core::measure::{BleuCounts, Curves, Mean, Measure};
+use rankgauge_core::measure::{BleuCounts, Curves, Documents, Mean, Measure};
 
 /// Sum and number of the scores of a measure.
 #[derive(Clone, Copy)]

@@ -3,14 +3,27 @@
 
 pub(super) mod github;
 pub(super) mod junit;
-mod summary;
 
 use serde::Serialize;
 
 use super::document::Block;
 use crate::gate::{Check, Outcome, count};
 use crate::text_layout::{escape_controls, shorten};
-pub use summary::summary;
+
+/// Outcome of a gate in one sentence.
+pub fn summary(checks: &[Check]) -> String {
+    let [passed, failed, skipped] =
+        [Outcome::Passed, Outcome::Failed, Outcome::Skipped].map(|it| count(checks, it));
+    let all = match checks.len() {
+        1 => "1 check".to_owned(),
+        number => format!("{number} checks"),
+    };
+    if failed == 0 {
+        format!("The gate passed: {all}, {passed} passed, {skipped} skipped.")
+    } else {
+        format!("The gate failed: {all}, {failed} failed, {passed} passed, {skipped} skipped.")
+    }
+}
 
 /// Blocks of the section about a gate; empty without checks.
 pub(super) fn blocks(checks: &[Check]) -> Vec<Block> {

@@ -98,21 +98,18 @@ impl Row {
     }
 }
 
-/// Writes rows below the names of their columns.
-pub(super) fn table<const N: usize>(
-    columns: [&str; N],
-    rows: impl IntoIterator<Item = [String; N]>,
+/// Writes rows below the names of their columns, of which each row has all.
+pub(super) fn table<'c>(
+    columns: impl IntoIterator<Item = &'c str>,
+    rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>,
 ) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let rows = rows.into_iter();
-    for row in [columns.map(str::to_owned)].into_iter().chain(rows) {
-        writer
-            .write_record(row)
-            .expect("invariant: memory takes every row, and all have the same columns");
+    let taken = "invariant: memory takes every row, and all have the same columns";
+    writer.write_record(columns).expect(taken);
+    for row in rows {
+        writer.write_record(row).expect(taken);
     }
-    let bytes = writer
-        .into_inner()
-        .expect("invariant: memory takes every row");
+    let bytes = writer.into_inner().expect(taken);
     String::from_utf8(bytes).expect("invariant: all fields are UTF-8")
 }
 

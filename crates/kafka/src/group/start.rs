@@ -11,8 +11,7 @@ use rdkafka::topic_partition_list::{Offset, TopicPartitionListElem};
 use tracing::{error, info, warn};
 
 use super::{BROKER_REQUEST_TIMEOUT, Lost, Member, Membership};
-use crate::commit_metadata;
-use crate::settings;
+use crate::{commit_metadata, settings};
 use rankgauge_core::engine::partition::{CommitPoint, Resume};
 use rankgauge_core::engine::position::Join;
 use rankgauge_core::event::{Kind, LossReason};

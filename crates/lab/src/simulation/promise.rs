@@ -72,6 +72,19 @@ impl Setup {
             minutes: [self.minutes, quarter, day],
         }
     }
+
+    /// Rules of the drop test.
+    pub(super) fn rules(&self, is_seasonal: bool) -> SeriesRules {
+        SeriesRules {
+            threshold: self.minutes.ln().max(0.0),
+            tolerance: self.epsilon,
+            warm_up_tolerance: self.warm_up_tolerance,
+            repeat_window: self.burst.repeat_window(),
+            has_local: true,
+            is_seasonal,
+            alarmed: None,
+        }
+    }
 }
 
 /// False alarms on healthy streams.
@@ -428,15 +441,7 @@ fn target_alarms(searches: &[Search], target: f64, setup: &Setup) -> FirstAlarms
 pub(super) fn drop_alarms(searches: &[Search], setup: &Setup, is_seasonal: bool) -> FirstAlarms {
     let thresholds = setup.levels().minutes.map(f64::ln);
     let lowest = thresholds.into_iter().fold(f64::INFINITY, f64::min);
-    let mut test = DropTest::new(SeriesRules {
-        threshold: setup.minutes.ln().max(0.0),
-        tolerance: setup.epsilon,
-        warm_up_tolerance: setup.warm_up_tolerance,
-        repeat_window: setup.burst.repeat_window(),
-        has_local: true,
-        is_seasonal,
-        alarmed: None,
-    });
+    let mut test = DropTest::new(setup.rules(is_seasonal));
     let mut first = [None; LEVELS];
     for (place, search) in searches.iter().enumerate() {
         let is_compared = test.add(search.ts, search.query, search.score);

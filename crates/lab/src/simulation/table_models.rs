@@ -19,14 +19,23 @@ const fn model(name: &'static str, streams: f64, traffic: Audit) -> Listed<Audit
     }
 }
 
+impl Listed<Audit> {
+    const fn without_promise(self) -> Self {
+        Self {
+            has_promise: false,
+            ..self
+        }
+    }
+
+    const fn delays(self, delays: &'static [(f64, f64)]) -> Self {
+        Self { delays, ..self }
+    }
+}
+
 const BASE: Audit = Audit::BASE;
 
 /// New queries, bots and a campaign.
-const BUSY: Audit = Audit {
-    churn: 0.003,
-    has_bots: true,
-    ..BASE
-};
+const BUSY: Audit = with!(BASE, churn = 0.003, has_bots = true);
 
 /// Models of the table of audits.
 pub(super) const AUDITS: [Listed<Audit>; 12] = [
@@ -35,154 +44,70 @@ pub(super) const AUDITS: [Listed<Audit>; 12] = [
     model(
         "the same, 0.1/s, 30 days",
         20.0,
-        Audit {
-            rate: 0.1,
-            days: 30.0,
-            ..BUSY
-        },
+        with!(BUSY, rate = 0.1, days = 30.0),
     ),
-    model("the same, P@5", 10.0, Audit { steps: 5.0, ..BUSY }),
-    model("the same, 0/1", 10.0, Audit { steps: 1.0, ..BUSY }),
-    model(
-        "skewed noise",
-        10.0,
-        Audit {
-            is_skewed: true,
-            ..BASE
-        },
-    ),
-    model(
-        "100 a day, 90 days",
-        40.0,
-        Audit {
-            rate: 100.0 / 86_400.0,
-            days: 90.0,
-            queries: 200,
-            ..BASE
-        },
-    ),
-    model(
-        "users differ by 0.15",
-        10.0,
-        Audit {
-            users: 0.15,
-            ..BASE
-        },
-    ),
+    model("the same, P@5", 10.0, with!(BUSY, steps = 5.0)),
+    model("the same, 0/1", 10.0, with!(BUSY, steps = 1.0)),
+    model("skewed noise", 10.0, with!(BASE, is_skewed = true)),
+    model("100 a day, 90 days", 40.0, HUNDRED_A_DAY),
+    model("users differ by 0.15", 10.0, with!(BASE, users = 0.15)),
     model(
         "sessions of 10 that differ by 0.15",
         20.0,
-        Audit {
-            session: 10.0,
-            gap: 60.0,
-            repeats: 0.6,
-            mood: 0.15,
-            ..BASE
-        },
+        with!(BASE, session = 10.0, gap = 60.0, repeats = 0.6, mood = 0.15),
     ),
+    model("noise of 0.3", 10.0, with!(BASE, fixed = 0.0, noise = 0.3)),
     model(
-        "noise of 0.3",
+        "index refresh of 3 % of the queries a day",
         10.0,
-        Audit {
-            fixed: 0.0,
-            noise: 0.3,
-            ..BASE
-        },
-    ),
-    Listed {
-        has_promise: false,
-        ..model(
-            "index refresh of 3 % of the queries a day",
-            10.0,
-            Audit {
-                has_refreshes: true,
-                ..BASE
-            },
-        )
-    },
-    Listed {
-        has_promise: false,
-        ..model(
-            "all queries walk by 0.02 a day, 30 days",
-            10.0,
-            Audit {
-                walk: 0.02,
-                days: 30.0,
-                rate: 0.3,
-                ..BASE
-            },
-        )
-    },
-];
-
-const DROPS_AFTER_NOISE: [&[(f64, f64)]; 2] = [
-    &[(0.05, 26.0), (0.1, 2.8), (0.2, 0.9)],
-    &[(0.05, NEVER), (0.1, 7.2), (0.2, 1.2)],
+        with!(BASE, has_refreshes = true),
+    )
+    .without_promise(),
+    model(
+        "all queries walk by 0.02 a day, 30 days",
+        10.0,
+        with!(BASE, walk = 0.02, days = 30.0, rate = 0.3),
+    )
+    .without_promise(),
 ];
 
 /// Models of the table of common noise.
 pub(super) const NOISE: [Listed<Audit>; 6] = [
-    Listed {
-        delays: DROPS_AFTER_NOISE[0],
-        ..model(
-            "hourly noise of 0.01",
-            30.0,
-            Audit {
-                shared: (0.01, 3_600.0),
-                ..BASE
-            },
-        )
-    },
-    Listed {
-        delays: DROPS_AFTER_NOISE[1],
-        has_promise: false,
-        ..model(
-            "hourly noise of 0.02",
-            15.0,
-            Audit {
-                shared: (0.02, 3_600.0),
-                ..BASE
-            },
-        )
-    },
+    model(
+        "hourly noise of 0.01",
+        30.0,
+        with!(BASE, shared = (0.01, 3_600.0)),
+    )
+    .delays(&[(0.05, 26.0), (0.1, 2.8), (0.2, 0.9)]),
+    model(
+        "hourly noise of 0.02",
+        15.0,
+        with!(BASE, shared = (0.02, 3_600.0)),
+    )
+    .delays(&[(0.05, NEVER), (0.1, 7.2), (0.2, 1.2)])
+    .without_promise(),
     model(
         "6 hours' noise of 0.01",
         15.0,
-        Audit {
-            shared: (0.01, 21_600.0),
-            ..BASE
-        },
+        with!(BASE, shared = (0.01, 21_600.0)),
     ),
-    Listed {
-        has_promise: false,
-        ..model(
-            "6 hours' noise of 0.02",
-            15.0,
-            Audit {
-                shared: (0.02, 21_600.0),
-                ..BASE
-            },
-        )
-    },
+    model(
+        "6 hours' noise of 0.02",
+        15.0,
+        with!(BASE, shared = (0.02, 21_600.0)),
+    )
+    .without_promise(),
     model(
         "day and night differ by 0.02",
         15.0,
-        Audit {
-            day_and_night: 0.02,
-            ..BASE
-        },
+        with!(BASE, day_and_night = 0.02),
     ),
-    Listed {
-        has_promise: false,
-        ..model(
-            "day and night differ by 0.05",
-            15.0,
-            Audit {
-                day_and_night: 0.05,
-                ..BASE
-            },
-        )
-    },
+    model(
+        "day and night differ by 0.05",
+        15.0,
+        with!(BASE, day_and_night = 0.05),
+    )
+    .without_promise(),
 ];
 
 const fn local(
@@ -200,18 +125,9 @@ const fn local(
     }
 }
 
-const ONE_A_SECOND: Audit = Audit { days: 5.0, ..BASE };
-const ONE_IN_TEN_SECONDS: Audit = Audit {
-    days: 14.0,
-    rate: 0.1,
-    ..BASE
-};
-const HUNDRED_A_DAY: Audit = Audit {
-    days: 90.0,
-    rate: 100.0 / 86_400.0,
-    queries: 200,
-    ..BASE
-};
+const ONE_A_SECOND: Audit = with!(BASE, days = 5.0);
+const ONE_IN_TEN_SECONDS: Audit = with!(BASE, days = 14.0, rate = 0.1);
+const HUNDRED_A_DAY: Audit = with!(BASE, days = 90.0, rate = 100.0 / 86_400.0, queries = 200);
 
 /// Models of the table of local drops.
 pub(super) const LOCAL: [Listed<LocalDrop>; 7] = [
@@ -365,39 +281,24 @@ const fn experiment(
 
 const SESSION_UNITS: Assigned = Assigned::BASE;
 
-const LONG_SESSIONS: Assigned = Assigned {
-    session: 5.0,
-    repeats: 0.5,
-    ..SESSION_UNITS
-};
+const LONG_SESSIONS: Assigned = with!(SESSION_UNITS, session = 5.0, repeats = 0.5);
 
-const STICKY: Assigned = Assigned {
-    by_user: true,
-    users: (2_000, 0.8),
-    ..SESSION_UNITS
-};
+const STICKY: Assigned = with!(SESSION_UNITS, by_user = true, users = (2_000, 0.8));
 
-const DIFFERENT_USERS: Assigned = Assigned {
-    user_deviation: 0.1,
-    ..STICKY
-};
+const DIFFERENT_USERS: Assigned = with!(STICKY, user_deviation = 0.1);
 
-const TWO_WEEKS: Assigned = Assigned {
-    rate: 0.05,
-    days: 14.0,
-    ..SESSION_UNITS
-};
+const TWO_WEEKS: Assigned = with!(SESSION_UNITS, rate = 0.05, days = 14.0);
 
 /// Models of the tables of experiments.
 pub(super) const EXPERIMENTS: [Experiment; 19] = [
     experiment(
         "independent searches",
-        Assigned {
-            session: 1.0,
-            user_deviation: 0.0,
-            mood: 0.0,
-            ..SESSION_UNITS
-        },
+        with!(
+            SESSION_UNITS,
+            session = 1.0,
+            user_deviation = 0.0,
+            mood = 0.0
+        ),
         false,
         Some([34_000.0, 7_200.0, 1_400.0]),
     ),
@@ -405,38 +306,20 @@ pub(super) const EXPERIMENTS: [Experiment; 19] = [
     experiment("sessions of 5, 50 % repeats", LONG_SESSIONS, false, None),
     experiment(
         "sessions of 10, 70 % repeats",
-        Assigned {
-            session: 10.0,
-            repeats: 0.7,
-            ..SESSION_UNITS
-        },
+        with!(SESSION_UNITS, session = 10.0, repeats = 0.7),
         true,
         Some([NEVER, 38_000.0, 7_600.0]),
     ),
     experiment(
         "a bot hour a day, sessions",
-        Assigned {
-            bots: 1,
-            ..SESSION_UNITS
-        },
+        with!(SESSION_UNITS, bots = 1),
         true,
         Some([64_000.0, 14_000.0, 2_300.0]),
     ),
-    experiment(
-        "4 bots a day",
-        Assigned {
-            bots: 4,
-            ..SESSION_UNITS
-        },
-        false,
-        None,
-    ),
+    experiment("4 bots a day", with!(SESSION_UNITS, bots = 4), false, None),
     experiment(
         "sticky users, 20k",
-        Assigned {
-            users: (20_000, 0.8),
-            ..STICKY
-        },
+        with!(STICKY, users = (20_000, 0.8)),
         true,
         Some([NEVER, 17_000.0, 2_300.0]),
     ),
@@ -449,92 +332,66 @@ pub(super) const EXPERIMENTS: [Experiment; 19] = [
     ),
     experiment(
         "sticky users, 2k, Zipf 1.1",
-        Assigned {
-            users: (2_000, 1.1),
-            ..DIFFERENT_USERS
-        },
+        with!(DIFFERENT_USERS, users = (2_000, 1.1)),
         true,
         None,
     ),
     experiment(
         "sticky users, 2k, a bot a day",
-        Assigned { bots: 1, ..STICKY },
+        with!(STICKY, bots = 1),
         false,
         None,
     ),
     experiment(
         "sticky users, skewed",
-        Assigned {
-            is_skewed: true,
-            ..STICKY
-        },
+        with!(STICKY, is_skewed = true),
         false,
         None,
     ),
     experiment(
         "0/1 scores, sticky users that differ by 0.1",
-        Assigned {
-            is_binary: true,
-            ..DIFFERENT_USERS
-        },
+        with!(DIFFERENT_USERS, is_binary = true),
         false,
         None,
     ),
     experiment(
         "arm of 10 %, sessions",
-        Assigned {
-            share: 0.1,
-            ..SESSION_UNITS
-        },
+        with!(SESSION_UNITS, share = 0.1),
         false,
         None,
     ),
     experiment(
         "arm of 10 %, a bot",
-        Assigned {
-            share: 0.1,
-            bots: 1,
-            ..SESSION_UNITS
-        },
+        with!(SESSION_UNITS, share = 0.1, bots = 1),
         true,
         None,
     ),
     experiment(
         "arm of 10 %, sticky users that differ by 0.1",
-        Assigned {
-            share: 0.1,
-            ..DIFFERENT_USERS
-        },
+        with!(DIFFERENT_USERS, share = 0.1),
         true,
         None,
     ),
     experiment(
         "0.05/s, 14 days, sessions of 5",
-        Assigned {
-            session: 5.0,
-            repeats: 0.5,
-            ..TWO_WEEKS
-        },
+        with!(TWO_WEEKS, session = 5.0, repeats = 0.5),
         false,
         None,
     ),
     experiment(
         "0.05/s, 14 days, 4 bots",
-        Assigned {
-            bots: 4,
-            ..TWO_WEEKS
-        },
+        with!(TWO_WEEKS, bots = 4),
         false,
         None,
     ),
     experiment(
         "0.05/s, 14 days, 300 sticky users",
-        Assigned {
-            by_user: true,
-            users: (300, 0.8),
-            user_deviation: 0.1,
-            ..TWO_WEEKS
-        },
+        with!(
+            TWO_WEEKS,
+            by_user = true,
+            users = (300, 0.8),
+            user_deviation = 0.1
+        ),
         false,
         None,
     ),
@@ -590,10 +447,7 @@ pub(super) const PRACTICE: [Listed<Audit>; 4] = [
     practice("the same with churn, bots and a campaign", BUSY),
     practice(
         "the same with hourly noise of 0.01",
-        Audit {
-            shared: (0.01, 3_600.0),
-            ..BASE
-        },
+        with!(BASE, shared = (0.01, 3_600.0)),
     ),
     practice(
         "users, days and weekends, 0.1/s, 14 days",

@@ -205,6 +205,18 @@ pub struct Row {
     pub classes: BTreeMap<&'static str, u32>,
 }
 
+impl Row {
+    /// Row of a model on `streams` streams, to which the promise applies.
+    fn of(traffic: &str, streams: u32) -> Self {
+        Self {
+            traffic: traffic.to_owned(),
+            has_promise: true,
+            streams,
+            ..Self::default()
+        }
+    }
+}
+
 /// Table of results.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
@@ -239,24 +251,17 @@ pub fn table(
     };
     let is_meant = |name: &str| name.contains(model);
     match subject {
-        Subject::Audit | Subject::Noise => {
-            let (models, has_delays) = match subject {
-                Subject::Audit => (&AUDITS[..], false),
-                _ => (&NOISE[..], true),
-            };
-            for it in models.iter().filter(|it| is_meant(it.name)) {
-                add(audit(it, has_delays, setup));
-            }
+        Subject::Audit => {
+            named(&AUDITS, model).for_each(|it| add(audit(it, false, setup)));
+        }
+        Subject::Noise => {
+            named(&NOISE, model).for_each(|it| add(audit(it, true, setup)));
         }
         Subject::Local => {
-            for it in LOCAL.iter().filter(|it| is_meant(it.name)) {
-                add(local(it, setup));
-            }
+            named(&LOCAL, model).for_each(|it| add(local(it, setup)));
         }
         Subject::User => {
-            for it in SESSIONS.iter().filter(|it| is_meant(it.name)) {
-                add(user(it, setup));
-            }
+            named(&SESSIONS, model).for_each(|it| add(user(it, setup)));
         }
         Subject::Experiment | Subject::Power | Subject::Split => {
             for it in EXPERIMENTS.iter().filter(|it| is_meant(it.name)) {
@@ -274,9 +279,7 @@ pub fn table(
             }
         }
         Subject::Unjudged => {
-            for it in UNJUDGED.iter().filter(|it| is_meant(it.name)) {
-                add(unjudged(it, setup));
-            }
+            named(&UNJUDGED, model).for_each(|it| add(unjudged(it, setup)));
         }
         Subject::Replicas if is_meant(VISIBLE) => {
             for is_fixed in [true, false] {
@@ -284,9 +287,8 @@ pub fn table(
             }
         }
         Subject::Practice => {
-            for it in PRACTICE.iter().filter(|it| is_meant(it.name)) {
-                rules_of_practice(it, setup).into_iter().for_each(&mut add);
-            }
+            let models = named(&PRACTICE, model);
+            models.for_each(|it| rules_of_practice(it, setup).into_iter().for_each(&mut add));
         }
         Subject::Interleave | Subject::Replicas => {}
     }
@@ -299,6 +301,11 @@ pub fn table(
         violations: violations(subject, &rows),
         rows,
     })
+}
+
+/// Models whose name contains `part`.
+fn named<'m, T>(models: &'m [Listed<T>], part: &str) -> impl Iterator<Item = &'m Listed<T>> {
+    models.iter().filter(move |it| it.name.contains(part))
 }
 
 /// Names of the tables with one model.
@@ -474,14 +481,12 @@ fn audit(model: &Listed<Audit>, has_delays: bool, setup: &Setup) -> Row {
         Found::of(*size, &minutes, Some(*listed))
     };
     Row {
-        traffic: model.name.to_owned(),
         has_promise: model.has_promise,
-        streams: number,
         false_alarms: healthy(number, setup, false, |number| {
             traffic.stream(setup.seed, number, None).0
         }),
         found: model.delays.iter().map(of_size).collect(),
-        ..Row::default()
+        ..Row::of(model.name, number)
     }
 }
 
@@ -500,11 +505,8 @@ fn local(model: &Listed<LocalDrop>, setup: &Setup) -> Row {
         Found::of(*size, &minutes, Some(*listed))
     };
     Row {
-        traffic: model.name.to_owned(),
-        has_promise: true,
-        streams: number,
         found: model.delays.iter().map(of_size).collect(),
-        ..Row::default()
+        ..Row::of(model.name, number)
     }
 }
 
@@ -531,12 +533,10 @@ fn user(model: &SessionModel, setup: &Setup) -> Row {
         Vec::new()
     };
     Row {
-        traffic: model.name.to_owned(),
         has_promise: model.has_promise,
-        streams: if is_first { number } else { 0 },
         false_alarms,
         found: model.delays.iter().map(of_size).collect(),
-        ..Row::default()
+        ..Row::of(model.name, if is_first { number } else { 0 })
     }
 }
 
@@ -591,11 +591,8 @@ fn experiment(model: &Experiment, setup: &Setup) -> Row {
         FalseAlarmCount::of_probability(observed, number, alpha)
     });
     Row {
-        traffic: model.name.to_owned(),
-        has_promise: true,
-        streams: number,
         false_alarms: counts.collect(),
-        ..Row::default()
+        ..Row::of(model.name, number)
     }
 }
 
@@ -613,11 +610,8 @@ fn power(model: &Experiment, setup: &Setup) -> Row {
         Found::of(effect, &searches, Some(listed))
     });
     Row {
-        traffic: model.name.to_owned(),
-        has_promise: true,
-        streams: number,
         found: found.collect(),
-        ..Row::default()
+        ..Row::of(model.name, number)
     }
 }
 
@@ -635,16 +629,10 @@ fn split(model: &Experiment, setup: &Setup) -> Row {
         has_alarm
     });
     let observed = count(alarms.iter().filter(|it| **it));
+    let false_alarms = FalseAlarmCount::of_probability(observed, number, SplitTest::ALPHA);
     Row {
-        traffic: model.name.to_owned(),
-        has_promise: true,
-        streams: number,
-        false_alarms: vec![FalseAlarmCount::of_probability(
-            observed,
-            number,
-            SplitTest::ALPHA,
-        )],
-        ..Row::default()
+        false_alarms: vec![false_alarms],
+        ..Row::of(model.name, number)
     }
 }
 
@@ -673,28 +661,23 @@ fn interleave(is_by_session: bool, setup: &Setup) -> Row {
     };
     let healthy = of_streams(number, |number| first(number, 0.5));
     let observed = count(healthy.iter().filter(|it| it.is_finite()));
+    let false_alarms = FalseAlarmCount::of_probability(observed, number, SplitTest::ALPHA);
     let found = PREFERENCES.into_iter().map(|(preference, listed)| {
         let sessions = of_streams(number, |number| first(WITH_EFFECT + number, preference));
         Found::of(preference, &sessions, is_by_session.then_some(listed))
     });
     Row {
-        traffic: INTERLEAVED.to_owned(),
         method: (!is_by_session).then_some("click events of searches"),
         has_promise: is_by_session,
-        streams: number,
-        false_alarms: vec![FalseAlarmCount::of_probability(
-            observed,
-            number,
-            SplitTest::ALPHA,
-        )],
+        false_alarms: vec![false_alarms],
         found: found.collect(),
-        ..Row::default()
+        ..Row::of(INTERLEAVED, number)
     }
 }
 
 /// Class of the drop of a stream, and the minutes until its alarm.
 fn class_of(searches: &[BoundedSearch], from: usize, setup: &Setup) -> (&'static str, Option<f64>) {
-    let rules = rules(setup);
+    let rules = setup.rules(false);
     let high_rules = SeriesRules {
         has_local: false,
         ..rules
@@ -735,12 +718,9 @@ fn unjudged(model: &Listed<Unjudged>, setup: &Setup) -> Row {
         .iter()
         .map(|(size, listed)| Found::of(*size, &minutes, Some(*listed)));
     Row {
-        traffic: model.name.to_owned(),
-        has_promise: true,
-        streams: number,
         found: found.collect(),
         classes,
-        ..Row::default()
+        ..Row::of(model.name, number)
     }
 }
 
@@ -766,29 +746,12 @@ fn replicas(is_fixed: bool, setup: &Setup) -> Row {
         })
     });
     let observed = count(alarms.iter().filter(|it| **it));
+    let false_alarms = FalseAlarmCount::of_probability(observed, number, FREQUENT_ALPHA);
     Row {
-        traffic: VISIBLE.to_owned(),
         method: (!is_fixed).then_some("mean of the visible replicas"),
         has_promise: is_fixed,
-        streams: number,
-        false_alarms: vec![FalseAlarmCount::of_probability(
-            observed,
-            number,
-            FREQUENT_ALPHA,
-        )],
-        ..Row::default()
-    }
-}
-
-fn rules(setup: &Setup) -> SeriesRules {
-    SeriesRules {
-        threshold: setup.minutes.ln().max(0.0),
-        tolerance: setup.epsilon,
-        warm_up_tolerance: setup.warm_up_tolerance,
-        repeat_window: setup.burst.repeat_window(),
-        has_local: true,
-        is_seasonal: false,
-        alarmed: None,
+        false_alarms: vec![false_alarms],
+        ..Row::of(VISIBLE, number)
     }
 }
 
@@ -807,7 +770,7 @@ fn watched_by_all(
 /// A row for each rule.
 fn rules_of_practice(model: &Listed<Audit>, setup: &Setup) -> Vec<Row> {
     let number = streams(setup, model.streams);
-    let rules = rules(setup);
+    let rules = setup.rules(false);
     let stream = |number, drop| model.traffic.stream(setup.seed, number, drop);
     let healthy = of_streams(number, |number| {
         let (searches, _) = stream(number, None);
@@ -836,17 +799,15 @@ fn rules_of_practice(model: &Listed<Audit>, setup: &Setup) -> Vec<Row> {
             Found::of(*size, &minutes, None)
         });
         Row {
-            traffic: model.name.to_owned(),
             method: Some(rule.name()),
             has_promise: rule == Rule::Drop,
-            streams: number,
             false_alarms: vec![FalseAlarmCount::of_rate(
                 count(of_rule().filter(|alarms| *alarms > 0)),
                 hours * 60.0 / setup.minutes,
             )],
             false_alarms_a_week: Some(practice::a_week(alarms, hours)),
             found: found.collect(),
-            ..Row::default()
+            ..Row::of(model.name, number)
         }
     };
     Rule::ALL.into_iter().enumerate().map(row).collect()

@@ -8,8 +8,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::parameters::{Parameter, Parameters, Values};
 use super::problem::ApiError;
-use crate::log_level::LOG_LEVELS;
-use crate::log_level::LogLevel;
+use crate::log_level::{LOG_LEVELS, LogLevel};
 
 /// Parameters of a change.
 pub(crate) const PARAMETERS: [Parameter; 1] = [Parameter {

@@ -598,35 +598,15 @@ fn entry(key: SortKey, query: &GoldQuery, of: &Estimated, sign: f64) -> QuerySco
 }
 
 /// Columns of the table.
-const TABLE_COLUMNS: [&str; 20] = [
-    "key",
-    "text",
-    "variant",
-    "labels",
-    "count",
-    "mean",
-    "lower",
-    "upper",
-    "baseline",
-    "baseline_count",
-    "baseline_variance",
-    "recent",
-    "recent_count",
-    "recent_variance",
-    "change",
-    "effect",
-    "effect_lower",
-    "effect_upper",
-    "verdict",
-    "last",
-];
+const TABLE_COLUMNS: &str = "key text variant labels count mean lower upper baseline baseline_count \
+    baseline_variance recent recent_count recent_variance change effect effect_lower effect_upper verdict last";
 
 /// Returns all queries of a request as CSV.
 pub(crate) fn table(exposition: &Exposition, params: &Parameters) -> Result<Vec<u8>, ApiError> {
     let pairs = Pairs::read(exposition, params)?;
     let found = find(exposition, &pairs, params)?;
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut written = writer.write_record(TABLE_COLUMNS);
+    let mut written = writer.write_record(TABLE_COLUMNS.split(' '));
     for (key, query, of) in found.entries {
         let row = table_row(entry(key, query, &of, found.sign));
         written = written.and_then(|()| writer.write_record(row));

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::cli::failure::Failure;
 use crate::cli::gold::input::Input;
-use crate::cli::gold::output::{self, Output};
+use crate::cli::gold::output;
 use crate::cli::output::OutputFormat;
 use crate::cli::recorded::RecordedEvents;
 use crate::cli::settings::SettingsArguments;
@@ -82,12 +82,8 @@ pub(super) fn write_sheet(
     let Some(path) = &arguments.sheet else {
         return Ok(None);
     };
-    let content = write::sheet(rows).map_err(|error| Failure::Usage(error.into()))?;
-    let file = Output {
-        path: path.clone(),
-        content,
-    };
-    output::write(&[file], arguments.force)?;
+    let content = write::sheet(rows).map_err(Failure::usage)?;
+    output::write_one(path, content, arguments.force)?;
     Ok(Some(Written {
         path: path.display().to_string(),
         count: rows.len(),

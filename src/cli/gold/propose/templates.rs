@@ -33,17 +33,17 @@ pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(
     } else {
         arguments.input.set(&arguments.gold, config)?
     };
-    let usage = |error: anyhow::Error| Failure::Usage(error);
-    let templates = Template::parse_all(&path.display().to_string(), &read(path)?)
-        .map_err(|error| usage(error.into()))?;
+    let templates =
+        Template::parse_all(&path.display().to_string(), &read(path)?).map_err(Failure::usage)?;
     let edges = match &arguments.edges {
         Some(path) => Relation::parse_all(&path.display().to_string(), read(path)?.as_bytes())
-            .map_err(|error| usage(error.into()))?,
+            .map_err(Failure::usage)?,
         None => Vec::new(),
     };
     let documents = match &arguments.documents {
-        Some(path) => Documents::parse(&path.display().to_string(), &read(path)?)
-            .map_err(|error| usage(error.into()))?,
+        Some(path) => {
+            Documents::parse(&path.display().to_string(), &read(path)?).map_err(Failure::usage)?
+        }
         None => Documents::default(),
     };
     let documents = documents.or(Documents::of_gold(&gold)).with_ends(&edges);
@@ -51,8 +51,8 @@ pub(super) fn run(arguments: &Propose, config: &Config, path: &Path) -> Result<(
         queries: arguments.limit,
         per_query: arguments.per_query,
     };
-    let generated = generate(&templates, &documents, &edges, &gold, bounds)
-        .map_err(|error| usage(error.into()))?;
+    let generated =
+        generate(&templates, &documents, &edges, &gold, bounds).map_err(Failure::usage)?;
     let report = Report {
         gold_version: gold.version(),
         gold_sha256: gold.sha256(),

@@ -741,37 +741,14 @@ impl Compiler<'_> {
 }
 
 /// Keys of the mapping of a kind.
-fn known_keys(kind: Kind) -> &'static [&'static str] {
-    match kind {
-        Kind::Search => &[
-            "when",
-            "each",
-            "fields",
-            "hits",
-            "time",
-            "position_base",
-            "page_base",
-            "labels",
-            "attrs",
-            "fired",
-            "cost",
-            "answer",
-            "usage",
-            "stages",
-        ],
-        Kind::Feedback => &[
-            "when",
-            "each",
-            "fields",
-            "time",
-            "position_base",
-            "actions",
-            "evaluator",
-            "cost",
-            "labels",
-            "attrs",
-        ],
-    }
+fn known_keys(kind: Kind) -> Vec<&'static str> {
+    let keys = match kind {
+        Kind::Search => {
+            "when each fields hits time position_base page_base labels attrs fired cost answer usage stages"
+        }
+        Kind::Feedback => "when each fields time position_base actions evaluator cost labels attrs",
+    };
+    keys.split(' ').collect()
 }
 
 impl Plan {
@@ -794,7 +771,7 @@ impl Plan {
                 report(
                     problems,
                     &format!("{path}.{name}"),
-                    unknown_key(name, known),
+                    unknown_key(name, &known),
                 );
             }
         }

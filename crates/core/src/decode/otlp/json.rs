@@ -22,7 +22,7 @@ use super::span::{
 };
 use super::value::{Any, Raw, Room, Unreadable};
 use crate::event::Text;
-use crate::event::read::objects;
+use crate::event::read::optional_objects;
 
 /// Record of spans.
 #[derive(Deserialize)]
@@ -170,23 +170,13 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// List of objects, for [`list`].
-struct Objects<T>(Vec<T>);
-
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Objects<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        objects(deserializer).map(Self)
-    }
-}
-
 /// Reads an array of objects; an empty one for `null`.
 pub(super) fn list<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    let list = Option::<Objects<T>>::deserialize(deserializer)?;
-    Ok(list.map_or_else(Vec::new, |Objects(list)| list))
+    Ok(optional_objects(deserializer)?.unwrap_or_default())
 }
 
 /// Unsigned integer: a number, a decimal text, or a default value.

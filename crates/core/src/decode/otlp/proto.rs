@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use super::super::wire::{Field, Fields, Malformed};
+use super::super::wire::{Field, Fields, Malformed, parts};
 use super::feedback::{Item, ItemAttributes, Scope, Target, VisitItem};
 use super::mapping::Mapping;
 use super::span::{
@@ -19,14 +19,7 @@ use super::value::{Raw, key_value};
 /// # Errors
 /// The record is malformed.
 pub(super) fn check(record: &[u8]) -> Result<usize, Malformed> {
-    let mut spans = 0;
-    let mut fields = Fields::of(record);
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            spans += check_resource_spans(field.bytes(number)?)?;
-        }
-    }
-    Ok(spans)
+    parts(record, 1).map(|it| check_resource_spans(it?)).sum()
 }
 
 fn check_resource_spans(message: &[u8]) -> Result<usize, Malformed> {
@@ -43,13 +36,7 @@ fn check_resource_spans(message: &[u8]) -> Result<usize, Malformed> {
 }
 
 fn check_resource(message: &[u8]) -> Result<(), Malformed> {
-    let mut fields = Fields::of(message);
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            key_value(field.bytes(number)?)?;
-        }
-    }
-    Ok(())
+    parts(message, 1).try_for_each(|attribute| key_value(attribute?).map(|_| ()))
 }
 
 fn check_scope_spans(message: &[u8]) -> Result<usize, Malformed> {
@@ -111,28 +98,17 @@ pub(super) fn walk<'a>(
     visit: &mut dyn FnMut(&Span<'a>, &mut Attributes<'a>, &Resource<'a>),
 ) -> Result<(), Malformed> {
     let mut attributes = Attributes::new(mapping);
-    let mut fields = Fields::of(record);
-    while let Some((number, field)) = fields.next()? {
-        if number != 1 {
-            continue;
-        }
-        let message = field.bytes(number)?;
+    for message in parts(record, 1) {
+        let message = message?;
         let mut resource = resource(message, mapping)?;
         let is_selected = mapping.selects_resource(&resource);
-        let mut fields = Fields::of(message);
-        while let Some((number, field)) = fields.next()? {
-            if number != 2 {
-                continue;
-            }
-            let message = field.bytes(number)?;
+        for message in parts(message, 2) {
+            let message = message?;
             resource.is_selected = is_selected && selects_scope(message, mapping)?;
-            let mut fields = Fields::of(message);
-            while let Some((number, field)) = fields.next()? {
-                if number == 2 {
-                    attributes.clear();
-                    let span = span(field.bytes(number)?, &mut attributes, mapping)?;
-                    visit(&span, &mut attributes, &resource);
-                }
+            for message in parts(message, 2) {
+                attributes.clear();
+                let span = span(message?, &mut attributes, mapping)?;
+                visit(&span, &mut attributes, &resource);
             }
         }
     }
@@ -145,41 +121,24 @@ fn selects_scope(message: &[u8], mapping: &Mapping) -> Result<bool, Malformed> {
         return Ok(true);
     }
     let mut name: &[u8] = &[];
-    let mut fields = Fields::of(message);
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            name = scope_name(field.bytes(number)?)?.unwrap_or(name);
-        }
+    for scope in parts(message, 1) {
+        name = scope_name(scope?)?.unwrap_or(name);
     }
     Ok(mapping.selects_scope(name))
 }
 
 /// Returns the name of an instrumentation scope.
 fn scope_name(message: &[u8]) -> Result<Option<&[u8]>, Malformed> {
-    let mut fields = Fields::of(message);
-    let mut name = None;
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            name = Some(field.bytes(number)?);
-        }
-    }
-    Ok(name)
+    parts(message, 1).try_fold(None, |_, name| name.map(Some))
 }
 
 /// Reads the resource of a `ResourceSpans`, wherever it stands in the message.
 fn resource<'a>(message: &'a [u8], mapping: &Mapping) -> Result<Resource<'a>, Malformed> {
     let mut resource = Resource::new(mapping);
-    let mut fields = Fields::of(message);
-    while let Some((number, field)) = fields.next()? {
-        if number != 1 {
-            continue;
-        }
-        let mut fields = Fields::of(field.bytes(number)?);
-        while let Some((number, field)) = fields.next()? {
-            if number == 1 {
-                let (key, value) = key_value(field.bytes(number)?)?;
-                resource.add(key, Raw::Proto(value), mapping);
-            }
+    for message in parts(message, 1) {
+        for attribute in parts(message?, 1) {
+            let (key, value) = key_value(attribute?)?;
+            resource.add(key, Raw::Proto(value), mapping);
         }
     }
     Ok(resource)
@@ -273,25 +232,14 @@ pub(super) fn walk_items<'a>(
     visit: &mut VisitItem<'_, 'a>,
 ) -> Result<(), Malformed> {
     let mut attributes = ItemAttributes::new();
-    let mut fields = Fields::of(record);
-    while let Some((number, field)) = fields.next()? {
-        if number != 1 {
-            continue;
-        }
-        let mut fields = Fields::of(field.bytes(number)?);
-        while let Some((number, field)) = fields.next()? {
-            if number != 2 {
-                continue;
-            }
-            let message = field.bytes(number)?;
+    for message in parts(record, 1) {
+        for message in parts(message?, 2) {
+            let message = message?;
             let scope = scope_of(message)?;
-            let mut fields = Fields::of(message);
-            while let Some((number, field)) = fields.next()? {
-                if number == 2 {
-                    attributes.clear();
-                    let item = item(field.bytes(number)?, &mut attributes)?;
-                    visit(&item, &scope, &attributes);
-                }
+            for message in parts(message, 2) {
+                attributes.clear();
+                let item = item(message?, &mut attributes)?;
+                visit(&item, &scope, &attributes);
             }
         }
     }
@@ -301,12 +249,8 @@ pub(super) fn walk_items<'a>(
 /// Reads the scope of a `ScopeLogs` or a `ScopeSpans`, wherever it stands in the message.
 fn scope_of(message: &[u8]) -> Result<Scope<'_>, Malformed> {
     let mut scope = Scope::default();
-    let mut fields = Fields::of(message);
-    while let Some((number, field)) = fields.next()? {
-        if number != 1 {
-            continue;
-        }
-        let mut fields = Fields::of(field.bytes(number)?);
+    for message in parts(message, 1) {
+        let mut fields = Fields::of(message?);
         while let Some((number, field)) = fields.next()? {
             match number {
                 1 => scope.name = Cow::Borrowed(field.bytes(number)?),

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 
-use super::super::wire::{Fields, Malformed};
+use super::super::wire::{Fields, Malformed, parts};
 use super::json;
 
 /// Maximum depth of nested values.
@@ -141,24 +141,14 @@ fn any<'a>(message: &'a [u8], room: Room<'_>) -> Result<Any<'a>, Unreadable> {
 }
 
 fn list<'a>(message: &'a [u8], room: Room<'_>) -> Result<Vec<Any<'a>>, Unreadable> {
-    let mut values = Vec::new();
-    let mut fields = Fields::of(message);
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            values.push(any(field.bytes(number)?, room)?);
-        }
-    }
-    Ok(values)
+    parts(message, 1).map(|value| any(value?, room)).collect()
 }
 
 fn map<'a>(message: &'a [u8], room: Room<'_>) -> Result<Vec<(Cow<'a, str>, Any<'a>)>, Unreadable> {
     let mut entries = Vec::new();
-    let mut fields = Fields::of(message);
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            let (key, value) = key_value(field.bytes(number)?)?;
-            entries.push((Cow::Borrowed(utf8(key)?), any(value, room)?));
-        }
+    for entry in parts(message, 1) {
+        let (key, value) = key_value(entry?)?;
+        entries.push((Cow::Borrowed(utf8(key)?), any(value, room)?));
     }
     Ok(entries)
 }

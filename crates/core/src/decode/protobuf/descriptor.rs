@@ -2,20 +2,16 @@
 
 use super::file::{Enum, Field, File, Message, Scalar, TypeName};
 use crate::decode::binary::{Broken, MAX_DEPTH, text};
-use crate::decode::wire::{Field as Wire, Fields};
+use crate::decode::wire::{Field as Wire, Fields, parts};
 
 /// Files of a `FileDescriptorSet`.
 ///
 /// # Errors
 /// The bytes are none.
 pub(super) fn files_of_set(bytes: &[u8]) -> Result<Vec<File>, Broken> {
-    let mut files = Vec::new();
-    let mut fields = Fields::of(bytes);
-    while let Some((number, field)) = fields.next()? {
-        if number == 1 {
-            files.push(file(field.bytes(number)?)?);
-        }
-    }
+    let files: Vec<File> = parts(bytes, 1)
+        .map(|it| file(it?))
+        .collect::<Result<_, _>>()?;
     if files.is_empty() {
         return Err(Broken::new("it has no file"));
     }
@@ -25,12 +21,8 @@ pub(super) fn files_of_set(bytes: &[u8]) -> Result<Vec<File>, Broken> {
 /// Presence of the values of a file or field: true if a missing value is the default of its type.
 fn implicit_presence(options: &[u8], features: u32) -> Result<Option<bool>, Broken> {
     let mut found = None;
-    let mut fields = Fields::of(options);
-    while let Some((number, field)) = fields.next()? {
-        if number != features {
-            continue;
-        }
-        let mut features = Fields::of(field.bytes(number)?);
+    for features in parts(options, features) {
+        let mut features = Fields::of(features?);
         while let Some((number, field)) = features.next()? {
             if number == 1 {
                 found = Some(field.varint(number)? == 2);

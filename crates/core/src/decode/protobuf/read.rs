@@ -3,7 +3,7 @@
 //! Fields can come in any order, and the elements of a repeated field with others between them. A visitor
 //! receives each field once, with all its elements; of a field that is not repeated, every value.
 
-use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
+use serde::de::value::{BorrowedStrDeserializer, StrDeserializer, UnitDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 use smallvec::SmallVec;
@@ -536,24 +536,7 @@ impl<'a> MapAccess<'a> for Repeated<'_, 'a> {
                 let cx = self.cx.reborrow();
                 seed.deserialize(Content { cx, of, wire })
             }
-            None => seed.deserialize(NoValue),
+            None => seed.deserialize(UnitDeserializer::new()),
         }
-    }
-}
-
-/// Value of an entry that has none.
-struct NoValue;
-
-impl<'a> Deserializer<'a> for NoValue {
-    type Error = Broken;
-
-    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Broken> {
-        visitor.visit_unit()
-    }
-
-    forward_to_deserialize_any! {
-        <V: Visitor<'a>>
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit
-        unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier ignored_any
     }
 }

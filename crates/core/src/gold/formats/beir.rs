@@ -15,8 +15,7 @@ use super::json::{StringOrInteger, parse};
 use super::lines::numbered;
 use super::rows::Rows;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Column names.
 const HEADER: [&str; 3] = ["query-id", "corpus-id", "score"];
@@ -69,10 +68,7 @@ pub(super) fn read_judgements(file: &SourceFile, text: &str, problems: &mut Prob
         };
         match score.parse().ok().and_then(Grade::new) {
             Some(grade) => judged.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: score.to_owned(),
-            }),
+            None => problems.push(file.grade_problem(line, score)),
         }
     }
     if judged.is_empty() && problems.count() == before {

@@ -9,8 +9,7 @@ use super::format::Format;
 use super::json::{JsonError, Source, each_element, each_entry};
 use super::lines::lines;
 use super::{beir, graded, ltr, qrels};
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 use crate::gold::set::Options;
 
 /// Kind of content of a file.

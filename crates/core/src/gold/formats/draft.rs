@@ -28,10 +28,34 @@ impl SourceFile {
         are_topics(Path::new(&*self.name))
     }
 
+    /// File without content, for messages.
+    pub(in crate::gold) fn named(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            bytes: Vec::new(),
+        }
+    }
+
     pub(in crate::gold) fn place(&self, line: Option<usize>) -> Place {
         Place {
             file: self.name.clone(),
             line,
+        }
+    }
+
+    /// Problem of a line or row.
+    pub(super) fn row_problem(&self, line: usize, reason: impl Into<String>) -> Problem {
+        Problem::Row {
+            place: self.place(Some(line)),
+            reason: reason.into(),
+        }
+    }
+
+    /// Problem of a text that is not a grade.
+    pub(super) fn grade_problem(&self, line: usize, value: impl Into<String>) -> Problem {
+        Problem::GradeText {
+            place: self.place(Some(line)),
+            value: value.into(),
         }
     }
 }
@@ -252,10 +276,7 @@ pub(super) fn parse_items<T>(
     what: &'static str,
     parse: impl FnOnce(&SourceFile, &str, &mut Problems) -> Vec<T>,
 ) -> Result<Vec<T>, GoldError> {
-    let file = SourceFile {
-        name: name.into(),
-        bytes: Vec::new(),
-    };
+    let file = SourceFile::named(name);
     let mut problems = Problems::default();
     let text = text_of(&file, bytes, &mut problems);
     let items = text.map_or_else(Vec::new, |text| parse(&file, text, &mut problems));

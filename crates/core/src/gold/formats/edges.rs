@@ -84,36 +84,29 @@ fn columns(file: &SourceFile, first: &str, text: &str, problems: &mut Problems) 
         })
     });
     let Ok([Some(from), Some(to), Some(name)]) = found else {
-        problems.push(Problem::Row {
-            place: file.place(Some(1)),
-            reason: "an edge file is JSON Lines with `from`, `to` and `relation`, or CSV or TSV \
-                     with a header that names these columns"
-                .to_owned(),
-        });
+        problems.push(file.row_problem(
+            1,
+            "an edge file is JSON Lines with `from`, `to` and `relation`, or CSV or TSV with a header that names \
+             these columns",
+        ));
         return relations;
     };
-    for_each_row(
-        file,
-        text,
-        &mut reader,
-        problems,
-        |line, record, problems| {
-            let edge = match (record.get(from), record.get(to), record.get(name)) {
-                (Some(from), Some(to), Some(name)) => relation(from, to, name),
-                _ => None,
-            };
-            match edge {
-                Some(edge) => relations.push(edge),
-                None => problems.push(incomplete(file, line)),
-            }
-        },
-    );
+    for_each_row(file, text, &mut reader, problems, |line, row, problems| {
+        let edge = match (row.get(from), row.get(to), row.get(name)) {
+            (Some(from), Some(to), Some(name)) => relation(from, to, name),
+            _ => None,
+        };
+        match edge {
+            Some(edge) => relations.push(edge),
+            None => problems.push(incomplete(file, line)),
+        }
+    });
     relations
 }
 
 fn incomplete(file: &SourceFile, line: usize) -> Problem {
-    Problem::Row {
-        place: file.place(Some(line)),
-        reason: "an edge needs `from`, `to` and `relation`, none of them empty".to_owned(),
-    }
+    file.row_problem(
+        line,
+        "an edge needs `from`, `to` and `relation`, none of them empty",
+    )
 }

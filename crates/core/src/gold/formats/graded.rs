@@ -127,68 +127,54 @@ pub(super) fn read(
     let needed = query.max(document).max(grade) + 1;
     let mut texts: BTreeMap<String, String> = BTreeMap::new();
     let mut by_subtopic = positions.subtopic.map(|at| (at, BySubtopic::default()));
-    for_each_row(
-        file,
-        text,
-        &mut reader,
-        problems,
-        |line, record, problems| {
-            let fields = (record.get(query), record.get(document), record.get(grade));
-            let (Some(key), Some(document), Some(grade)) = fields else {
-                problems.push(Problem::Row {
-                    place: file.place(Some(line)),
-                    reason: format!("{} fields where {needed} are needed", record.len()),
-                });
-                return;
-            };
-            let place = || file.place(Some(line));
-            let is_graded = !grade.is_empty();
-            if key.is_empty() {
-                problems.push(Problem::EmptyQueryId { place: place() });
-                return;
-            }
-            if is_graded && document.is_empty() {
-                problems.push(Problem::Row {
-                    place: place(),
-                    reason: "a grade without a document".to_owned(),
-                });
-            } else if is_graded {
-                match (grade_of(grade), &mut by_subtopic) {
-                    (Some(grade), None) => {
-                        rows.judge(key.to_owned(), line, document.to_owned(), grade);
-                    }
-                    (Some(grade), Some((at, judgements))) => {
-                        rows.query(key.to_owned(), line);
-                        let subtopic = record.get(*at);
-                        let judged = Judged {
-                            line,
-                            key: key.to_owned().into(),
-                            subtopic: subtopic
-                                .filter(|it| !it.is_empty())
-                                .map(|it| it.to_owned().into()),
-                            document: document.to_owned().into(),
-                            grade,
-                        };
-                        judgements.add(file, judged, problems);
-                    }
-                    (None, _) => problems.push(Problem::GradeText {
-                        place: place(),
-                        value: grade.to_owned(),
-                    }),
+    for_each_row(file, text, &mut reader, problems, |line, row, problems| {
+        let fields = (row.get(query), row.get(document), row.get(grade));
+        let (Some(key), Some(document), Some(grade)) = fields else {
+            let reason = format!("{} fields where {needed} are needed", row.len());
+            problems.push(file.row_problem(line, reason));
+            return;
+        };
+        let place = || file.place(Some(line));
+        let is_graded = !grade.is_empty();
+        if key.is_empty() {
+            problems.push(Problem::EmptyQueryId { place: place() });
+            return;
+        }
+        if is_graded && document.is_empty() {
+            problems.push(file.row_problem(line, "a grade without a document"));
+        } else if is_graded {
+            match (grade_of(grade), &mut by_subtopic) {
+                (Some(grade), None) => {
+                    rows.judge(key.to_owned(), line, document.to_owned(), grade);
                 }
-            } else {
-                rows.query(key.to_owned(), line);
-            }
-            let text = positions.text.and_then(|at| record.get(at));
-            if let Some(text) = text.filter(|text| !text.is_empty()) {
-                let first = texts.entry(key.to_owned());
-                let first = first.or_insert_with(|| text.to_owned());
-                if first.as_str() != text {
-                    problems.push(another_text(place(), key, [text, first]));
+                (Some(grade), Some((at, judgements))) => {
+                    rows.query(key.to_owned(), line);
+                    let subtopic = row.get(*at);
+                    let judged = Judged {
+                        line,
+                        key: key.to_owned().into(),
+                        subtopic: subtopic
+                            .filter(|it| !it.is_empty())
+                            .map(|it| it.to_owned().into()),
+                        document: document.to_owned().into(),
+                        grade,
+                    };
+                    judgements.add(file, judged, problems);
                 }
+                (None, _) => problems.push(file.grade_problem(line, grade)),
             }
-        },
-    );
+        } else {
+            rows.query(key.to_owned(), line);
+        }
+        let text = positions.text.and_then(|at| row.get(at));
+        if let Some(text) = text.filter(|text| !text.is_empty()) {
+            let first = texts.entry(key.to_owned());
+            let first = first.or_insert_with(|| text.to_owned());
+            if first.as_str() != text {
+                problems.push(another_text(place(), key, [text, first]));
+            }
+        }
+    });
     if rows.is_empty() && problems.count() == before {
         problems.push(Problem::OnlyHeader {
             file: file.name.clone(),
@@ -217,28 +203,20 @@ pub(super) fn read_texts(file: &SourceFile, text: &str, problems: &mut Problems)
         return draft;
     };
     let mut reader = builder.from_reader(text.as_bytes());
-    for_each_row(
-        file,
-        text,
-        &mut reader,
-        problems,
-        |line, record, problems| {
-            let place = file.place(Some(line));
-            let cell = |at: usize| record.get(at).filter(|cell| !cell.is_empty());
-            match (cell(query), cell(at)) {
-                (Some(key), Some(text)) => draft.topics.push(Topic {
-                    place,
-                    key: key.to_owned(),
-                    text: text.to_owned(),
-                }),
-                _ => problems.push(Problem::Row {
-                    place,
-                    reason: "a query has an id and a text; fill in both, or remove the row"
-                        .to_owned(),
-                }),
-            }
-        },
-    );
+    for_each_row(file, text, &mut reader, problems, |line, row, problems| {
+        let cell = |at: usize| row.get(at).filter(|cell| !cell.is_empty());
+        match (cell(query), cell(at)) {
+            (Some(key), Some(text)) => draft.topics.push(Topic {
+                place: file.place(Some(line)),
+                key: key.to_owned(),
+                text: text.to_owned(),
+            }),
+            _ => problems.push(file.row_problem(
+                line,
+                "a query has an id and a text; fill in both, or remove the row",
+            )),
+        }
+    });
     draft
 }
 

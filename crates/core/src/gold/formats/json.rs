@@ -14,8 +14,7 @@ use serde_json::value::RawValue;
 
 use super::draft::SourceFile;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::{Problems, excerpt};
+use crate::gold::problem::{Problem, Problems, excerpt};
 use crate::gold::query::JudgementDetail;
 
 /// Returns the strings of words.

@@ -15,8 +15,7 @@ use super::draft::{Draft, SourceFile, Topic};
 use super::lines::numbered;
 use super::rows::Rows;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Returns true if a line has the form of a judgement, by its second column.
 pub(super) fn is_judgement(line: &str) -> bool {
@@ -52,20 +51,16 @@ pub(super) fn read(file: &SourceFile, text: &str, problems: &mut Problems) -> Dr
             continue;
         };
         let Some(document) = document_of(comment) else {
-            problems.push(Problem::Row {
-                place: file.place(Some(line)),
-                reason: "no document: write its id in a comment, `# document`, or give TREC qrels \
-                         (`query 0 document grade`)"
-                    .to_owned(),
-            });
+            problems.push(file.row_problem(
+                line,
+                "no document: write its id in a comment, `# document`, or give TREC qrels \
+                 (`query 0 document grade`)",
+            ));
             continue;
         };
         match grade.parse().ok().and_then(Grade::new) {
             Some(grade) => rows.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: grade.to_owned(),
-            }),
+            None => problems.push(file.grade_problem(line, grade)),
         }
     }
     let mut draft = rows.into_draft(file);

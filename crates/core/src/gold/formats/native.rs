@@ -25,8 +25,7 @@ use super::judgements::JudgementDraft;
 use crate::gold::answer::ExpectedAnswer;
 use crate::gold::graph::{Edge, Graph};
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problems;
-use crate::gold::problem::{Place, Problem};
+use crate::gold::problem::{Place, Problem, Problems};
 use crate::gold::query::{GoldQuery, JudgementDetail};
 
 /// File with unparsed queries.

@@ -16,8 +16,7 @@ use serde_json::Value;
 use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, Rating, Source, StringOrInteger, detail, each_query, parse};
 use super::judgements::JudgementDraft;
-use crate::gold::problem::Place;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Place, Problems};
 
 #[derive(Deserialize)]
 struct PlanQuery {

@@ -19,8 +19,7 @@ use super::lines::lines;
 use super::parts::PartReader;
 use super::rows::{self, Rows};
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 use crate::text;
 
 /// Returns true if a line has the form of a judgement: four columns, with a grade or an iteration.
@@ -68,10 +67,7 @@ pub(super) fn read_prels(file: &SourceFile, text: &str, problems: &mut Problems)
         };
         match grade_of(grade) {
             Some(grade) => rows.judge(key, line, document, grade),
-            None => problems.push(Problem::GradeText {
-                place: file.place(Some(line)),
-                value: grade.to_owned(),
-            }),
+            None => problems.push(file.grade_problem(line, grade)),
         }
     })
 }
@@ -171,10 +167,7 @@ fn read_judgement<'a>(
     };
     match grade_of(grade) {
         Some(grade) => rows.judge(key, line, document, grade),
-        None => problems.push(Problem::GradeText {
-            place: file.place(Some(line)),
-            value: grade.to_owned(),
-        }),
+        None => problems.push(file.grade_problem(line, grade)),
     }
     subtopic
 }

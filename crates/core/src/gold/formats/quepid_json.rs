@@ -10,8 +10,7 @@ use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, Pairs, Rating, Source, StringOrInteger, parse};
 use super::judgements::JudgementDraft;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 use crate::gold::query::JudgementDetail;
 
 #[derive(Deserialize)]

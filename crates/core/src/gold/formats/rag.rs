@@ -20,8 +20,7 @@ use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, Source, StringOrInteger, each_query, parse, scalar, words};
 use super::judgements::JudgementDraft;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Place;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Place, Problems};
 
 #[derive(Deserialize)]
 struct RagQuery {

@@ -18,8 +18,7 @@ use super::draft::{Draft, QueryDraft};
 use super::format::Format;
 use super::json::{LineCounter, Rating, Source, StringOrInteger, each_object, parse};
 use super::judgements::JudgementDraft;
-use crate::gold::problem::Problems;
-use crate::gold::problem::{Place, Problem};
+use crate::gold::problem::{Place, Problem, Problems};
 use crate::gold::query::JudgementDetail;
 
 #[derive(Deserialize)]

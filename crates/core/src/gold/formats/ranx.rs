@@ -5,8 +5,7 @@
 use super::draft::{Draft, QueryDraft};
 use super::json::{LineCounter, Pairs, Rating, Source, each_entry, parse};
 use super::judgements::JudgementDraft;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Parses judgements.
 pub(super) fn read(source: &Source<'_>, problems: &mut Problems) -> Draft {

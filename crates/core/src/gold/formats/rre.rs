@@ -15,8 +15,7 @@ use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, Pairs, Rating, Source, StringOrInteger, parse, scalar};
 use super::judgements::JudgementDraft;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 #[derive(Deserialize)]
 struct Ratings {

@@ -12,7 +12,7 @@ use super::table::for_each_row;
 use crate::columns;
 use crate::gold::adoption::FilledRow;
 use crate::gold::judgements::Grade;
-use crate::gold::problem::{GoldError, Problem, Problems};
+use crate::gold::problem::{GoldError, Problems};
 
 /// Characters that begin a formula in a spreadsheet, and the apostrophe that marks text.
 const FORMULA_PREFIXES: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\''];
@@ -110,32 +110,21 @@ fn rows(file: &SourceFile, text: &str, problems: &mut Problems) -> Vec<FilledRow
     let mut reader = columns::reader(text).from_reader(text.as_bytes());
     let mut rows = Vec::new();
     let Some(columns) = reader.headers().ok().and_then(Columns::of) else {
-        problems.push(Problem::Row {
-            place: file.place(Some(1)),
-            reason:
-                "a sheet is CSV with a header that names the columns `query_id`, `query_text`, \
-                     `document_id` and `grade`"
-                    .to_owned(),
-        });
+        problems.push(file.row_problem(
+            1,
+            "a sheet is CSV with a header that names the columns `query_id`, `query_text`, `document_id` and \
+             `grade`",
+        ));
         return rows;
     };
-    for_each_row(
-        file,
-        text,
-        &mut reader,
-        problems,
-        |line, record, problems| {
-            if record.iter().all(str::is_empty) {
-                return;
-            }
-            match columns.row(record, line) {
-                Ok(row) => rows.push(row),
-                Err(value) => problems.push(Problem::GradeText {
-                    place: file.place(Some(line)),
-                    value,
-                }),
-            }
-        },
-    );
+    for_each_row(file, text, &mut reader, problems, |line, row, problems| {
+        if row.iter().all(str::is_empty) {
+            return;
+        }
+        match columns.row(row, line) {
+            Ok(row) => rows.push(row),
+            Err(value) => problems.push(file.grade_problem(line, value)),
+        }
+    });
     rows
 }

@@ -14,8 +14,7 @@ use serde_json::value::RawValue;
 use super::draft::{Draft, QueryDraft};
 use super::json::{JsonError, LineCounter, Rating, Source, StringOrInteger, each_object, parse};
 use super::judgements::JudgementDraft;
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Request of an import, document, or response with documents.
 #[derive(Deserialize)]

@@ -5,8 +5,7 @@
 
 use super::draft::SourceFile;
 use crate::columns::{delimiter, header_of};
-use crate::gold::problem::Problem;
-use crate::gold::problem::Problems;
+use crate::gold::problem::{Problem, Problems};
 
 /// Calls `each` with every row below the header and its 1-based line in `text`, the input of
 /// `reader`. Errors of the reader, and rows with more fields than the header, become problems of
@@ -35,25 +34,19 @@ pub(super) fn for_each_row(
                 let line = lines.of(record.position());
                 if is_long(&record) || is_unclosed(text, record.position(), record.len() < columns)
                 {
-                    problems.push(Problem::Row {
-                        place: file.place(Some(line)),
-                        reason:
-                            "a quote is opened and not closed; close it, or write \"\" for a quote \
-                                 in a field"
-                                .to_owned(),
-                    });
+                    problems.push(file.row_problem(
+                        line,
+                        "a quote is opened and not closed; close it, or write \"\" for a quote in a field",
+                    ));
                     continue;
                 }
                 let mut surplus = record.iter().skip(columns);
                 if surplus.any(|field| !field.trim().is_empty()) {
-                    problems.push(Problem::Row {
-                        place: file.place(Some(line)),
-                        reason: format!(
-                            "{} fields where the header has {columns}; quote a field that contains \
-                             the separator",
-                            record.len()
-                        ),
-                    });
+                    let reason = format!(
+                        "{} fields where the header has {columns}; quote a field that contains the separator",
+                        record.len()
+                    );
+                    problems.push(file.row_problem(line, reason));
                 } else {
                     each(line, &record, problems);
                 }

@@ -5,8 +5,7 @@ use serde::Serialize;
 use serde::ser::Serializer;
 use serde_json::json;
 
-use rankgauge_core::gold::Format;
-use rankgauge_core::gold::{GoldQuery, GoldSet, Grade};
+use rankgauge_core::gold::{Format, GoldQuery, GoldSet, Grade};
 
 fn pretty(value: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(value)?;

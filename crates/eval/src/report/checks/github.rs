@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::summary::summary;
+use super::summary;
 use crate::gate::{Check, Outcome};
 use crate::text_layout::escape_controls;
 

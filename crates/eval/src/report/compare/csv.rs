@@ -10,44 +10,9 @@ use crate::report::csv::table;
 use crate::report::errors::rows as error_rows;
 
 /// Column names, those of the tests first.
-const COLUMNS: [&str; 36] = [
-    "table",
-    "a",
-    "b",
-    "measure",
-    "mean_a",
-    "mean_b",
-    "difference",
-    "relative",
-    "t",
-    "p",
-    "p_permutation",
-    "p_holm",
-    "p_tukey_hsd",
-    "p_randomised_tukey_hsd",
-    "trials",
-    "d_z",
-    "d_av",
-    "ci95_low",
-    "ci95_high",
-    "bca95_low",
-    "bca95_high",
-    "n",
-    "verdict",
-    "effect_a",
-    "effect_b",
-    "sum",
-    "combined",
-    "slice",
-    "value",
-    "run",
-    "score",
-    "query",
-    "document",
-    "rank",
-    "grade",
-    "text",
-];
+const COLUMNS: &str = "table a b measure mean_a mean_b difference relative t p p_permutation p_holm \
+    p_tukey_hsd p_randomised_tukey_hsd trials d_z d_av ci95_low ci95_high bca95_low bca95_high n verdict \
+    effect_a effect_b sum combined slice value run score query document rank grade text";
 
 /// One row, by column name.
 type Row = BTreeMap<&'static str, String>;
@@ -100,8 +65,11 @@ pub(super) fn write(comparison: &Comparison, checks: &[Check]) -> String {
     }));
     rows.extend(of_comparison(comparison));
     rows.extend(checks.iter().map(of_check));
-    let fields = |row: &Row| COLUMNS.map(|column| row.get(column).cloned().unwrap_or_default());
-    table(COLUMNS, rows.iter().map(fields))
+    let fields = rows.iter().map(|row| {
+        let columns = COLUMNS.split(' ');
+        columns.map(move |column| row.get(column).cloned().unwrap_or_default())
+    });
+    table(COLUMNS.split(' '), fields)
 }
 
 /// Row of one test.
