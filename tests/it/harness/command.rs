@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// Arguments of a command: a list, or a text of words with one space between them.
+/// Arguments of a command: a list, or a text of words with spaces between them.
 pub(crate) trait Arguments {
     /// Arguments one by one.
     fn words(&self) -> Vec<&str>;
@@ -14,7 +14,7 @@ pub(crate) trait Arguments {
 
 impl Arguments for str {
     fn words(&self) -> Vec<&str> {
-        self.split(' ').collect()
+        self.split(' ').filter(|word| !word.is_empty()).collect()
     }
 }
 
