@@ -7,9 +7,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::harness::command::{
-    Arguments, assert_exit, assert_reports, json, rankgauge, stderr,
-};
+use crate::harness::command::{Arguments, assert_exit, assert_reports, json, rankgauge, stderr};
 
 const GOLD: &str = "q1 0 민법::제3조 2\nq1 0 민법::제4조 1\nq2 0 상법::제1조 1\n";
 

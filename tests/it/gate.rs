@@ -355,7 +355,8 @@ fn a_baseline_of_other_settings_is_rejected() {
     ];
     for (flags, named) in settings {
         let evaluate = format!(
-            "evaluate --gold gold.json --run V1.jsonl --measures P@5 {flags} --per-query --format json --output {stored}"
+            "evaluate --gold gold.json --run V1.jsonl --measures P@5 {flags} --per-query --format json \
+             --output {stored}"
         );
         assert_exit(&rankgauge(&evaluate), 0);
         let compare =

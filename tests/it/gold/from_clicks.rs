@@ -256,7 +256,7 @@ fn searches_that_are_not_judged_grade_nothing() {
         let arguments = format!(
             "gold from-clicks --search search.jsonl --feedback feedback.jsonl --format json {settings}"
         );
-        json_of(&rankgauge(folder.path(), &arguments))
+        json(&rankgauge(folder.path(), &arguments))
     };
     let plain = from_clicks("");
     let path = folder.path().join("search.jsonl");

@@ -51,7 +51,8 @@ fn rewordings_are_suggested_and_other_queries_are_not() {
     fs::write(folder.path().join("feedback.jsonl"), feedback).unwrap();
     let run = |format: &str| {
         let arguments = format!(
-            "gold suggest-aliases --gold gold.json --search search.jsonl --feedback feedback.jsonl --format {format}"
+            "gold suggest-aliases --gold gold.json --search search.jsonl --feedback feedback.jsonl \
+             --format {format}"
         );
         printed(&rankgauge(folder.path(), &arguments))
     };

@@ -11,7 +11,8 @@ fn the_sheet_of_generated_queries_is_adopted() {
     let path = |name: &str| folder.path().join(name).to_str().expect("text").to_owned();
     let (sheet, gold) = (path("sheet.csv"), path("gold.json"));
     let proposed = run(&format!(
-        "propose --gold v1.json --templates templates.txt --documents documents.csv --edges edges.jsonl --sheet {sheet} --format json"
+        "propose --gold v1.json --templates templates.txt --documents documents.csv --edges edges.jsonl \
+         --sheet {sheet} --format json"
     ));
     let found = json(&proposed);
     let queries = found["queries"].as_array().expect("queries");

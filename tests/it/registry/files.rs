@@ -14,6 +14,7 @@ use crate::probe::server::{Reply, Server};
 const GOLD: &str = r#"{"version": "1", "queries": [
     {"query_id": "Q1", "query_text": "zoning", "ground_truth": {"a": 2, "b": 1}}]}"#;
 
+#[track_caller]
 fn output(folder: &Path, arguments: &str) -> String {
     printed(&rankgauge(folder, arguments))
 }
