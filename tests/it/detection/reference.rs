@@ -7,7 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rankgauge_core::detection::{FalseAlarms, SplitTest, log_threshold};
 use serde_json::{Value, json};
 
-use super::{backtest, fed};
+use super::backtest;
+use crate::harness::command::fed;
 
 /// Answers of the reference to each request.
 fn reference(requests: &[Value]) -> Vec<Value> {

@@ -59,19 +59,29 @@ pub(crate) fn rankgauge<A: Arguments + ?Sized>(folder: &Path, arguments: &A) -> 
 pub(crate) fn rankgauge_reads<A: Arguments + ?Sized>(
     folder: &Path,
     arguments: &A,
-    input: &str,
+    input: impl AsRef<[u8]>,
 ) -> Output {
-    let mut child = command(folder, arguments)
+    fed(command(folder, arguments), input)
+}
+
+/// Output of a command with `input` on its standard input.
+pub(crate) fn fed(mut command: Command, input: impl AsRef<[u8]>) -> Output {
+    let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("the binary starts");
+        .unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display()));
     let mut stdin = child.stdin.take().expect("a pipe");
-    // A command that rejects its arguments ends before it reads.
-    drop(stdin.write_all(input.as_bytes()));
-    drop(stdin);
-    child.wait_with_output().expect("the binary ends")
+    let input = input.as_ref().to_vec();
+    // Written in a second thread, while this one reads: both pipes may be full at once.
+    let writer = std::thread::spawn(move || {
+        // A command that finds a wrong argument or line reads no further.
+        drop(stdin.write_all(&input));
+    });
+    let output = child.wait_with_output().expect("the command ends");
+    writer.join().expect("all was written");
+    output
 }
 
 /// Standard output as text.
