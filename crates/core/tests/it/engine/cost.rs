@@ -2,11 +2,10 @@
 
 use rankgauge_core::engine::money::{Money, Price, PriceTable};
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 use serde_json::{Value, json};
 
-use super::{START, Samples, World, assign, read, settings, tick};
+use super::{START, Samples, World, assign, read_feedback, read_search, settings, tick};
 
 fn money(text: &str) -> Money {
     Money::from_decimal(text).expect("a plain decimal")
@@ -57,19 +56,18 @@ fn after(searches: &[String]) -> Samples {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (offset, search) in (0..).zip(searches) {
-        read(&mut engine, Kind::Search, 0, offset, search);
+        read_search(&mut engine, 0, offset, search);
     }
     let offset = i64::try_from(searches.len()).expect("few");
-    read(
+    read_search(
         &mut engine,
-        Kind::Search,
         0,
         offset,
         &search("last", 14_000, &json!([]), json!({})),
     );
     let comment =
         json!({"event_id": 1, "query_id": "last", "ts": START + 14_000, "type": "comment"});
-    read(&mut engine, Kind::Feedback, 0, 0, &comment.to_string());
+    read_feedback(&mut engine, 0, 0, &comment.to_string());
     tick(&mut engine, START + 14_000);
     world.samples(&engine.snapshot())
 }
