@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::backtest;
+use super::{backtest, printed};
 use crate::harness::command::{self, assert_reports, stderr, stdout};
 
 #[track_caller]
@@ -15,14 +15,6 @@ fn refused(flags: &str, input: &str, says: &[&str]) {
     for part in says {
         assert!(said.contains(part), "{said} lacks {part}");
     }
-}
-
-fn printed(flags: &[&str], input: &str) -> Vec<Value> {
-    let text = command::printed(&backtest(flags, input));
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"));
-    lines.collect()
 }
 
 #[test]

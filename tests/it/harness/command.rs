@@ -59,13 +59,13 @@ pub(crate) fn rankgauge<A: Arguments + ?Sized>(folder: &Path, arguments: &A) -> 
 pub(crate) fn rankgauge_reads<A: Arguments + ?Sized>(
     folder: &Path,
     arguments: &A,
-    input: impl AsRef<[u8]>,
+    input: &(impl AsRef<[u8]> + ?Sized),
 ) -> Output {
     fed(command(folder, arguments), input)
 }
 
 /// Output of a command with `input` on its standard input.
-pub(crate) fn fed(mut command: Command, input: impl AsRef<[u8]>) -> Output {
+pub(crate) fn fed(mut command: Command, input: &(impl AsRef<[u8]> + ?Sized)) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
