@@ -16,8 +16,8 @@ fn data(name: &str) -> PathBuf {
     crate::repository("tests/data/compare").join(name)
 }
 
-/// Writes three files into a folder. Returns their paths.
-fn written<C: AsRef<[u8]>>(folder: &Path, files: [(&str, C); 3]) -> [String; 3] {
+/// Writes files into a folder. Returns their paths.
+fn written<C: AsRef<[u8]>, const N: usize>(folder: &Path, files: [(&str, C); N]) -> [String; N] {
     files.map(|(name, content)| {
         let path = folder.join(name);
         fs::write(&path, content).expect("a file");
