@@ -6,8 +6,6 @@ use std::path::Path;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rankgauge_core::gold::expansion::Relation;
-use rankgauge_core::gold::{self, Options};
 use serde_json::Value;
 
 use crate::harness::command::{rankgauge, rankgauge_reads, stderr, stdout};
@@ -137,34 +135,6 @@ fn utf16_is_named() {
             );
         }
     }
-}
-
-#[test]
-fn tables_are_separated_by_commas_semicolons_or_tabs() {
-    let load = |text: &str| {
-        let set = gold::parse("quepid.csv", text.as_bytes(), &Options::default());
-        let set = set.unwrap_or_else(|error| panic!("{text}: {error}"));
-        set.queries().to_vec()
-    };
-    let commas = load("query,docid,rating\n\"용도지역, 지구\",a,2\nb,c,1\n");
-    assert_eq!(
-        load("query;docid;rating\n용도지역, 지구;a;2\nb;c;1\n"),
-        commas
-    );
-    assert_eq!(
-        load("query\tdocid\trating\n용도지역, 지구\ta\t2\nb\tc\t1\n"),
-        commas
-    );
-    assert_eq!(
-        load(
-            "\u{feff}\"query\";\"docid\";\"rating\"\r\n\"용도지역, 지구\";\"a\";\"2\"\r\nb;c;1\r\n"
-        ),
-        commas
-    );
-    let edges = Relation::parse_all("edges.csv", b"from;to;relation\na;b;references\n");
-    assert_eq!(edges.expect("valid").len(), 1);
-    let edges = Relation::parse_all("edges.csv", &utf16("from,to,relation\n", true));
-    assert!(edges.expect_err("refused").to_string().contains("UTF-16"));
 }
 
 #[test]
