@@ -11,6 +11,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 
+use crate::harness::command::{Arguments as _, json, rankgauge, stdout};
 use crate::harness::python;
 
 /// Largest difference that counts as equal.
@@ -94,16 +95,9 @@ fn reference_values(cases: &[Case]) -> Vec<Value> {
 fn evaluated(folder: &Path, gold: &Value, run: &str, arguments: &[&str]) -> Value {
     fs::write(folder.join("gold.json"), gold.to_string()).expect("a file");
     fs::write(folder.join("run.jsonl"), run).expect("a file");
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(["evaluate", "--gold", "gold.json", "--run", "run.jsonl"])
-        .args(["--per-query", "--format", "json"])
-        .args(arguments)
-        .output()
-        .expect("the binary starts");
-    let printed = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{printed}");
-    serde_json::from_slice(&output.stdout).expect("JSON")
+    let evaluate = "evaluate --gold gold.json --run run.jsonl --per-query --format json";
+    let arguments = [&evaluate.words()[..], arguments].concat();
+    json(&rankgauge(folder, &arguments))
 }
 
 #[test]
@@ -183,14 +177,9 @@ fn cited(folder: &Path, name: &str, citations: &[&str]) {
 
 /// Standard output of a command in `folder`, with its exit code.
 fn printed(folder: &Path, command: &str, arguments: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args([command, "--gold", "gold.json"])
-        .args(arguments)
-        .output()
-        .expect("the binary starts");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    (output.status.code(), text)
+    let arguments = [&[command, "--gold", "gold.json"], arguments].concat();
+    let output = rankgauge(folder, &arguments);
+    (output.status.code(), stdout(&output))
 }
 
 #[test]
@@ -265,14 +254,7 @@ fn citations_that_fell_with_the_same_ranking_fail_the_gate_and_the_comparison_sh
     assert_eq!(gate("new.jsonl", "CitationF1>=0.5"), Some(3));
     assert_eq!(gate("new.jsonl", "nDCG@10>=0.9"), Some(0));
 
-    let runs = [
-        "--run",
-        "old.jsonl",
-        "--run",
-        "new.jsonl",
-        "--format",
-        "json",
-    ];
+    let runs = "--run old.jsonl --run new.jsonl --format json".words();
     let (_, text) = printed(folder.path(), "compare", &[&measures[..], &runs].concat());
     let report: Value = serde_json::from_str(&text).expect("JSON");
     let difference = |measure: &str| report["measures"][measure]["difference"].as_f64();

@@ -1,6 +1,6 @@
 //! The prediction of `check` holds for traffic of the predicted shape.
 
-use std::process::Command;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::records;
 use rankgauge_core::time::WallTime;
 use serde_json::json;
+
+use crate::harness::command::{printed, rankgauge};
 
 const START: i64 = 1_750_000_000_000;
 
@@ -112,18 +114,8 @@ fn more_variants_and_values_need_more_series() {
 #[test]
 fn check_predicts_and_warns_of_a_load_that_does_not_fit() {
     let check = |rate: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .args([
-                "check",
-                "--searches-per-second",
-                rate,
-                "--set",
-                "engine.memory=64MiB",
-            ])
-            .output()
-            .expect("the command runs");
-        assert!(output.status.success());
-        String::from_utf8(output.stdout).expect("UTF-8")
+        let check = format!("check --searches-per-second {rate} --set engine.memory=64MiB");
+        printed(&rankgauge(Path::new("."), &check))
     };
     let fitting = check("20");
     assert!(fitting.contains("\nmemory "), "{fitting}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 
 use rankgauge::checkpoint::folder::{Folder, look};
@@ -17,6 +17,10 @@ use rankgauge_core::records;
 use rankgauge_core::time::{EventTime, WallTime};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::harness::command::{
+    assert_exit, assert_reports, json, printed, rankgauge, stderr, stdout,
+};
 
 /// 2025-06-15T15:06:40Z.
 const WRITTEN: i64 = 1_750_000_000_000;
@@ -106,16 +110,9 @@ fn dropped(gold: GoldSet) -> Engine {
 }
 
 fn show(folder: &Path, more: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["checkpoint", "show"])
-        .arg(folder)
-        .args(more)
-        .output()
-        .expect("the binary runs")
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+    let folder = folder.to_str().expect("UTF-8");
+    let arguments = [&["checkpoint", "show", folder], more].concat();
+    rankgauge(Path::new("."), &arguments)
 }
 
 #[test]
@@ -130,8 +127,7 @@ fn show_prints_time_counts_and_positions() {
         .expect("there is room");
 
     let shown = show(scratch.path(), &[]);
-    assert!(shown.status.success(), "{}", text(&shown.stderr));
-    let page = text(&shown.stdout);
+    let page = printed(&shown);
     let written = format!("Worker 0, written 2025-06-15T15:06:40Z, format {VERSION}");
     for expected in [
         &*written,
@@ -190,8 +186,7 @@ fn show_prints_gold_set_means_and_open_incidents_of_all_workers() {
     let since = EventTime(incident.started.at).to_string();
 
     let shown = show(scratch.path(), &["--format", "json"]);
-    assert!(shown.status.success(), "{}", text(&shown.stderr));
-    let json: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+    let json = json(&shown);
     let hashes = json["checkpoints"].as_array().expect("checkpoints").iter();
     let hashes: Vec<&Value> = hashes.map(|it| &it["gold_sha256"]).collect();
     assert_eq!(hashes, [&json!(sha256), &Value::Null, &json!(sha256)]);
@@ -212,7 +207,7 @@ fn show_prints_gold_set_means_and_open_incidents_of_all_workers() {
     );
     assert_eq!(json["open_incidents"], Value::Array(parts));
 
-    let page = text(&show(scratch.path(), &[]).stdout);
+    let page = printed(&show(scratch.path(), &[]));
     for expected in [
         &*format!("gold set {sha256}\n"),
         "gold set (none)\n",
@@ -231,18 +226,17 @@ fn show_names_unreadable_checkpoints_and_does_not_move_them() {
     let file = scratch.path().join("worker-0.checkpoint");
     fs::write(&file, b"rankgauge checkpoint 1\nnot a frame").expect("the folder can be written");
     let shown = show(scratch.path(), &[]);
-    assert_eq!(shown.status.code(), Some(1));
-    assert!(text(&shown.stdout).contains("worker-0.checkpoint is damaged"));
-    assert!(text(&shown.stderr).contains("1 of 1 checkpoints cannot be read"));
+    assert_exit(&shown, 1);
+    assert!(stdout(&shown).contains("worker-0.checkpoint is damaged"));
+    assert!(stderr(&shown).contains("1 of 1 checkpoints cannot be read"));
     assert!(file.exists());
 
     let missing = show(&scratch.path().join("nowhere"), &[]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("nowhere cannot be listed"));
+    assert_reports(&missing, 2, "nowhere cannot be listed");
 
     let empty = show(Path::new(env!("CARGO_MANIFEST_DIR")), &[]);
-    assert!(empty.status.success());
-    assert_eq!(text(&empty.stdout), "There is no checkpoint here.\n");
+    assert_exit(&empty, 0);
+    assert_eq!(stdout(&empty), "There is no checkpoint here.\n");
 }
 
 #[test]

@@ -4,19 +4,15 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use crate::harness;
+use crate::harness::command::{self, Arguments};
 
 fn data(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/columnar");
     folder.join(name)
 }
 
-fn rankgauge(arguments: &[&str]) -> Output {
-    harness::rankgauge(&data("."), arguments)
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+fn rankgauge<A: Arguments + ?Sized>(arguments: &A) -> Output {
+    command::rankgauge(&data("."), arguments)
 }
 
 #[cfg(not(feature = "columnar"))]
@@ -30,12 +26,11 @@ fn a_build_without_the_feature_names_the_format_the_feature_and_the_alternative(
         let run = ["evaluate", "--gold", "gold.csv", "--run", name];
         for arguments in [&run[..], &["gold", "stats", name]] {
             let output = rankgauge(arguments);
-            assert_eq!(output.status.code(), Some(2), "{}", said(&output));
             let expected = format!(
                 "{name}: cannot be read: a table in {format}, which this build does not read; use a release or a \
                  build with `--features columnar`, or write CSV"
             );
-            assert!(said(&output).contains(&expected), "{}", said(&output));
+            command::assert_reports(&output, 2, &expected);
         }
     }
 }
@@ -48,7 +43,8 @@ mod with_the_feature {
     use rankgauge_core::compression;
     use serde_json::{Value, json};
 
-    use super::*;
+    use super::{data, rankgauge};
+    use crate::harness::command::{Arguments as _, assert_exit, assert_reports, json, stderr};
 
     const RUNS: [&str; 11] = [
         "pandas.parquet",
@@ -65,18 +61,8 @@ mod with_the_feature {
     ];
 
     fn evaluated(gold: &[&str], run: &[&str]) -> Value {
-        let common = [
-            "evaluate",
-            "--measures",
-            "RR",
-            "--format",
-            "json",
-            "--per-query",
-        ];
-        let arguments: Vec<&str> = common.iter().chain(gold).chain(run).copied().collect();
-        let output = rankgauge(&arguments);
-        assert!(output.status.success(), "{run:?}: {}", said(&output));
-        serde_json::from_slice(&output.stdout).expect("JSON")
+        let common = "evaluate --measures RR --format json --per-query".words();
+        json(&rankgauge(&[&common[..], gold, run].concat()))
     }
 
     #[test]
@@ -100,8 +86,8 @@ mod with_the_feature {
             let folder = tempfile::tempdir().expect("a folder");
             let file = folder.path().join("gold.json");
             let path = file.to_str().expect("UTF-8");
-            let output = rankgauge(&["gold", "convert", gold, "--to", "native", "--output", path]);
-            assert!(output.status.success(), "{}", said(&output));
+            let output = rankgauge(&format!("gold convert {gold} --to native --output {path}"));
+            assert_exit(&output, 0);
             let written = fs::read(&file).expect("it is written");
             let written: Value = serde_json::from_slice(&written).expect("JSON");
             assert_eq!(written["queries"][0]["query_text"], "17조 검색", "{gold}");
@@ -116,26 +102,12 @@ mod with_the_feature {
     #[test]
     fn columns_with_other_names_are_stated() {
         let columns = "query=topic_nr,document=article,score=s";
-        let gold = ["--gold", "gold.csv"];
-        let output = rankgauge(&["evaluate", "--gold", "gold.csv", "--run", "other.parquet"]);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-        let arguments = [
-            "evaluate",
-            gold[0],
-            gold[1],
-            "--run",
-            "other.parquet",
-            "--columns",
-            columns,
-        ];
-        let output = rankgauge(&arguments);
-        assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+        let evaluate = "evaluate --gold gold.csv --run other.parquet";
+        assert_exit(&rankgauge(evaluate), 2);
+        let output = rankgauge(&format!("{evaluate} --columns {columns}"));
         // The second row lacks its document and its score.
-        assert!(
-            said(&output).contains("other.parquet:3: column 3, the score, is missing or empty"),
-            "{}",
-            said(&output)
-        );
+        let expected = "other.parquet:3: column 3, the score, is missing or empty";
+        assert_reports(&output, 2, expected);
         let gold = [
             "--gold",
             "other.parquet",
@@ -145,30 +117,16 @@ mod with_the_feature {
         let run = evaluated(&gold, &["--run", "pandas.parquet"]);
         // The second query has no judgement.
         assert_eq!(run["runs"][0]["means"]["RR"], 0.5);
-        let output = rankgauge(&[
-            "gold",
-            "stats",
-            "other.parquet",
-            "--columns",
-            "query=nr,document=article,grade=s",
-        ]);
-        assert!(
-            said(&output)
-                .contains("no column is called `nr`; the columns are topic_nr, article, s"),
-            "{}",
-            said(&output)
-        );
+        let output =
+            rankgauge("gold stats other.parquet --columns query=nr,document=article,grade=s");
+        let expected = "no column is called `nr`; the columns are topic_nr, article, s";
+        assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     }
 
     #[test]
     fn unreadable_tables_are_named() {
-        let output = rankgauge(&["evaluate", "--gold", "gold.csv", "--run", "brotli.parquet"]);
-        assert_eq!(output.status.code(), Some(2));
-        assert!(
-            said(&output).contains("brotli.parquet: cannot be read: in Parquet: "),
-            "{}",
-            said(&output)
-        );
+        let output = rankgauge("evaluate --gold gold.csv --run brotli.parquet");
+        assert_reports(&output, 2, "brotli.parquet: cannot be read: in Parquet: ");
     }
 
     #[test]
@@ -201,13 +159,11 @@ mod with_the_feature {
             let evaluate = ["evaluate", "--gold", "gold.csv", "--run", path];
             for arguments in [&evaluate[..], &["gold", "stats", path]] {
                 let output = rankgauge(arguments);
-                let said = said(&output);
-                assert_eq!(output.status.code(), Some(2), "{said}");
                 let expected = format!(
                     "{name}: cannot be read: the table is damaged: the process that read it ended with "
                 );
-                assert!(said.contains(&expected), "{said}");
-                assert!(!said.contains("panicked"), "{said}");
+                assert_reports(&output, 2, &expected);
+                assert!(!stderr(&output).contains("panicked"));
             }
         }
     }

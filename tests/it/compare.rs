@@ -8,16 +8,16 @@ mod slices;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
-use serde_json::Value;
+use crate::harness::command::{self, Arguments};
 
 fn data(name: &str) -> PathBuf {
     crate::repository("tests/data/compare").join(name)
 }
 
-/// Writes three files into a folder. Returns their paths.
-fn written<C: AsRef<[u8]>>(folder: &Path, files: [(&str, C); 3]) -> [String; 3] {
+/// Writes files into a folder. Returns their paths.
+fn written<C: AsRef<[u8]>, const N: usize>(folder: &Path, files: [(&str, C); N]) -> [String; N] {
     files.map(|(name, content)| {
         let path = folder.join(name);
         fs::write(&path, content).expect("a file");
@@ -26,12 +26,9 @@ fn written<C: AsRef<[u8]>>(folder: &Path, files: [(&str, C); 3]) -> [String; 3] 
 }
 
 /// Runs `rankgauge compare`.
-fn rankgauge(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .arg("compare")
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
+fn rankgauge<A: Arguments + ?Sized>(arguments: &A) -> Output {
+    let arguments = [&["compare"][..], &arguments.words()[..]].concat();
+    command::rankgauge(Path::new("."), &arguments)
 }
 
 /// Runs the command on the four files, with more arguments.
@@ -44,17 +41,4 @@ fn four(arguments: &[&str]) -> Output {
     all.extend(["--interaction", "V1,V2,V3,V4"]);
     all.extend(arguments);
     rankgauge(&all)
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-fn printed(output: &Output) -> String {
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout)
-}
-
-fn json(output: &Output) -> Value {
-    serde_json::from_str(&printed(output)).expect("JSON")
 }

@@ -8,32 +8,26 @@ mod reference_streams;
 mod streams;
 mod units;
 
-use std::io::Write as _;
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::Output;
 
-/// Runs a command with `input` on its standard input.
-fn fed(mut command: Command, input: &str) -> Output {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("{}: {error}", command.get_program().display()));
-    let mut stdin = child.stdin.take().expect("a pipe");
-    let input = input.to_owned();
-    // Written in a second thread, while this one reads: both pipes may be full at once.
-    let writer = std::thread::spawn(move || {
-        // A command that finds a wrong line reads no further.
-        drop(stdin.write_all(input.as_bytes()));
-    });
-    let output = child.wait_with_output().expect("the command ends");
-    writer.join().expect("all was written");
-    output
-}
+use serde_json::Value;
+
+use crate::harness;
+use crate::harness::command::{Arguments, rankgauge_reads};
 
 /// Runs `rankgauge backtest` with these flags.
-fn backtest(flags: &[&str], input: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
-    command.arg("backtest").args(flags);
-    fed(command, input)
+fn backtest<A: Arguments + ?Sized>(flags: &A, input: &str) -> Output {
+    let arguments = [&["backtest"][..], &flags.words()[..]].concat();
+    rankgauge_reads(Path::new("."), &arguments, input)
+}
+
+/// Lines that `rankgauge backtest` prints with these flags.
+#[track_caller]
+fn printed(flags: &[&str], input: &str) -> Vec<Value> {
+    let text = harness::command::printed(&backtest(flags, input));
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    lines.collect()
 }

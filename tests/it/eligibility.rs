@@ -1,10 +1,10 @@
 //! Searches that must not be judged: `gold.judge_when` and its defaults, in the commands that read files.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
+
+use crate::harness::command::{json, printed, rankgauge};
 
 const GOLD: &str = "q1 0 a 2\nq2 0 b 1\n";
 
@@ -50,49 +50,27 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn output(folder: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(arguments)
-        .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary starts");
-    let problem = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{arguments:?}: {problem}");
-    String::from_utf8(output.stdout).expect("UTF-8")
-}
-
 #[test]
 fn evaluation_leaves_them_out() {
     let folder = folder();
-    let command = [
-        "evaluate",
-        "--config",
-        "rankgauge.yaml",
-        "--run",
-        "search.jsonl",
-    ];
-    let arguments = [&command[..], &["--format", "json"]].concat();
-    let report: Value = serde_json::from_str(&output(folder.path(), &arguments)).expect("JSON");
+    let evaluate = "evaluate --config rankgauge.yaml --run search.jsonl";
+    let report = json(&rankgauge(
+        folder.path(),
+        &format!("{evaluate} --format json"),
+    ));
     let run = &report["runs"][0];
     assert_eq!(run["means"]["RR"], json!(1.0), "{run}");
     assert_eq!(run["not_eligible"], json!(5));
     assert_eq!(run["unknown"], json!(["unknown"]));
-    let text = output(folder.path(), &command);
+    let text = printed(&rankgauge(folder.path(), evaluate));
     assert!(text.contains("Not judged in search: 5 searches"), "{text}");
 }
 
 #[test]
 fn replay_counts_them_by_reason() {
     let folder = folder();
-    let arguments = [
-        "replay",
-        "--config",
-        "rankgauge.yaml",
-        "--search",
-        "search.jsonl",
-    ];
-    let found: Value = serde_json::from_str(&output(folder.path(), &arguments)).expect("JSON");
+    let replay = "replay --config rankgauge.yaml --search search.jsonl";
+    let found = json(&rankgauge(folder.path(), replay));
     let value = |name: &str, label: &str, of_label: &str| {
         let metrics = found["metrics"].as_array().expect("metrics");
         let is_it = |it: &&Value| {
@@ -121,16 +99,8 @@ fn replay_counts_them_by_reason() {
 #[test]
 fn tail_names_the_reason() {
     let folder = folder();
-    let arguments = [
-        "tail",
-        "--config",
-        "rankgauge.yaml",
-        "--search",
-        "search.jsonl",
-        "--format",
-        "json",
-    ];
-    let lines = output(folder.path(), &arguments);
+    let tail = "tail --config rankgauge.yaml --search search.jsonl --format json";
+    let lines = printed(&rankgauge(folder.path(), tail));
     let lines = lines
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"));

@@ -3,13 +3,12 @@
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rankgauge_core::gold::expansion::Relation;
-use rankgauge_core::gold::{self, Options};
 use serde_json::Value;
+
+use crate::harness::command::{rankgauge, rankgauge_reads, stderr, stdout};
 
 const MARK: &str = "\u{feff}";
 const QRELS: &str = "q1 0 a 2\nq1 0 b 1\nq2 0 c 1\n";
@@ -17,17 +16,8 @@ const RUN: &str = "q1 Q0 a 1 3 t\nq1 Q0 x 2 2 t\nq2 Q0 y 1 2 t\nq2 Q0 c 2 1 t\n"
 
 /// Output of the binary in a folder: standard output, standard error, exit code.
 fn run(folder: &Path, arguments: &str) -> (String, String, Option<i32>) {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(arguments.split(' '))
-        .current_dir(folder)
-        .output()
-        .expect("the binary runs");
-    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    (
-        text(output.stdout),
-        text(output.stderr),
-        output.status.code(),
-    )
+    let output = rankgauge(folder, arguments);
+    (stdout(&output), stderr(&output), output.status.code())
 }
 
 /// Little-endian UTF-16, with or without a byte order mark.
@@ -148,34 +138,6 @@ fn utf16_is_named() {
 }
 
 #[test]
-fn tables_are_separated_by_commas_semicolons_or_tabs() {
-    let load = |text: &str| {
-        let set = gold::parse("quepid.csv", text.as_bytes(), &Options::default());
-        let set = set.unwrap_or_else(|error| panic!("{text}: {error}"));
-        set.queries().to_vec()
-    };
-    let commas = load("query,docid,rating\n\"용도지역, 지구\",a,2\nb,c,1\n");
-    assert_eq!(
-        load("query;docid;rating\n용도지역, 지구;a;2\nb;c;1\n"),
-        commas
-    );
-    assert_eq!(
-        load("query\tdocid\trating\n용도지역, 지구\ta\t2\nb\tc\t1\n"),
-        commas
-    );
-    assert_eq!(
-        load(
-            "\u{feff}\"query\";\"docid\";\"rating\"\r\n\"용도지역, 지구\";\"a\";\"2\"\r\nb;c;1\r\n"
-        ),
-        commas
-    );
-    let edges = Relation::parse_all("edges.csv", b"from;to;relation\na;b;references\n");
-    assert_eq!(edges.expect("valid").len(), 1);
-    let edges = Relation::parse_all("edges.csv", &utf16("from,to,relation\n", true));
-    assert!(edges.expect_err("refused").to_string().contains("UTF-16"));
-}
-
-#[test]
 fn scores_on_standard_input_may_have_a_mark_and_be_compressed() {
     let scores = "{\"score\": 0.8, \"baseline\": 0.7}\n".repeat(50);
     let marked = format!("{MARK}{scores}");
@@ -183,23 +145,8 @@ fn scores_on_standard_input_may_have_a_mark_and_be_compressed() {
     compressed.write_all(scores.as_bytes()).expect("memory");
     let compressed = compressed.finish().expect("memory");
     let backtest = |input: &[u8]| {
-        let mut process = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .args(["backtest", "--test", "drop"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the binary runs");
-        let mut stdin = process.stdin.take().expect("a pipe");
-        stdin.write_all(input).expect("a pipe");
-        drop(stdin);
-        let output = process.wait_with_output().expect("the binary ends");
-        let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-        (
-            output.status.code(),
-            text(output.stdout),
-            text(output.stderr),
-        )
+        let output = rankgauge_reads(Path::new("."), "backtest --test drop", input);
+        (output.status.code(), stdout(&output), stderr(&output))
     };
     let plain = backtest(scores.as_bytes());
     assert_eq!(plain.0, Some(0), "{}", plain.2);

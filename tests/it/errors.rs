@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use serde_json::{Value, json};
+
+use crate::harness::command::{printed, rankgauge};
 
 const CONFIG: &str = "
 measures: [nDCG@3]
@@ -58,7 +59,7 @@ fn run() -> String {
 }
 
 /// Output of `evaluate` with these flags.
-fn evaluate(folder: &Path, flags: &[&str]) -> String {
+fn evaluate(folder: &Path, flags: &str) -> String {
     for (name, content) in [
         ("gold.json", gold().to_string()),
         ("V1.jsonl", run()),
@@ -66,22 +67,15 @@ fn evaluate(folder: &Path, flags: &[&str]) -> String {
     ] {
         fs::write(folder.join(name), content).expect("a file");
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(["evaluate", "--gold", "gold.json", "--run", "V1.jsonl"])
-        .args(["--config", "config.yaml", "--complete"])
-        .args(flags)
-        .output()
-        .expect("the binary starts");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    String::from_utf8(output.stdout).expect("UTF-8")
+    let evaluate =
+        format!("evaluate --gold gold.json --run V1.jsonl --config config.yaml --complete {flags}");
+    printed(&rankgauge(folder, &evaluate))
 }
 
 #[test]
 fn worst_queries_have_patterns_that_follow_from_the_data() {
     let folder = tempfile::tempdir().expect("a folder");
-    let report = evaluate(folder.path(), &["--format", "json", "--worst", "9"]);
+    let report = evaluate(folder.path(), "--format json --worst 9");
     let report: Value = serde_json::from_str(&report).expect("JSON");
     let errors = &report["errors"][0];
     assert_eq!(
@@ -152,7 +146,7 @@ fn worst_queries_have_patterns_that_follow_from_the_data() {
 fn an_empty_answer_is_reported_as_such_in_every_format() {
     let folder = tempfile::tempdir().expect("a folder");
     for format in ["text", "markdown", "html", "csv", "json"] {
-        let report = evaluate(folder.path(), &["--format", format]);
+        let report = evaluate(folder.path(), &format!("--format {format}"));
         for part in [
             "nothing returned",
             "not answered",
@@ -162,6 +156,6 @@ fn an_empty_answer_is_reported_as_such_in_every_format() {
             assert!(report.contains(part), "{format} lacks {part}: {report}");
         }
     }
-    let none = evaluate(folder.path(), &["--worst", "0"]);
+    let none = evaluate(folder.path(), "--worst 0");
     assert!(!none.contains("WORST QUERIES"), "{none}");
 }

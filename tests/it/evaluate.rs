@@ -7,25 +7,22 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::harness::rankgauge;
+use crate::harness::command::{Arguments, assert_exit, assert_reports, json, rankgauge, stderr};
 
 const GOLD: &str = "q1 0 민법::제3조 2\nq1 0 민법::제4조 1\nq2 0 상법::제1조 1\n";
 
 /// Runs the command in `folder`, which has the gold set `gold.qrels`.
-fn evaluate(folder: &Path, arguments: &[&str]) -> Output {
+fn evaluate<A: Arguments + ?Sized>(folder: &Path, arguments: &A) -> Output {
     fs::write(folder.join("gold.qrels"), GOLD).expect("a file");
     let evaluate = ["evaluate", "--gold", "gold.qrels"];
-    rankgauge(folder, &[&evaluate[..], arguments].concat())
+    rankgauge(folder, &[&evaluate[..], &arguments.words()[..]].concat())
 }
 
 /// Reported values of each run, as JSON.
-fn runs(folder: &Path, arguments: &[&str]) -> Vec<Value> {
-    let output = evaluate(folder, &[arguments, &["--format", "json"]].concat());
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
-    let mut report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let runs = report["runs"].take();
-    runs.as_array().expect("a list").clone()
+fn runs<A: Arguments + ?Sized>(folder: &Path, arguments: &A) -> Vec<Value> {
+    let arguments = [&arguments.words()[..], &["--format", "json"]].concat();
+    let report = json(&evaluate(folder, &arguments));
+    report["runs"].as_array().expect("a list").clone()
 }
 
 fn write(folder: &Path, name: &str, content: &str) {
@@ -83,17 +80,13 @@ fn the_last_search_of_each_query_is_judged_on_request() {
     write(folder, "log.jsonl", &events.join("\n"));
     let arguments = ["--run", "log.jsonl", "--measures", "RR"];
     let refused = evaluate(folder, &arguments);
-    assert_eq!(refused.status.code(), Some(2));
-    let said = String::from_utf8_lossy(&refused.stderr);
-    assert!(said.contains("--last-search"), "{said}");
+    assert_reports(&refused, 2, "--last-search");
 
     let last = [&arguments[..], &["--last-search"]].concat();
     let found = runs(folder, &last);
     assert_eq!(found[0]["means"]["RR"], 1.0);
     assert_eq!(found[0]["queries"], 2);
-    let said = evaluate(folder, &last);
-    let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("4 searches are not judged"), "{said}");
+    assert_reports(&evaluate(folder, &last), 0, "4 searches are not judged");
 
     // The same file in the format of User Behavior Insights, of which the first answer is judged otherwise.
     let query = |id: &str, ts: &str, document: &str| {
@@ -135,16 +128,9 @@ fn an_order_missing_from_the_file_is_rejected() {
         ("b.jsonl", "score"),
         ("c.json", "rank"),
     ] {
-        let output = evaluate(
-            folder,
-            &["--run", file, "--measures", "RR", "--order", order],
-        );
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(2), "{said}");
-        assert!(
-            said.contains(&format!("{file}:1: a result has no {order}")),
-            "{said}"
-        );
+        let arguments = format!("--run {file} --measures RR --order {order}");
+        let output = evaluate(folder, &arguments);
+        assert_reports(&output, 2, &format!("{file}:1: a result has no {order}"));
     }
 }
 
@@ -173,19 +159,11 @@ fn equivalent_files_of_every_format_have_equal_scores() {
         search("q2", &["e"])
     );
     write(folder, "events.jsonl", &events);
+    let measures = "P@1,R@10,AP,RR,nDCG,nDCG(gain=exp)@2,Judged@10";
+    let files = "--run trec.run --run ranx.json --run events.jsonl";
     let found = runs(
         folder,
-        &[
-            "--run",
-            "trec.run",
-            "--run",
-            "ranx.json",
-            "--run",
-            "events.jsonl",
-            "--measures",
-            "P@1 R@10 AP RR nDCG nDCG(gain=exp)@2 Judged@10",
-            "--per-query",
-        ],
+        &format!("{files} --measures {measures} --per-query"),
     );
     let names: Vec<&Value> = found.iter().map(|run| &run["name"]).collect();
     assert_eq!(names, ["trec", "ranx", "events"]);
@@ -209,17 +187,8 @@ fn runs_with_equal_file_names_keep_their_folders() {
     for name in ["before/bm25.run", "after/bm25.txt", "other.run"] {
         write(folder, name, "q1 Q0 민법::제3조 1 1 x\n");
     }
-    let arguments = [
-        "--run",
-        "before/bm25.run",
-        "--run",
-        "after/bm25.txt",
-        "--run",
-        "other.run",
-        "--measures",
-        "RR",
-    ];
-    let found = runs(folder, &arguments);
+    let arguments = "--run before/bm25.run --run after/bm25.txt --run other.run --measures RR";
+    let found = runs(folder, arguments);
     let names: Vec<&Value> = found.iter().map(|run| &run["name"]).collect();
     assert_eq!(names, ["before/bm25.run", "after/bm25.txt", "other"]);
 }
@@ -231,34 +200,14 @@ fn slices_use_the_labels_of_the_gold_set_then_of_the_events() {
     let event = json!({"query_id": "s1", "query_key": "q1", "ts": 1, "variant": "V5",
         "labels": {"tone": "공손"}, "results": [{"id": "민법::제3조"}]});
     write(folder, "b.jsonl", &event.to_string());
-    let found = runs(
-        folder,
-        &[
-            "--run",
-            "b.jsonl",
-            "--measures",
-            "P@1",
-            "--by",
-            "tone,variant",
-        ],
-    );
+    let found = runs(folder, "--run b.jsonl --measures P@1 --by tone,variant");
     assert_eq!(
         found[0]["by"],
         json!({"tone": {"공손": {"P@1": 1.0}}, "variant": {"V5": {"P@1": 1.0}}})
     );
-    let output = evaluate(
-        folder,
-        &[
-            "--run",
-            "b.jsonl",
-            "--measures",
-            "P@1",
-            "--by",
-            "difficulty",
-        ],
-    );
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    let output = evaluate(folder, "--run b.jsonl --measures P@1 --by difficulty");
+    assert_exit(&output, 2);
+    let said = stderr(&output);
     assert_eq!(
         said,
         "rankgauge: no query has the label `difficulty`; there are none\n"

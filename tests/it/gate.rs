@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use serde_json::Value;
-
-use crate::harness;
+use crate::harness::command::{
+    self, assert_exit, assert_reports, json, json_of, printed, stderr, stdout,
+};
 
 /// Folder of the examples.
 fn examples() -> std::path::PathBuf {
@@ -16,17 +16,7 @@ fn examples() -> std::path::PathBuf {
 
 /// Runs the program in the folder of the examples.
 fn rankgauge(arguments: &str) -> Output {
-    harness::rankgauge(&examples(), &arguments.split(' ').collect::<Vec<_>>())
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).expect("UTF-8")
-}
-
-#[track_caller]
-fn assert_exit(output: &Output, code: i32) {
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{said}");
+    command::rankgauge(&examples(), arguments)
 }
 
 const EVALUATE: &str = "evaluate --gold gold.json --config ci/gate.yaml";
@@ -35,10 +25,10 @@ const EVALUATE: &str = "evaluate --gold gold.json --config ci/gate.yaml";
 fn the_exit_code_states_if_a_run_reaches_a_tier() {
     let good = rankgauge(&format!("{EVALUATE} --run V5.jsonl --fail-below good"));
     assert_exit(&good, 0);
-    assert!(text(&good.stdout).contains("The gate passed: 4 checks, 4 passed, 0 skipped."));
+    assert!(stdout(&good).contains("The gate passed: 4 checks, 4 passed, 0 skipped."));
     let bad = rankgauge(&format!("{EVALUATE} --run V1.jsonl --fail-below good"));
     assert_exit(&bad, 3);
-    let said = text(&bad.stderr);
+    let said = stderr(&bad);
     assert!(
         said.starts_with("rankgauge: the gate failed: 3 of 4 checks\n"),
         "{said}"
@@ -48,7 +38,7 @@ fn the_exit_code_states_if_a_run_reaches_a_tier() {
         "{said}"
     );
     // The report is printed in both cases.
-    assert!(text(&bad.stdout).contains("OVERALL"));
+    assert!(stdout(&bad).contains("OVERALL"));
 }
 
 #[test]
@@ -68,12 +58,12 @@ fn requirements_are_bounds_or_names_of_goals() {
     ] {
         let output = rankgauge(&format!("{EVALUATE} --run V5.jsonl --require {require}"));
         assert_exit(&output, code);
-        let said = text(&output.stderr);
+        let said = stderr(&output);
         let names_it = said.contains(require.split(['<', '>']).next().unwrap_or(require));
         assert!(code == 0 || names_it || said.contains("nDCG@10"), "{said}");
     }
     let unknown = rankgauge(&format!("{EVALUATE} --run V5.jsonl --require precision"));
-    let said = text(&unknown.stderr);
+    let said = stderr(&unknown);
     assert!(
         said.contains("the configured goals are precision-with-recall"),
         "{said}"
@@ -105,13 +95,12 @@ fn one_bound_of_a_joint_goal_is_not_enough() {
 #[test]
 fn a_tier_without_targets_and_a_format_without_checks_are_rejected() {
     let output = rankgauge(&format!("{EVALUATE} --run V5.jsonl --fail-below great"));
-    assert_exit(&output, 2);
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("no computed measure has a target of the tier `great`; the tiers are")
-            && said.contains("excellent, good"),
-        "{said}"
+    assert_reports(
+        &output,
+        2,
+        "no computed measure has a target of the tier `great`; the tiers are",
     );
+    assert_reports(&output, 2, "excellent, good");
     for (command, flags) in [
         (
             format!("{EVALUATE} --run V5.jsonl"),
@@ -124,9 +113,7 @@ fn a_tier_without_targets_and_a_format_without_checks_are_rejected() {
     ] {
         for format in ["junit", "github"] {
             let output = rankgauge(&format!("{command} --format {format}"));
-            assert_exit(&output, 2);
-            let said = text(&output.stderr);
-            assert!(said.contains(&format!("add {flags}")), "{said}");
+            assert_reports(&output, 2, &format!("add {flags}"));
         }
     }
 }
@@ -144,9 +131,7 @@ fn a_measure_without_a_score_fails_the_gate() {
         "evaluate --gold gold.json --run V1.jsonl --fail-below good --config {}",
         config.to_str().expect("a path")
     ));
-    assert_exit(&output, 3);
-    let said = text(&output.stderr);
-    assert!(said.contains("ContextP is without a score"), "{said}");
+    assert_reports(&output, 3, "ContextP is without a score");
 }
 
 #[test]
@@ -159,8 +144,7 @@ fn a_run_that_leaves_out_gold_queries_does_not_pass_unnoticed() {
     let run = run.to_str().expect("a path");
     let command = format!("{EVALUATE} --run {run} --require R@10>=0.1 --format github");
     let output = rankgauge(&command);
-    assert_exit(&output, 0);
-    let said = text(&output.stdout);
+    let said = printed(&output);
     assert!(
         said.contains("::warning") && said.contains("27 of 30 gold queries are missing"),
         "{said}"
@@ -169,7 +153,7 @@ fn a_run_that_leaves_out_gold_queries_does_not_pass_unnoticed() {
     // With --complete they count as 0.
     let output = rankgauge(&format!("{command} --complete"));
     assert_exit(&output, 3);
-    assert!(!text(&output.stdout).contains("::warning"));
+    assert!(!stdout(&output).contains("::warning"));
 
     // The three answers are those of the first run: without the others, nothing is worse.
     let command = format!(
@@ -177,8 +161,7 @@ fn a_run_that_leaves_out_gold_queries_does_not_pass_unnoticed() {
          --fail-on worse --format github"
     );
     let output = rankgauge(&command);
-    assert_exit(&output, 0);
-    let said = text(&output.stdout);
+    let said = printed(&output);
     assert!(
         said.contains("::warning") && said.contains("27 of 30 queries are missing"),
         "{said}"
@@ -191,12 +174,7 @@ fn a_run_that_leaves_out_gold_queries_does_not_pass_unnoticed() {
 fn a_sign_that_is_no_relation_is_named() {
     for bound in ["nDCG@10=>0.5", "nDCG@10==0.5", "nDCG@10"] {
         let output = rankgauge(&format!("{EVALUATE} --run V5.jsonl --require {bound}"));
-        assert_exit(&output, 2);
-        let said = text(&output.stderr);
-        assert!(
-            said.contains(&format!("`{bound}` has no relation")),
-            "{said}"
-        );
+        assert_reports(&output, 2, &format!("`{bound}` has no relation"));
     }
 }
 
@@ -215,9 +193,9 @@ fn a_comparison_fails_on_the_chosen_verdict() {
         assert_exit(&output, code);
     }
     let output = rankgauge(&format!("{COMPARE} {worse} --fail-on worse --format json"));
-    let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(json["gate"]["passed"], false);
-    let check = &json["gate"]["checks"][0];
+    let found = json_of(&output, 3);
+    assert_eq!(found["gate"]["passed"], false);
+    let check = &found["gate"]["checks"][0];
     assert_eq!(check["condition"], "nDCG@10 is not worse than in V5");
     assert_eq!(
         (&check["run"], &check["outcome"]),
@@ -228,14 +206,7 @@ fn a_comparison_fails_on_the_chosen_verdict() {
 #[test]
 fn a_comparison_of_too_few_queries_fails_the_gate_and_names_both_numbers() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| {
-        folder
-            .path()
-            .join(name)
-            .to_str()
-            .expect("a path")
-            .to_owned()
-    };
+    let path = |name: &str| folder.path().join(name).display().to_string();
     fs::write(path("a.eval"), "P_5 q1 0.5\n").expect("a file");
     fs::write(path("b.eval"), "P_5 q1 0.4\n").expect("a file");
     let output = rankgauge(&format!(
@@ -244,7 +215,7 @@ fn a_comparison_of_too_few_queries_fails_the_gate_and_names_both_numbers() {
         path("b.eval")
     ));
     assert_exit(&output, 3);
-    let xml = text(&output.stdout);
+    let xml = stdout(&output);
     assert!(
         xml.contains("tests=\"2\" failures=\"1\" errors=\"0\" skipped=\"1\""),
         "{xml}"
@@ -254,11 +225,7 @@ fn a_comparison_of_too_few_queries_fails_the_gate_and_names_both_numbers() {
         xml.contains("at least 6 queries are compared") && xml.contains(reason),
         "{xml}"
     );
-    assert!(
-        text(&output.stderr).contains(reason),
-        "{}",
-        text(&output.stderr)
-    );
+    assert!(stderr(&output).contains(reason), "{}", stderr(&output));
 }
 
 #[test]
@@ -282,7 +249,7 @@ fn junit_has_a_suite_for_each_run_and_a_case_for_each_check() {
         \x20   <testcase classname=\"V5\" name=\"RR &gt;= 0.5\"><system-out>RR is \
         0.9370</system-out></testcase>\n\
         \x20 </testsuite>\n</testsuites>\n";
-    assert_eq!(text(&output.stdout), expected);
+    assert_eq!(stdout(&output), expected);
 }
 
 #[test]
@@ -292,7 +259,7 @@ fn annotations_of_github_name_failed_checks_first() {
     ));
     assert_exit(&output, 3);
     assert_eq!(
-        text(&output.stdout),
+        stdout(&output),
         "::error title=V5%3A nDCG@10 >= 0.9::nDCG@10 is 0.8698\n\
          ::notice title=rankgauge::The gate failed: 2 checks, 1 failed, 1 passed, 0 skipped.\n"
     );
@@ -301,14 +268,7 @@ fn annotations_of_github_name_failed_checks_first() {
 #[test]
 fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| {
-        folder
-            .path()
-            .join(name)
-            .to_str()
-            .expect("a path")
-            .to_owned()
-    };
+    let path = |name: &str| folder.path().join(name).display().to_string();
     let evaluate = |runs: &str, more: &str| {
         let command = format!(
             "evaluate --gold gold.json {runs} --measures nDCG@10,P@5 {more} --format json --output {}",
@@ -326,13 +286,12 @@ fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
     let new = "--gold gold.json --run V5.jsonl --measures P@5,nDCG@10";
     evaluate("--run V1.jsonl", "--per-query");
     let output = compare(new);
-    assert_exit(&output, 0);
-    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let found = json(&output);
     let direct = rankgauge(
         "compare --gold gold.json --run V1.jsonl --run V5.jsonl --measures nDCG@10,P@5 --resamples \
          200 --format json",
     );
-    let direct: Value = serde_json::from_slice(&direct.stdout).expect("JSON");
+    let direct = json(&direct);
     assert_eq!(found["runs"], serde_json::json!(["V1 (baseline)", "V5"]));
     assert_eq!(found["measures"], direct["measures"]);
     assert_eq!(found["gold"], direct["gold"]);
@@ -340,43 +299,33 @@ fn a_stored_evaluation_is_the_baseline_of_a_comparison() {
     // A file of scores can be a stored evaluation as well.
     fs::copy(path("stored.json"), path("copy.json")).expect("a copy");
     let both = compare(&format!("--scores {}", path("copy.json")));
-    let both: Value = serde_json::from_slice(&both.stdout).expect("JSON");
+    let both = json(&both);
     assert_eq!(both["comparisons"][0]["verdicts"]["P@5"], "identical");
 
     evaluate("--run V1.jsonl --run V5.jsonl", "--per-query");
     let several = compare(new);
-    assert_exit(&several, 2);
-    let said = text(&several.stderr);
-    assert!(
-        said.contains("has 2 runs; name one with --baseline-run: V1, V5"),
-        "{said}"
+    assert_reports(
+        &several,
+        2,
+        "has 2 runs; name one with --baseline-run: V1, V5",
     );
     assert_exit(&compare(&format!("{new} --baseline-run V1")), 0);
     let unknown = compare(&format!("{new} --baseline-run V9"));
-    assert!(text(&unknown.stderr).contains("there is no run `V9`; the runs are V1, V5"));
+    assert!(stderr(&unknown).contains("there is no run `V9`; the runs are V1, V5"));
 
     evaluate("--run V1.jsonl", "");
     let means = compare(new);
-    assert_exit(&means, 2);
-    assert!(text(&means.stderr).contains("has only means, and means cannot be paired"));
+    assert_reports(&means, 2, "has only means, and means cannot be paired");
 
     fs::write(path("stored.json"), "{\"gold\": 1}").expect("a file");
     let broken = compare(new);
-    assert_exit(&broken, 2);
-    assert!(text(&broken.stderr).contains("stored.json:1: not a stored evaluation"));
+    assert_reports(&broken, 2, "stored.json:1: not a stored evaluation");
 }
 
 #[test]
 fn a_baseline_of_another_gold_set_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = |name: &str| {
-        folder
-            .path()
-            .join(name)
-            .to_str()
-            .expect("a path")
-            .to_owned()
-    };
+    let path = |name: &str| folder.path().join(name).display().to_string();
     let stored = rankgauge(&format!(
         "evaluate --gold gold.json --run V1.jsonl --measures P@5 --per-query --format json --output {}",
         path("stored.json")
@@ -389,12 +338,8 @@ fn a_baseline_of_another_gold_set_is_rejected() {
         path("stored.json"),
         path("gold.json")
     ));
-    assert_exit(&output, 2);
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("different gold sets, 2025-11 (SHA-256 ") && said.contains("and 2025-12"),
-        "{said}"
-    );
+    assert_reports(&output, 2, "different gold sets, 2025-11 (SHA-256 ");
+    assert_reports(&output, 2, "and 2025-12");
 }
 
 #[test]
@@ -410,7 +355,8 @@ fn a_baseline_of_other_settings_is_rejected() {
     ];
     for (flags, named) in settings {
         let evaluate = format!(
-            "evaluate --gold gold.json --run V1.jsonl --measures P@5 {flags} --per-query --format json --output {stored}"
+            "evaluate --gold gold.json --run V1.jsonl --measures P@5 {flags} --per-query --format json \
+             --output {stored}"
         );
         assert_exit(&rankgauge(&evaluate), 0);
         let compare =
@@ -418,11 +364,7 @@ fn a_baseline_of_other_settings_is_rejected() {
         let output = rankgauge(&compare);
         assert_exit(&output, 2);
         let expected = format!("judged with different settings, {named} and the usual ones");
-        assert!(
-            text(&output.stderr).contains(&expected),
-            "{}",
-            text(&output.stderr)
-        );
+        assert!(stderr(&output).contains(&expected), "{}", stderr(&output));
         assert_exit(&rankgauge(&format!("{compare} {flags}")), 0);
     }
 }
@@ -433,9 +375,7 @@ fn a_bound_that_no_score_can_miss_is_refused() {
         let output = rankgauge(&format!(
             "evaluate --gold gold.json --run V1.jsonl --require {bound}"
         ));
-        assert_exit(&output, 2);
-        let said = text(&output.stderr);
-        assert!(said.contains("is not between 0 and 1, but"), "{said}");
+        assert_reports(&output, 2, "is not between 0 and 1, but");
     }
 }
 
@@ -461,9 +401,9 @@ fn a_run_does_not_gain_from_omitting_hard_queries() {
     let said = |runs: &[&String]| {
         let runs: Vec<String> = runs.iter().map(|run| format!("--run {run}")).collect();
         let runs = runs.join(" ");
-        let output = rankgauge(&format!("evaluate --gold {gold} {runs} --measures RR,P@1"));
-        assert_exit(&output, 0);
-        let said = text(&output.stdout);
+        let said = printed(&rankgauge(&format!(
+            "evaluate --gold {gold} {runs} --measures RR,P@1"
+        )));
         said.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let tied = said(&[&all, &easy]);
@@ -568,7 +508,7 @@ fn the_action_stores_the_main_branch_and_compares_later_runs_with_it() {
     assert_exit(&step(main.path(), "report"), 0);
     let failed = step(main.path(), "check");
     assert_exit(&failed, 3);
-    let said = text(&failed.stdout);
+    let said = stdout(&failed);
     assert!(
         said.contains("::error") && said.contains("reaches good") && said.contains("main"),
         "{said}"
@@ -594,16 +534,12 @@ fn a_name_of_a_run_writes_no_workflow_command_to_standard_error() {
     let name = "x\n::error::injected\u{1b}[31m.run";
     fs::write(folder.path().join("gold.qrels"), "q 0 a 1\n").expect("a file");
     fs::write(folder.path().join(name), "q Q0 b 1 1 t\n").expect("a file");
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder.path())
-        .args(["evaluate", "--gold", "gold.qrels", "--run", name])
-        .args(["--measures", "P@1", "--require", "P@1>=0.9"])
-        .args(["--format", "github"])
-        .output()
-        .expect("the binary starts");
-    assert_exit(&output, 3);
-    let said = text(&output.stderr);
-    assert!(said.contains("injected"), "{said}");
+    let arguments = format!(
+        "evaluate --gold gold.qrels --run {name} --measures P@1 --require P@1>=0.9 --format github"
+    );
+    let output = command::rankgauge(folder.path(), &arguments);
+    assert_reports(&output, 3, "injected");
+    let said = stderr(&output);
     assert!(!said.contains('\u{1b}'), "{said}");
     assert!(
         said.lines()

@@ -15,6 +15,7 @@
 
 pub(crate) mod alertmanager;
 pub(crate) mod browser;
+pub(crate) mod command;
 pub(crate) mod faults;
 pub(crate) mod gate;
 pub(crate) mod kafka;
@@ -27,20 +28,11 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
-
-/// Output of the built binary in `folder`, after it has ended.
-pub(crate) fn rankgauge(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(arguments)
-        .output()
-        .expect("the binary starts")
-}
 
 /// Polls `condition` until it returns a value. Tests sleep only here.
 ///

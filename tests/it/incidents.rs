@@ -1,7 +1,8 @@
 //! Incidents of days of searches: how many, how urgent, and when they end.
 
 use std::fs;
-use std::process::Command;
+
+use crate::harness::command::{printed, rankgauge};
 
 const START: i64 = 1_763_337_600_000;
 
@@ -34,25 +35,10 @@ fn incidents_of(
         .chain([format!("{{\"query_id\":\"end\",\"ts\":{},\"query_key\":\"q0\",\"variant\":\"V2\",\"results\":[{{\"id\":\"d1\"}}]}}\n", START + minutes * 60_000)])
         .collect();
     fs::write(folder.path().join("search.jsonl"), searches.concat()).expect("a file");
-    let settings = [
-        "gold.paths=gold.qrels",
-        "measures=RR",
-        "slices=kind",
-        "detection.measures=RR",
-        "detection.slices=kind",
-    ];
-    let mut arguments = vec!["replay", "--search", "search.jsonl", "--every", "1m"];
-    arguments.extend(settings.iter().flat_map(|it| ["--set", it]));
-    let families = "rankgauge_incident_info,rankgauge_incidents_ended_total";
-    arguments.extend(["--metrics", families]);
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(arguments)
-        .current_dir(folder.path())
-        .output()
-        .expect("the binary runs");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+    let replay = "replay --search search.jsonl --every 1m --set gold.paths=gold.qrels --set measures=RR \
+                  --set slices=kind --set detection.measures=RR --set detection.slices=kind --metrics \
+                  rankgauge_incident_info,rankgauge_incidents_ended_total";
+    let text = printed(&rankgauge(folder.path(), replay));
     let label = |line: &str, name: &str| {
         let (_, after) = line.split_once(&format!("{name}=\"")).expect("a label");
         after.split('"').next().expect("a value").to_owned()

@@ -5,35 +5,24 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::harness::rankgauge;
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+use crate::harness::command::{assert_exit, assert_reports, printed, rankgauge, stderr, stdout};
 
 /// Checks the files in `files`, from the folder and from below it.
 fn check(folder: &Path, files: &str) -> String {
-    let settings = format!("{files}/rankgauge.yaml");
-    let from_outside = rankgauge(folder, &["check", "--config", &settings]);
-    assert!(
-        from_outside.status.success(),
-        "{}",
-        text(&from_outside.stderr)
-    );
-    let inside = rankgauge(
+    let from_outside = format!("check --config {files}/rankgauge.yaml");
+    assert_exit(&rankgauge(folder, &from_outside), 0);
+    printed(&rankgauge(
         &folder.join(files),
-        &["check", "--config", "rankgauge.yaml"],
-    );
-    assert!(inside.status.success(), "{}", text(&inside.stderr));
-    text(&inside.stdout)
+        "check --config rankgauge.yaml",
+    ))
 }
 
 #[test]
 fn the_starter_files_are_valid() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = rankgauge(folder.path(), &["init", "quality"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("rankgauge check --config quality/rankgauge.yaml"));
+    assert_exit(&output, 0);
+    assert!(stdout(&output).contains("rankgauge check --config quality/rankgauge.yaml"));
     let summary = check(folder.path(), "quality");
     assert!(summary.contains("3 queries"), "{summary}");
     assert!(
@@ -42,7 +31,7 @@ fn the_starter_files_are_valid() {
     );
     let gold = "quality/gold.json";
     let validate = rankgauge(folder.path(), &["gold", "validate", gold]);
-    assert_eq!(validate.status.code(), Some(1));
+    assert_exit(&validate, 1);
     let settings =
         fs::read_to_string(folder.path().join("quality/rankgauge.yaml")).expect("a file");
     assert!(
@@ -79,12 +68,7 @@ fn existing_files_are_not_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("gold.json"), "mine").expect("a file");
     let output = rankgauge(folder.path(), &["init"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        text(&output.stderr).contains("gold.json exists"),
-        "{}",
-        text(&output.stderr)
-    );
+    assert_reports(&output, 2, "gold.json exists");
     assert!(!folder.path().join("rankgauge.yaml").exists());
     assert_eq!(
         fs::read_to_string(folder.path().join("gold.json")).expect("a file"),
@@ -118,9 +102,7 @@ fn a_sample_determines_slices_measures_limits_and_queries() {
         searches.concat() + "not JSON\n",
     )
     .expect("a file");
-    let output = rankgauge(folder.path(), &["init", "--from", "searches.jsonl", "out"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = printed(&rankgauge(folder.path(), "init --from searches.jsonl out"));
     assert!(
         said.contains("Proposed from 60 searches: at most 4 results"),
         "{said}"
@@ -163,8 +145,8 @@ fn a_sample_with_one_query_is_not_filled_up_with_examples() {
     let folder = tempfile::tempdir().expect("a folder");
     let event = json!({"query_id": "s1", "ts": 1_763_337_600_000_u64, "query": "blue roses", "results": [{"id": "d1"}]});
     fs::write(folder.path().join("searches.jsonl"), event.to_string()).expect("a file");
-    let output = rankgauge(folder.path(), &["init", "--from", "searches.jsonl", "out"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = rankgauge(folder.path(), "init --from searches.jsonl out");
+    assert_exit(&output, 0);
     let gold = fs::read_to_string(folder.path().join("out/gold.json")).expect("a file");
     let gold: Value = serde_json::from_str(&gold).expect("JSON");
     assert_eq!(
@@ -179,8 +161,8 @@ fn a_sample_of_user_behavior_insights_is_recognised() {
     let folder = tempfile::tempdir().expect("a folder");
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/connect/ubi_queries.jsonl");
     let examples = examples.display().to_string();
-    let output = rankgauge(folder.path(), &["init", "--from", &examples, "out"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = rankgauge(folder.path(), &format!("init --from {examples} out"));
+    assert_exit(&output, 0);
     let summary = check(folder.path(), "out");
     assert!(summary.contains("searches ubi"), "{summary}");
 }
@@ -190,14 +172,9 @@ fn a_sample_without_searches_is_an_error() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("x.jsonl"), "{\"ts\": 1}\n").expect("a file");
     let output = rankgauge(folder.path(), &["init", "--from", "x.jsonl"]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("x.jsonl: no search event among 1 records"),
-        "{said}"
-    );
+    assert_reports(&output, 2, "x.jsonl: no search event among 1 records");
     let output = rankgauge(folder.path(), &["init", "--from", "none.jsonl"]);
-    assert_eq!(output.status.code(), Some(2));
+    assert_exit(&output, 2);
 }
 
 /// Searches of a sample of unknown records.
@@ -393,8 +370,8 @@ fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
             arguments.extend(["--from", file]);
         }
         let output = rankgauge(folder.path(), &arguments);
-        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
-        let said = text(&output.stdout);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let said = stdout(&output);
         let counts = format!("(100 %): {SEARCHES} searches and {SEARCHES} feedback events");
         assert!(said.contains(&counts), "{name}: {said}");
         assert!(!said.contains("Not found"), "{name}: {said}");
@@ -408,8 +385,8 @@ fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
             arguments.extend(["--feedback", feedback]);
         }
         let output = rankgauge(folder.path(), &arguments);
-        assert!(output.status.success(), "{name}: {}", text(&output.stderr));
-        let lines = text(&output.stdout);
+        assert!(output.status.success(), "{name}: {}", stderr(&output));
+        let lines = stdout(&output);
         let lines: Vec<Value> = lines
             .lines()
             .map(|line| serde_json::from_str(line).expect("JSON"))
@@ -440,17 +417,8 @@ fn a_mapping_is_proposed_for_records_of_an_unknown_shape() {
 fn proposed(folder: &Path, searches: &str, clicks: &str) -> String {
     fs::write(folder.join("searches.jsonl"), searches).expect("a file");
     fs::write(folder.join("clicks.jsonl"), clicks).expect("a file");
-    let arguments = [
-        "init",
-        "out",
-        "--from",
-        "searches.jsonl",
-        "--from",
-        "clicks.jsonl",
-    ];
-    let output = rankgauge(folder, &arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    text(&output.stdout)
+    let arguments = "init out --from searches.jsonl --from clicks.jsonl";
+    printed(&rankgauge(folder, arguments))
 }
 
 #[test]
@@ -589,19 +557,9 @@ fn a_mapping_is_proposed_for_the_newest_records_of_topics() {
     broker.produce(&clicks, of_clicks);
     let folder = tempfile::tempdir().expect("a folder");
     let brokers = format!("kafka.brokers={}", broker.bootstrap());
-    let arguments = [
-        "init",
-        "--from-topic",
-        &searches,
-        "--from-topic",
-        &clicks,
-        "--set",
-        &brokers,
-        "out",
-    ];
-    let output = rankgauge(folder.path(), &arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let arguments =
+        format!("init --from-topic {searches} --from-topic {clicks} --set {brokers} out");
+    let said = printed(&rankgauge(folder.path(), &arguments));
     let counts = format!("(100 %): {SEARCHES} searches and {SEARCHES} feedback events");
     assert!(said.contains(&counts), "{said}");
     check(folder.path(), "out");
@@ -631,9 +589,7 @@ fn a_mapping_of_clicks_alone_says_that_searches_are_missing() {
     };
     let records: String = (0..SEARCHES).map(record).collect();
     fs::write(folder.path().join("insights.jsonl"), records).expect("a file");
-    let output = rankgauge(folder.path(), &["init", "out", "--from", "insights.jsonl"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let said = text(&output.stdout);
+    let said = printed(&rankgauge(folder.path(), "init out --from insights.jsonl"));
     for expected in [
         "(100 %): 0 searches and 60 feedback events",
         "Not found: the sample shows no searches that can be mapped",
@@ -702,7 +658,7 @@ fn the_names_of_the_clicks_are_found_beside_other_names_of_the_searches() {
             folder.path(),
             &[&tail[..], &["--feedback", "clicks.jsonl"]].concat(),
         );
-        let lines = text(&tailed.stdout);
+        let lines = stdout(&tailed);
         let count = |start: &str| lines.lines().filter(|line| line.starts_with(start)).count();
         assert_eq!(
             (count("search   ignored"), count("feedback joined")),
@@ -760,12 +716,11 @@ fn native_feedback_is_no_problem_of_a_sample() {
 fn a_sample_without_records_is_an_error_that_says_so() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("empty.json"), "").expect("a file");
-    let output = rankgauge(folder.path(), &["init", "out", "--from", "empty.json"]);
-    assert_eq!(output.status.code(), Some(2));
-    let said = text(&output.stderr);
-    assert!(
-        said.contains("empty.json: no record; name a file or a topic with search events"),
-        "{said}"
+    let output = rankgauge(folder.path(), "init out --from empty.json");
+    assert_reports(
+        &output,
+        2,
+        "empty.json: no record; name a file or a topic with search events",
     );
 }
 
@@ -779,19 +734,19 @@ fn proposed_for(folder: &Path, files: &[(&str, &[Value])]) -> (String, String) {
         arguments.extend(["--from", name]);
     }
     let output = rankgauge(folder, &arguments);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_exit(&output, 0);
     check(folder, "out");
     let settings = fs::read_to_string(folder.join("out/rankgauge.yaml")).expect("a file");
-    (text(&output.stdout), settings)
+    (stdout(&output), settings)
 }
 
 /// Number of records in a file by kind and outcome under the proposed configuration.
 fn outcomes(folder: &Path, file: &str) -> std::collections::BTreeMap<String, usize> {
     let tail = ["tail", "--config", "out/rankgauge.yaml", "--format", "json"];
     let output = rankgauge(folder, &[&tail[..], &["--search", file]].concat());
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    assert_exit(&output, 0);
     let mut outcomes = std::collections::BTreeMap::new();
-    for line in text(&output.stdout).lines() {
+    for line in stdout(&output).lines() {
         let line: Value = serde_json::from_str(line).expect("JSON");
         let word = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         *outcomes
@@ -997,11 +952,10 @@ fn a_sample_without_texts_has_a_marked_line_for_them() {
     fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
     let from = ["--from", "searches.jsonl", "--from", "clicks.jsonl"];
     let output = rankgauge(folder.path(), &[&["init", "out"], &from[..]].concat());
-    let warning = text(&output.stderr);
-    assert!(output.status.success(), "{warning}");
-    assert!(
-        warning.contains("no text of a query was found in the searches: replace \"=MISSING\" in out/rankgauge.yaml"),
-        "{warning}"
+    assert_reports(
+        &output,
+        0,
+        "no text of a query was found in the searches: replace \"=MISSING\" in out/rankgauge.yaml",
     );
     check(folder.path(), "out");
     let settings = fs::read_to_string(folder.path().join("out/rankgauge.yaml")).expect("a file");
@@ -1051,12 +1005,12 @@ fn assert_marked(
         .collect();
     let records = records.join("\n");
     fs::write(folder.path().join("x.jsonl"), records).expect("a file");
-    let output = rankgauge(folder.path(), &["init", "out", "--from", "x.jsonl"]);
-    let warning = text(&output.stderr);
-    assert!(output.status.success(), "{warning}");
+    let output = rankgauge(folder.path(), "init out --from x.jsonl");
+    assert_exit(&output, 0);
+    let warning = stderr(&output);
     let replace = format!("{comment}: replace \"=MISSING\" in out/rankgauge.yaml");
     assert!(warning.contains(&replace), "{warning}");
-    let said = text(&output.stdout);
+    let said = stdout(&output);
     let counts = "With its marked lines completed, the proposed mapping decodes 60 of 60 records";
     assert!(said.contains(counts), "{said}");
 
@@ -1070,8 +1024,8 @@ fn assert_marked(
     assert_eq!(source, Some(missing.as_str()), "{settings}");
     let named = || {
         let checked = rankgauge(folder.path(), &["check", "--config", "out/rankgauge.yaml"]);
-        let said = text(&checked.stderr);
-        assert!(checked.status.success(), "{said}");
+        assert_exit(&checked, 0);
+        let said = stderr(&checked);
         said
     };
     let warning = named();
@@ -1138,8 +1092,8 @@ fn clicks_without_the_id_of_their_search_have_a_marked_line_for_it() {
     let click = |number| format!("{}\n", without(plain_click(number), "search_id"));
     let clicks: String = (0..SEARCHES).map(click).collect();
     fs::write(folder.path().join("clicks.jsonl"), clicks).expect("a file");
-    let output = rankgauge(folder.path(), &["init", "out", "--from", "clicks.jsonl"]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = rankgauge(folder.path(), "init out --from clicks.jsonl");
+    assert_exit(&output, 0);
     check(folder.path(), "out");
     let settings = fs::read_to_string(folder.path().join("out/rankgauge.yaml")).expect("a file");
     assert!(settings.contains("query_id: \"=MISSING\""), "{settings}");

@@ -2,11 +2,13 @@
 //! wrong measures, counts among scores, and gold sets named in a configuration.
 
 use std::fs;
-use std::io::Write as _;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
+
+use crate::harness::command::{
+    Arguments as _, assert_exit, assert_reports, json, printed, rankgauge, rankgauge_reads, stderr,
+    stdout,
+};
 
 const GOLD: &str = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d3 2\n";
 const RUN: &str = "q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\nq2 Q0 d3 1 1 x\n";
@@ -24,49 +26,12 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-/// Runs the program in `folder` with `input` on standard input.
-fn rankgauge(folder: &Path, arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let mut stdin = child.stdin.take().expect("a pipe");
-    stdin
-        .write_all(input.as_bytes())
-        .expect("the input is read");
-    drop(stdin);
-    child.wait_with_output().expect("the binary ends")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
-}
-
-fn json(output: &Output) -> Value {
-    assert!(output.status.success(), "{}", said(output));
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
 #[test]
 fn a_dash_reads_standard_input() {
     let folder = folder();
     let judged = |gold: &str, run: &str, input: &str| {
-        let arguments = [
-            "evaluate",
-            "--gold",
-            gold,
-            "--run",
-            run,
-            "--measures",
-            "RR",
-            "--format",
-            "json",
-        ];
-        json(&rankgauge(folder.path(), &arguments, input))
+        let arguments = format!("evaluate --gold {gold} --run {run} --measures RR --format json");
+        json(&rankgauge_reads(folder.path(), &arguments, input))
     };
     let from_file = judged("gold.qrels", "a.run", "");
     let from_pipe = judged("gold.qrels", "-", RUN);
@@ -76,18 +41,16 @@ fn a_dash_reads_standard_input() {
     assert_eq!(gold["runs"][0]["means"], from_file["runs"][0]["means"]);
 
     fs::write(folder.path().join("a.eval"), "map q1 0.5\nmap q2 1\n").expect("a file");
-    let arguments = [
-        "compare", "--scores", "a.eval", "--scores", "-", "--format", "json",
-    ];
-    let found = json(&rankgauge(
+    let arguments = "compare --scores a.eval --scores - --format json";
+    let found = json(&rankgauge_reads(
         folder.path(),
-        &arguments,
+        arguments,
         "map q1 1\nmap q2 1\n",
     ));
     assert_eq!(found["measures"]["map"]["difference"], 0.25);
 
-    let validated = rankgauge(folder.path(), &["gold", "stats", "-"], GOLD);
-    assert!(validated.status.success(), "{}", said(&validated));
+    let validated = rankgauge_reads(folder.path(), "gold stats -", GOLD);
+    assert_exit(&validated, 0);
 }
 
 #[test]
@@ -101,26 +64,13 @@ fn the_same_input_given_twice_is_rejected() {
         ["-", "-"],
     ] {
         for command in ["evaluate", "compare"] {
-            let arguments = [
-                command,
-                "--gold",
-                "gold.qrels",
-                "--run",
-                pair[0],
-                "--run",
-                pair[1],
-                "--measures",
-                "RR",
-            ];
-            let output = rankgauge(folder.path(), &arguments, RUN);
-            assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-            assert_eq!(
-                said(&output),
-                format!(
-                    "rankgauge: {}: given twice; give every input once\n",
-                    pair[1]
-                )
-            );
+            let [one, other] = pair;
+            let arguments =
+                format!("{command} --gold gold.qrels --run {one} --run {other} --measures RR");
+            let output = rankgauge_reads(folder.path(), &arguments, RUN);
+            assert_exit(&output, 2);
+            let expected = format!("rankgauge: {other}: given twice; give every input once\n");
+            assert_eq!(stderr(&output), expected);
         }
     }
 }
@@ -130,18 +80,10 @@ fn swapped_columns_of_rank_and_score_are_warned_about() {
     let folder = folder();
     let warning = |run: &str| {
         fs::write(folder.path().join("c.run"), run).expect("a file");
-        let arguments = [
-            "evaluate",
-            "--gold",
-            "gold.qrels",
-            "--run",
-            "c.run",
-            "--measures",
-            "RR",
-        ];
-        let output = rankgauge(folder.path(), &arguments, "");
-        assert!(output.status.success(), "{}", said(&output));
-        said(&output)
+        let arguments = "evaluate --gold gold.qrels --run c.run --measures RR";
+        let output = rankgauge(folder.path(), arguments);
+        assert_exit(&output, 0);
+        stderr(&output)
     };
     let swapped = "q1 Q0 d1 9.5 1 x\nq1 Q0 d2 7 2 x\nq1 Q0 d4 3 3 x\nq2 Q0 d3 8 1 x\n";
     let found = warning(swapped);
@@ -172,11 +114,9 @@ fn every_wrong_measure_is_named_at_once() {
         "--measures",
         "P@5 nope P@0 ndgc@10",
     ];
-    let output = rankgauge(folder.path(), &arguments, "");
-    assert_eq!(output.status.code(), Some(2));
-    let said = said(&output);
+    let output = rankgauge(folder.path(), &arguments);
     for name in ["`nope`", "`P@0`", "`ndgc@10`"] {
-        assert!(said.contains(name), "{said}");
+        assert_reports(&output, 2, name);
     }
 }
 
@@ -188,10 +128,8 @@ fn counts_are_not_tested_as_measures() {
     };
     fs::write(folder.path().join("a.eval"), scores("0.5")).expect("a file");
     fs::write(folder.path().join("b.eval"), scores("0.7")).expect("a file");
-    let arguments = [
-        "compare", "--scores", "a.eval", "--scores", "b.eval", "--format", "json",
-    ];
-    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    let arguments = "compare --scores a.eval --scores b.eval --format json";
+    let found = json(&rankgauge(folder.path(), arguments));
     let measures: Vec<&String> = found["measures"]
         .as_object()
         .expect("measures")
@@ -209,23 +147,10 @@ fn a_single_query_and_a_single_judgement_are_singular() {
     let folder = folder();
     fs::write(folder.path().join("one.qrels"), "q1 0 d1 1\n").expect("a file");
     for command in [
-        &["evaluate", "--gold", "one.qrels", "--run", "a.run"][..],
-        &[
-            "compare",
-            "--gold",
-            "one.qrels",
-            "--run",
-            "a.run",
-            "--run",
-            "b.run",
-        ],
+        "evaluate --gold one.qrels --run a.run --measures RR",
+        "compare --gold one.qrels --run a.run --run b.run --measures RR",
     ] {
-        let output = rankgauge(
-            folder.path(),
-            &[command, &["--measures", "RR"]].concat(),
-            "",
-        );
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let text = stdout(&rankgauge(folder.path(), command));
         let flowing = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flowing.contains("1 query, 1 judgement"), "{text}");
         assert!(
@@ -249,25 +174,13 @@ fn gold_paths_in_a_configuration_are_relative_to_its_file() {
         "gold: {paths: [gold/set.qrels]}\n",
     )
     .expect("a file");
-    let arguments = [
-        "evaluate",
-        "--config",
-        "conf/own.yaml",
-        "--run",
-        "a.run",
-        "--measures",
-        "RR",
-        "--format",
-        "json",
-    ];
-    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    let arguments = "evaluate --config conf/own.yaml --run a.run --measures RR --format json";
+    let found = json(&rankgauge(folder.path(), arguments));
     assert_eq!(found["gold"]["queries"], 2);
     // On the command line, a path is relative to the working directory.
-    let set = [&arguments[..], &["--set", "gold.paths=conf/gold/set.qrels"]].concat();
-    assert_eq!(
-        json(&rankgauge(folder.path(), &set, ""))["gold"]["queries"],
-        2
-    );
+    let set = format!("{arguments} --set gold.paths=conf/gold/set.qrels");
+    let found = json(&rankgauge(folder.path(), &set));
+    assert_eq!(found["gold"]["queries"], 2);
 }
 
 #[test]
@@ -288,20 +201,9 @@ fn a_target_that_no_ranking_reaches_is_skipped_and_named() {
          tier: good, value: 0.9}]\n",
     )
     .expect("a file");
-    let arguments = [
-        "evaluate",
-        "--config",
-        "targets.yaml",
-        "--gold",
-        "five.qrels",
-        "--run",
-        "five.run",
-        "--fail-below",
-        "good",
-        "--format",
-        "json",
-    ];
-    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    let arguments = "evaluate --config targets.yaml --gold five.qrels --run five.run --fail-below good \
+                     --format json";
+    let found = json(&rankgauge(folder.path(), arguments));
     let outcomes: Vec<&Value> = found["gate"]["checks"]
         .as_array()
         .expect("checks")
@@ -319,9 +221,8 @@ fn a_target_that_no_ranking_reaches_is_skipped_and_named() {
         "{because:?}"
     );
     // If no target can be reached, the gate fails.
-    let only = [&arguments[..], &["--measures", "R@3"]].concat();
-    let output = rankgauge(folder.path(), &only, "");
-    assert_eq!(output.status.code(), Some(3), "{}", said(&output));
+    let only = format!("{arguments} --measures R@3");
+    assert_exit(&rankgauge(folder.path(), &only), 3);
 }
 
 #[test]
@@ -336,21 +237,11 @@ fn events_of_user_behavior_insights_are_a_run() {
     };
     let events = [search("q1", &["d2", "d1"]), search("q2", &["d3"])].join("\n");
     fs::write(folder.path().join("ubi.jsonl"), events).expect("a file");
-    let arguments = [
-        "evaluate",
-        "--gold",
-        "gold.qrels",
-        "--run",
-        "ubi.jsonl",
-        "--measures",
-        "RR",
-        "--format",
-        "json",
-    ];
+    let arguments = "evaluate --gold gold.qrels --run ubi.jsonl --measures RR --format json";
     // A query without a key matches by its text, which in qrels is not known.
     let texts = "q1\tq1\nq2\tq2\n";
     fs::write(folder.path().join("gold.tsv"), texts).expect("a file");
-    let found = json(&rankgauge(folder.path(), &arguments, ""));
+    let found = json(&rankgauge(folder.path(), arguments));
     assert_eq!(found["runs"][0]["queries"], 2);
     assert_eq!(found["runs"][0]["means"]["RR"], 0.75);
 }
@@ -382,31 +273,20 @@ fn an_export_of_user_behavior_insights_is_read_and_what_is_skipped_is_stated() {
     ];
     fs::write(folder.path().join("ubi.ndjson"), lines.join("\n")).expect("a file");
     fs::write(folder.path().join("gold.tsv"), "q1\tq1\nq2\tq2\n").expect("a file");
-    let arguments = [
-        "evaluate",
-        "--gold",
-        "gold.qrels",
-        "--run",
-        "ubi.ndjson",
-        "--measures",
-        "RR",
-        "--format",
-        "json",
-    ];
-    let output = rankgauge(folder.path(), &arguments, "");
+    let arguments = "evaluate --gold gold.qrels --run ubi.ndjson --measures RR --format json";
+    let output = rankgauge(folder.path(), arguments);
     let stated = "ubi.ndjson: skipped: 1 query without the ids of the results (query_response_hit_ids); 1 query \
                   for no results (`size` is 0); 1 query answered before: the first answer is judged; 1 record of \
                   ubi_events; 1 invalid record (the first on line 9: ";
-    assert!(said(&output).contains(stated), "{}", said(&output));
+    assert_reports(&output, 0, stated);
     let found = json(&output);
     assert_eq!(found["runs"][0]["queries"], 2);
     assert_eq!(found["runs"][0]["means"]["RR"], 0.75);
     fs::write(folder.path().join("ubi.ndjson"), &lines[4]).expect("a file");
-    let output = rankgauge(folder.path(), &arguments, "");
-    assert_eq!(output.status.code(), Some(2));
+    let output = rankgauge(folder.path(), arguments);
     let stated =
         "ubi.ndjson: no query with results; skipped: 1 query without the ids of the results";
-    assert!(said(&output).contains(stated), "{}", said(&output));
+    assert_reports(&output, 2, stated);
 }
 
 #[test]
@@ -414,19 +294,9 @@ fn numbers_that_json_lacks_are_named() {
     let folder = folder();
     let event = r#"{"query_id": "x", "ts": 1763337600120, "query_key": "q1", "results": [{"id": "d1", "score": NaN}]}"#;
     fs::write(folder.path().join("r.jsonl"), event).expect("a file");
-    let arguments = [
-        "evaluate",
-        "--gold",
-        "gold.qrels",
-        "--run",
-        "r.jsonl",
-        "--measures",
-        "P@1",
-    ];
-    let output = rankgauge(folder.path(), &arguments, "");
-    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
-    let expected = "NaN is no number in JSON: write a score";
-    assert!(said(&output).contains(expected), "{}", said(&output));
+    let arguments = "evaluate --gold gold.qrels --run r.jsonl --measures P@1";
+    let output = rankgauge(folder.path(), arguments);
+    assert_reports(&output, 2, "NaN is no number in JSON: write a score");
 }
 
 /// The values are those of equation 32 of Webber, Moffat and Zobel (2010), computed from its sums by hand.
@@ -442,24 +312,9 @@ fn the_overlap_of_results_is_reported_on_request() {
     ] {
         fs::write(folder.path().join(name), content).expect("a file");
     }
-    let arguments = |format| {
-        [
-            "compare",
-            "--gold",
-            "gold.qrels",
-            "--run",
-            "x.run",
-            "--run",
-            "y.run",
-            "--measures",
-            "RR",
-            "--rbo",
-            "0.5",
-            "--format",
-            format,
-        ]
-    };
-    let found = json(&rankgauge(folder.path(), &arguments("json"), ""));
+    let arguments =
+        "compare --gold gold.qrels --run x.run --run y.run --measures RR --rbo 0.5 --format";
+    let found = json(&rankgauge(folder.path(), &format!("{arguments} json")));
     let overlap = &found["overlaps"][0];
     assert_eq!([&overlap["a"], &overlap["b"]], ["x", "y"]);
     // d = 1: 0; d = 2: 2/2 · 1/4; d = 3: 2/3 · 1/8, and extrapolated 2 · 1 / (2 · 3) · 1/8; the rest is
@@ -473,28 +328,14 @@ fn the_overlap_of_results_is_reported_on_request() {
     assert_eq!(overlap["queries"]["q2"], 0.0);
     let mean = overlap["mean"].as_f64().expect("a number");
     assert!((mean - expected / 2.0).abs() < 1e-12, "{mean}");
-    let text = rankgauge(folder.path(), &arguments("text"), "");
-    let text = String::from_utf8_lossy(&text.stdout).into_owned();
+    let text = printed(&rankgauge(folder.path(), &format!("{arguments} text")));
     assert!(
         text.contains("Overlap of the results") && text.contains("0.2500"),
         "{text}"
     );
-    let same = [
-        "compare",
-        "--gold",
-        "gold.qrels",
-        "--run",
-        "x.run",
-        "--run",
-        "z.run",
-        "--rbo",
-        "0.9",
-        "--format",
-        "csv",
-    ];
+    let same = "compare --gold gold.qrels --run x.run --run z.run --rbo 0.9 --format csv";
     fs::copy(folder.path().join("x.run"), folder.path().join("z.run")).expect("a copy");
-    let csv = rankgauge(folder.path(), &same, "");
-    let csv = String::from_utf8_lossy(&csv.stdout).into_owned();
+    let csv = printed(&rankgauge(folder.path(), same));
     let row = csv
         .lines()
         .find(|line| line.starts_with("overlap,x,z,RBO(p=0.9)"))
@@ -526,18 +367,9 @@ fn measures_of_subtopics_are_those_of_ndeval() {
     let judge = |gold: &str, expected: &[(&str, f64)]| {
         let measures: Vec<&str> = expected.iter().map(|(name, _)| *name).collect();
         let measures = measures.join(" ");
-        let arguments = [
-            "evaluate",
-            "--gold",
-            gold,
-            "--run",
-            "div.run",
-            "--measures",
-            &measures,
-            "--format",
-            "json",
-        ];
-        let found = json(&rankgauge(folder.path(), &arguments, ""));
+        let evaluate = format!("evaluate --gold {gold} --run div.run --format json --measures");
+        let arguments = [&evaluate.words()[..], &[&*measures]].concat();
+        let found = json(&rankgauge(folder.path(), &arguments));
         let means = found["runs"][0]["means"].as_object().expect("means");
         for (name, expected) in expected {
             // `ERR-IA` is an alias.
@@ -596,19 +428,9 @@ fn measures_of_subtopics_are_those_of_ndeval() {
 #[test]
 fn produce_creates_the_folder_of_the_gold_set() {
     let folder = folder();
-    let arguments = [
-        "produce",
-        "--searches",
-        "1",
-        "--output",
-        "out",
-        "--gold",
-        "new/folder/gold.json",
-    ];
-    let output = rankgauge(folder.path(), &arguments, "");
-    assert!(output.status.success(), "{}", said(&output));
+    let arguments = "produce --searches 1 --output out --gold new/folder/gold.json";
+    let text = printed(&rankgauge(folder.path(), arguments));
     assert!(folder.path().join("new/folder/gold.json").is_file());
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.starts_with("1 search and "), "{text}");
 }
 
@@ -618,21 +440,9 @@ fn replay_prints_samples_in_three_formats_and_warns_about_wrong_files() {
     let search = r#"{"query_id":"s","ts":1,"query_key":"q1","results":[{"id":"d1"}]}"#;
     fs::write(folder.path().join("search.jsonl"), search).expect("a file");
     let replay = |format: &str| {
-        let arguments = [
-            "replay",
-            "--set",
-            "gold.paths=gold.qrels",
-            "--search",
-            "search.jsonl",
-            "--format",
-            format,
-        ];
-        let output = rankgauge(folder.path(), &arguments, "");
-        assert!(output.status.success(), "{}", said(&output));
-        (
-            String::from_utf8(output.stdout.clone()).expect("UTF-8"),
-            said(&output),
-        )
+        let replay = "replay --set gold.paths=gold.qrels --search search.jsonl --format";
+        let output = rankgauge(folder.path(), &format!("{replay} {format}"));
+        (printed(&output), stderr(&output))
     };
     let (prometheus, _) = replay("prometheus");
     assert!(prometheus.starts_with("# HELP rankgauge_"), "{prometheus}");
@@ -665,20 +475,9 @@ fn replay_prints_the_counters_of_each_minute_of_event_time() {
         .map(|ts| format!("{{\"query_id\":\"s{ts}\",\"ts\":{ts},\"query_key\":\"q1\",\"results\":[{{\"id\":\"d1\"}}]}}\n"))
         .concat();
     fs::write(folder.path().join("search.jsonl"), searches).expect("a file");
-    let arguments = [
-        "replay",
-        "--set",
-        "gold.paths=gold.qrels",
-        "--search",
-        "search.jsonl",
-        "--every",
-        "1m",
-        "--metrics",
-        "rankgauge_records_total",
-    ];
-    let output = rankgauge(folder.path(), &arguments, "");
-    assert!(output.status.success(), "{}", said(&output));
-    let text = String::from_utf8(output.stdout.clone()).expect("UTF-8");
+    let arguments = "replay --set gold.paths=gold.qrels --search search.jsonl --every 1m --metrics \
+                     rankgauge_records_total";
+    let text = printed(&rankgauge(folder.path(), arguments));
     let used: Vec<&str> = text
         .lines()
         .filter_map(|line| line.split_once("topic=\"search.log\",outcome=\"used\"} "))
@@ -707,22 +506,9 @@ fn replay_counts_a_record_of_spans_as_invalid_only_as_a_whole() {
     };
     let warnings = |records: &[String]| {
         fs::write(folder.path().join("search.jsonl"), records.join("\n")).expect("a file");
-        let output = rankgauge(
-            folder.path(),
-            &[
-                "replay",
-                "--set",
-                "gold.paths=gold.qrels",
-                "--set",
-                "kafka.search_format=otlp_json",
-                "--set",
-                "measures=RR",
-                "--search",
-                "search.jsonl",
-            ],
-            "",
-        );
-        said(&output)
+        let replay = "replay --set gold.paths=gold.qrels --set kafka.search_format=otlp_json --set \
+                      measures=RR --search search.jsonl";
+        stderr(&rankgauge(folder.path(), replay))
     };
     let partly = record([span(1, "id"), span(2, "content")]);
     let wholly = record([span(3, "content"), span(4, "content")]);
@@ -752,19 +538,10 @@ fn windows_of_replay_end_at_the_last_search_even_if_feedback_ends_early() {
     fs::write(folder.path().join("search.jsonl"), searches.join("\n")).expect("a file");
     fs::write(folder.path().join("feedback.jsonl"), feedback.join("\n")).expect("a file");
     let samples = |flags: &[&str]| {
-        let mut arguments = vec![
-            "replay",
-            "--set",
-            "gold.paths=gold.qrels",
-            "--set",
-            "measures=RR",
-        ];
-        arguments.extend(["--set", "windows=10m", "--set", "engine.feedback_window=2m"]);
-        arguments.extend(["--search", "search.jsonl", "--format", "text"]);
-        arguments.extend(flags);
-        let output = rankgauge(folder.path(), &arguments, "");
-        assert!(output.status.success(), "{}", said(&output));
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let replay = "replay --set gold.paths=gold.qrels --set measures=RR --set windows=10m --set \
+                      engine.feedback_window=2m --search search.jsonl --format text";
+        let arguments = [&replay.words()[..], flags].concat();
+        let text = printed(&rankgauge(folder.path(), &arguments));
         let value = |sample: &str| {
             let line = text.lines().find(|line| line.starts_with(sample))?;
             line.rsplit(' ').next()?.parse::<f64>().ok()
@@ -802,23 +579,10 @@ fn replay_finalises_what_is_pending_at_the_end_unless_told_otherwise() {
     fs::write(folder.path().join("search.jsonl"), search).expect("a file");
     fs::write(folder.path().join("feedback.jsonl"), feedback.join("\n")).expect("a file");
     let value = |flags: &[&str], sample: &str| {
-        let mut arguments = vec![
-            "replay",
-            "--set",
-            "gold.paths=gold.qrels",
-            "--set",
-            "measures=RR,CTR",
-            "--search",
-            "search.jsonl",
-            "--feedback",
-            "feedback.jsonl",
-            "--format",
-            "text",
-        ];
-        arguments.extend(flags);
-        let output = rankgauge(folder.path(), &arguments, "");
-        assert!(output.status.success(), "{}", said(&output));
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let replay = "replay --set gold.paths=gold.qrels --set measures=RR,CTR --search search.jsonl \
+                      --feedback feedback.jsonl --format text";
+        let arguments = [&replay.words()[..], flags].concat();
+        let text = printed(&rankgauge(folder.path(), &arguments));
         let line = text.lines().find(|line| line.starts_with(sample));
         line.and_then(|line| line.rsplit(' ').next()?.parse::<f64>().ok())
     };
@@ -837,35 +601,20 @@ fn replay_refuses_metrics_that_no_sample_has() {
     let folder = folder();
     fs::write(folder.path().join("search.jsonl"), "").expect("a file");
     let of = |metric: &str| {
-        let arguments = [
-            "replay",
-            "--search",
-            "search.jsonl",
-            "--every",
-            "1m",
-            "--metrics",
-            metric,
-        ];
-        rankgauge(folder.path(), &arguments, "")
+        let arguments = format!("replay --search search.jsonl --every 1m --metrics {metric}");
+        rankgauge(folder.path(), &arguments)
     };
     for known in [
         "rankgauge_records_total",
         "rankgauge_search_latency_seconds_bucket",
     ] {
-        let output = of(known);
-        assert!(output.status.success(), "{known}: {}", said(&output));
+        assert_exit(&of(known), 0);
     }
     for unknown in [
         "foo",
         "rankgauge_records_total,foo",
         "rankgauge_search_latency_seconds",
     ] {
-        let output = of(unknown);
-        assert_eq!(output.status.code(), Some(2), "{unknown}");
-        assert!(
-            said(&output).contains("--metrics: no metric is called"),
-            "{}",
-            said(&output)
-        );
+        assert_reports(&of(unknown), 2, "--metrics: no metric is called");
     }
 }

@@ -10,6 +10,7 @@ use rankgauge_core::time::EventTime;
 use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
+use crate::harness::command::{Arguments as _, json, printed, rankgauge};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
@@ -520,29 +521,16 @@ fn recorded() -> tempfile::TempDir {
 fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
     let folder = recorded();
     let shop = repository("examples/mappings/shop.yaml");
-    let output = |arguments: &[&str]| {
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .current_dir(folder.path())
-            .args(arguments)
-            .output()
-            .expect("the binary starts");
-        let problem = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {problem}");
-        String::from_utf8(output.stdout).expect("UTF-8")
+    let output = |command: &str, config: &[&str]| {
+        let arguments = [&command.words()[..], config].concat();
+        rankgauge(folder.path(), &arguments)
     };
     let shop = shop.to_str().expect("UTF-8");
     let evaluated = |run: &str, feedback: &str, config: &[&str]| {
-        let command = [
-            "evaluate",
-            "--gold",
-            "gold.json",
-            "--run",
-            run,
-            "--feedback",
-        ];
-        let measures = [feedback, "--measures", "RR,CTR", "--format", "json"];
-        let report = output(&[&command[..], &measures, config].concat());
-        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let evaluate = format!(
+            "evaluate --gold gold.json --run {run} --feedback {feedback} --measures RR,CTR --format json"
+        );
+        let report = json(&output(&evaluate, config));
         (
             report["runs"][0]["means"].clone(),
             report["behaviour"].clone(),
@@ -555,38 +543,21 @@ fn recorded_records_of_a_shop_are_judged_as_native_events_are() {
     let text = |value: &Value, run: &str| value.to_string().replace(run, "run");
     assert_eq!(text(&found.1, "mapped"), text(&expected.1, "native"));
     // Native events are read as such under any configuration.
-    let command = [
-        "evaluate",
-        "--gold",
-        "gold.json",
-        "--measures",
-        "RR",
-        "--format",
-        "json",
-    ];
-    let report = output(&[&command[..], &["--run", "native.jsonl", "--config", shop]].concat());
-    let report: Value = serde_json::from_str(&report).expect("JSON");
+    let evaluate = "evaluate --gold gold.json --measures RR --format json --run native.jsonl";
+    let report = json(&output(evaluate, &["--config", shop]));
     assert_eq!(report["runs"][0]["means"]["RR"], json!(0.75));
 
     let tested = |run: &str, config: &[&str]| {
-        let command = [
-            "backtest",
-            "--measure",
-            "RR",
-            "--gold",
-            "gold.json",
-            "--search",
-            run,
-        ];
-        output(&[&command[..], &["--m", "0.5"], config].concat())
+        let backtest = format!("backtest --measure RR --gold gold.json --search {run} --m 0.5");
+        printed(&output(&backtest, config))
     };
     let expected = tested("native.jsonl", &[]);
     assert_eq!(tested("mapped.jsonl", &["--config", shop]), expected);
     let replayed = |search: &str, feedback: &str, config: &[&str]| {
-        let command = ["replay", "--search", search, "--feedback", feedback];
-        let shared = ["--set", "measures=RR,CTR", "--set", "gold.paths=gold.json"];
-        let report = output(&[&command[..], &shared, config].concat());
-        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let replay = format!(
+            "replay --search {search} --feedback {feedback} --set measures=RR,CTR --set gold.paths=gold.json"
+        );
+        let report = json(&output(&replay, config));
         let metrics = report["metrics"].as_array().expect("an array").clone();
         let of_events = |metric: &&Value| {
             let name = metric["name"].as_str().unwrap_or_default();

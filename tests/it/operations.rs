@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use serde_json::{Value, json};
+
+use crate::harness::command::{Arguments as _, printed, rankgauge};
 
 const CONFIG: &str = "
 measures: [RR]
@@ -58,37 +60,16 @@ fn evaluate(folder: &Path, flags: &[&str]) -> String {
     ] {
         fs::write(folder.join(name), content).expect("a file");
     }
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(["evaluate", "--gold", "gold.json", "--config", "config.yaml"])
-        .args([
-            "--run",
-            "slow.jsonl",
-            "--run",
-            "fast.jsonl",
-            "--run",
-            "worse.jsonl",
-        ])
-        .args(flags)
-        .output()
-        .expect("the binary starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).expect("UTF-8")
+    let evaluate = "evaluate --gold gold.json --config config.yaml --run slow.jsonl --run fast.jsonl \
+                    --run worse.jsonl";
+    let arguments = [&evaluate.words()[..], flags].concat();
+    printed(&rankgauge(folder, &arguments))
 }
 
 /// Evaluates with `targets.yaml`. Returns the output and the report in it.
 fn with_targets(folder: &Path, flags: &[&str]) -> (Output, Value) {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args(["evaluate", "--gold", "gold.json"])
-        .args(["--config", "targets.yaml", "--format", "json"])
-        .args(flags)
-        .output()
-        .expect("the binary starts");
+    let evaluate = "evaluate --gold gold.json --config targets.yaml --format json";
+    let output = rankgauge(folder, &[&evaluate.words()[..], flags].concat());
     let report = serde_json::from_slice(&output.stdout).expect("JSON");
     (output, report)
 }

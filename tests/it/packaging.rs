@@ -1,26 +1,18 @@
 //! Files that packages contain: completion scripts and manual pages.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
-/// Binary under test.
-const BINARY: &str = env!("CARGO_BIN_EXE_rankgauge");
+use crate::harness::command::{self, assert_reports, printed};
 
 fn rankgauge(arguments: &[&str]) -> Output {
-    Command::new(BINARY)
-        .args(arguments)
-        .output()
-        .expect("the binary runs")
-}
-
-fn stdout(output: &Output) -> String {
-    assert!(output.status.success(), "{output:?}");
-    String::from_utf8(output.stdout.clone()).expect("text")
+    command::rankgauge(Path::new("."), arguments)
 }
 
 #[test]
 fn completion_scripts_of_every_shell_complete_commands_and_options() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        let script = stdout(&rankgauge(&["completions", shell]));
+        let script = printed(&rankgauge(&["completions", shell]));
         for word in ["rankgauge", "evaluate", "validate", "measures"] {
             assert!(script.contains(word), "no {word} in the script of {shell}");
         }
@@ -32,7 +24,7 @@ fn completion_scripts_of_every_shell_complete_commands_and_options() {
 /// Completes `rankgauge gold val` in a real bash.
 #[test]
 fn completion_script_of_bash_completes_a_command() {
-    let script = stdout(&rankgauge(&["completions", "bash"]));
+    let script = printed(&rankgauge(&["completions", "bash"]));
     let program = format!(
         "{script}\nCOMP_WORDS=(rankgauge gold val) COMP_CWORD=2\n\
          _rankgauge rankgauge val gold\nprintf '%s\\n' \"${{COMPREPLY[@]}}\""
@@ -41,17 +33,17 @@ fn completion_script_of_bash_completes_a_command() {
         .args(["--norc", "-c", &program])
         .output()
         .expect("bash runs");
-    assert_eq!(stdout(&output), "validate\n");
+    assert_eq!(printed(&output), "validate\n");
 }
 
 #[test]
 fn manual_pages_exist_for_every_command_and_contain_the_examples() {
-    let page = stdout(&rankgauge(&["man"]));
+    let page = printed(&rankgauge(&["man"]));
     assert!(page.contains(".TH rankgauge 1"), "{page}");
 
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().to_str().expect("UTF-8");
-    assert_eq!(stdout(&rankgauge(&["man", path])), "");
+    assert_eq!(printed(&rankgauge(&["man", path])), "");
     for (name, text) in [
         ("rankgauge.1", "rankgauge demo"),
         ("rankgauge-run.1", "docs/operations.md"),
@@ -70,22 +62,14 @@ fn manual_pages_need_an_existing_folder() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let missing = folder.path().join("missing");
     let output = rankgauge(&["man", missing.to_str().expect("UTF-8")]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        message.contains("is not a folder; make it first"),
-        "{message}"
-    );
+    assert_reports(&output, 2, "is not a folder; make it first");
 }
 
 /// The allocator takes the place of `malloc` when it is linked; no code calls it by its name.
 #[test]
 fn the_binary_brings_its_allocator() {
-    let output = Command::new(BINARY)
-        .arg("--version")
-        .env("MIMALLOC_VERBOSE", "1")
-        .output()
-        .expect("the binary runs");
-    let log = String::from_utf8_lossy(&output.stderr);
-    assert!(log.contains("mimalloc: process init"), "{output:?}");
+    let mut version = command::command(Path::new("."), "--version");
+    let output = version.env("MIMALLOC_VERBOSE", "1").output();
+    let output = output.expect("the binary runs");
+    assert_reports(&output, 0, "mimalloc: process init");
 }

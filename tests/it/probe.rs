@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 
 use server::{Received, Reply, Server};
 
+use crate::harness::command::{assert_exit, assert_reports, json, rankgauge, stderr, stdout};
+
 /// Gold set of three queries, with Korean text and characters that need escapes.
 pub(crate) const GOLD: &str = r#"{"version": "1", "queries": [
     {"query_id": "q2", "query_text": "용도지역 \"변경\" & #1", "query_type": "exact", "difficulty": "easy", "primary_domain": "law", "ground_truth": {"doc-q2": 2}},
@@ -27,12 +29,8 @@ pub(crate) const GOLD: &str = r#"{"version": "1", "queries": [
 pub(crate) fn command(folder: &Path, configuration: &str, arguments: &[&str]) -> Command {
     fs::write(folder.join("gold.json"), GOLD).expect("a file");
     fs::write(folder.join("probe.yaml"), configuration).expect("a file");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
-    command
-        .current_dir(folder)
-        .args(["probe", "--config", "probe.yaml"])
-        .args(arguments)
-        .env("NO_COLOR", "1");
+    let mut command = crate::harness::command::command(folder, "probe --config probe.yaml");
+    command.args(arguments).env("NO_COLOR", "1");
     command
 }
 
@@ -41,11 +39,6 @@ pub(crate) fn probe(folder: &Path, configuration: &str, arguments: &[&str]) -> O
     let arguments = [&["--gold", "gold.json", "--output", "run.jsonl"], arguments].concat();
     let output = command(folder, configuration, &arguments).output();
     output.expect("the binary starts")
-}
-
-/// Standard error, for messages.
-pub(crate) fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Events of a file. Every event is accepted by the decoder.
@@ -89,7 +82,7 @@ fn a_file_has_the_events_in_the_order_of_the_gold_set() {
         &target(&server.address, "  concurrency: 3"),
         &[],
     );
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     let events = events(folder.path(), "run.jsonl");
     let keys: Vec<&str> = events
         .iter()
@@ -106,7 +99,7 @@ fn a_file_has_the_events_in_the_order_of_the_gold_set() {
         assert!(event["latency_ms"].as_f64().expect("a number") > 0.0);
         assert!(event.get("error_type").is_none());
     }
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = stdout(&output);
     assert!(said.contains("V5: 3 of 3 searches answered"), "{said}");
     assert!(said.contains("run.jsonl: 3 events"), "{said}");
 }
@@ -116,15 +109,9 @@ fn the_file_is_a_run_for_evaluate() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = Server::start(|request, _| answer(request));
     let output = probe(folder.path(), &target(&server.address, ""), &[]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder.path())
-        .args(["evaluate", "--gold", "gold.json", "--run", "run.jsonl"])
-        .args(["--measures", "RR", "--format", "json"])
-        .output()
-        .expect("the binary starts");
-    assert!(output.status.success(), "{}", stderr(&output));
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_exit(&output, 0);
+    let evaluate = "evaluate --gold gold.json --run run.jsonl --measures RR --format json";
+    let report = json(&rankgauge(folder.path(), evaluate));
     assert_eq!(report["runs"][0]["means"]["RR"], 0.5);
 }
 
@@ -152,7 +139,7 @@ fn placeholders_are_filled_and_escaped() {
         server.address
     );
     let output = probe(folder.path(), &configuration, &[]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     let received = server.received();
     let get = received.iter().find(|it| it.line.starts_with("GET /s/q2?"));
     assert_eq!(
@@ -188,22 +175,17 @@ fn each_variant_can_have_a_file() {
     let arguments = ["--gold", "gold.json", "--output", "run-{variant}.jsonl"];
     let output = command(folder.path(), &configuration, &arguments).output();
     let output = output.expect("the binary starts");
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     for variant in ["V4", "V5"] {
         let events = events(folder.path(), &format!("run-{variant}.jsonl"));
         assert_eq!(events.len(), 3);
         assert!(events.iter().all(|event| event["variant"] == variant));
     }
     let one = probe(folder.path(), &configuration, &["--target", "V4"]);
-    assert!(one.status.success(), "{}", stderr(&one));
+    assert_exit(&one, 0);
     assert_eq!(events(folder.path(), "run.jsonl").len(), 3);
     let unknown = probe(folder.path(), &configuration, &["--target", "V6"]);
-    assert_eq!(unknown.status.code(), Some(2));
-    assert!(
-        stderr(&unknown).contains("write one of V4, V5"),
-        "{}",
-        stderr(&unknown)
-    );
+    assert_reports(&unknown, 2, "write one of V4, V5");
 }
 
 #[test]
@@ -234,25 +216,19 @@ fn secrets_come_from_the_environment_and_files_and_are_never_shown() {
             .expect("the binary starts")
     };
     let output = run(Some("s3cret-env"));
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     let request = &server.received()[0];
     assert_eq!(request.header("authorization"), Some("Bearer s3cret-env"));
     assert_eq!(request.header("x-key"), Some("s3cret-file"));
     assert_eq!(request.header("x-plain"), Some("s3cret-plain"));
     assert!(!stderr(&output).contains("s3cret"), "{}", stderr(&output));
     let missing = run(None);
-    assert_eq!(missing.status.code(), Some(2));
-    let text = stderr(&missing);
-    assert!(
-        text.contains("the environment variable PROBE_TOKEN is not set"),
-        "{text}"
+    assert_reports(
+        &missing,
+        2,
+        "the environment variable PROBE_TOKEN is not set",
     );
-    let shown = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder.path())
-        .args(["config", "show", "--config", "probe.yaml"])
-        .output()
-        .expect("the binary starts");
-    let shown = String::from_utf8_lossy(&shown.stdout);
+    let shown = stdout(&rankgauge(folder.path(), "config show --config probe.yaml"));
     assert!(
         shown.contains("probe.targets[0].headers.x-plain"),
         "{shown}"
@@ -330,18 +306,9 @@ fn wrong_targets_are_reported_at_their_place() {
 fn a_probe_without_targets_or_with_an_unknown_placeholder_does_not_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = probe(folder.path(), "probe: {}", &[]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("configure probe.targets"),
-        "{}",
-        stderr(&output)
-    );
+    assert_reports(&output, 2, "configure probe.targets");
     let configuration = "probe:\n  targets:\n    - {variant: V5, url: 'http://127.0.0.1:1/?q={{query}}&t={{querytype}}'}\n";
     let output = probe(folder.path(), configuration, &[]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = stderr(&output);
-    assert!(
-        text.contains("{{querytype}}") && text.contains("query_type"),
-        "{text}"
-    );
+    assert_reports(&output, 2, "{{querytype}}");
+    assert_reports(&output, 2, "query_type");
 }

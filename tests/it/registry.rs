@@ -17,6 +17,7 @@ use rankgauge::registry::{Client, Credentials, FetchError, Settings};
 use rankgauge_serve::clock::wall_now;
 use serde_json::{Value, json};
 
+use crate::harness::command::{printed, rankgauge, stderr, stdout};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
@@ -605,12 +606,11 @@ fn problems_of_formats_and_of_the_registry_are_reported_with_their_place() {
     ] {
         assert_eq!(problems(format, registry), "", "{format}");
     }
-    let shown = std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["config", "show", "--config"])
-        .arg(&file)
-        .output()
-        .expect("the binary runs");
-    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let file = file.to_str().expect("UTF-8");
+    let shown = stdout(&rankgauge(
+        Path::new("."),
+        &["config", "show", "--config", file],
+    ));
     assert!(
         shown.contains("registry.token") && shown.contains("***"),
         "{shown}"
@@ -648,14 +648,8 @@ fn commands_receive_the_schemas_of_their_records() {
         let text = format!("{kafka}\n{formats}registry: {{url: '{url}'}}\n");
         let file = folder.path().join("own.yaml");
         fs::write(&file, text).expect("a file");
-        let output = std::process::Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .args(command.split(' '))
-            .arg("--config")
-            .arg(&file)
-            .output()
-            .expect("the binary runs");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-            + &String::from_utf8_lossy(&output.stderr)
+        let output = rankgauge(folder.path(), &format!("{command} --config own.yaml"));
+        stdout(&output) + &stderr(&output)
     };
     let url = format!("http://{}", server.address);
     let lines = run("tail --from earliest --until-end", &url);
@@ -738,8 +732,7 @@ fn serialized(mut program: Command, records: &[Value]) -> Vec<Vec<u8>> {
     }
     drop(input);
     let output = program.wait_with_output().expect("the program ends");
-    assert!(output.status.success());
-    let lines = String::from_utf8(output.stdout).expect("Base64");
+    let lines = printed(&output);
     let values = lines
         .lines()
         .map(|line| BASE64_STANDARD.decode(line).expect("Base64"));

@@ -15,6 +15,7 @@ use rankgauge_core::engine::family;
 use serde_json::Value;
 
 use crate::faults;
+use crate::harness::command::{assert_exit, json, rankgauge, stderr, stdout};
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -132,19 +133,9 @@ fn every_metric_of_the_release_has_its_type_and_labels() {
 
 /// Counters after the events of the release, by series.
 fn counters() -> BTreeMap<String, f64> {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(kept(""))
-        .args(["replay", "--set", "gold.paths=gold.json"])
-        .args([
-            "--search",
-            "search-0.jsonl",
-            "--feedback",
-            "feedback-0.jsonl",
-        ])
-        .output()
-        .expect("the binary runs");
-    assert!(output.status.success(), "{output:?}");
-    let state: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let replay =
+        "replay --set gold.paths=gold.json --search search-0.jsonl --feedback feedback-0.jsonl";
+    let state = json(&rankgauge(&kept(""), replay));
     let samples = state["metrics"].as_array().expect("samples");
     samples
         .iter()
@@ -168,13 +159,8 @@ fn events_of_the_release_are_counted_in_the_same_way() {
     if is_release() {
         let folder = kept("");
         fs::create_dir_all(&folder).expect("a folder");
-        let produced = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .current_dir(&folder)
-            .args(["produce", "--searches", "60", "--queries", "20"])
-            .args(["--output", ".", "--gold", "gold.json"])
-            .output()
-            .expect("the binary runs");
-        assert!(produced.status.success(), "{produced:?}");
+        let produce = "produce --searches 60 --queries 20 --output . --gold gold.json";
+        assert_exit(&rankgauge(&folder, produce), 0);
         let text = serde_json::to_string_pretty(&counters()).expect("JSON");
         write(&file, (text + "\n").as_bytes());
     }
@@ -222,43 +208,16 @@ fn tracked() -> Vec<String> {
         .output()
         .expect("git runs");
     assert!(output.status.success(), "{output:?}");
-    let names = String::from_utf8(output.stdout).expect("UTF-8");
+    let names = stdout(&output);
     names.split_terminator('\0').map(str::to_owned).collect()
 }
 
 /// Caches of tools and notes do not stay in the repository.
 #[test]
 fn root_of_the_repository_contains_only_known_names() {
-    let known = [
-        ".ci",
-        ".clippy.toml",
-        ".github",
-        ".gitignore",
-        "ARCHITECTURE.md",
-        "CHANGELOG.md",
-        "CONTRIBUTING.md",
-        "Cargo.lock",
-        "Cargo.toml",
-        "LICENSE",
-        "Makefile",
-        "README.md",
-        "SECURITY.md",
-        "action.yml",
-        "benches",
-        "build.rs",
-        "config",
-        "crates",
-        "deny.toml",
-        "deploy",
-        "docs",
-        "examples",
-        "fuzz",
-        "grafana",
-        "rust-toolchain.toml",
-        "schemas",
-        "src",
-        "tests",
-    ];
+    let known = ".ci .clippy.toml .github .gitignore ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md Cargo.lock \
+                 Cargo.toml LICENSE Makefile README.md SECURITY.md action.yml benches build.rs config crates \
+                 deny.toml deploy docs examples fuzz grafana rust-toolchain.toml schemas src tests";
     let tracked = tracked();
     let found: BTreeSet<&str> = tracked
         .iter()
@@ -266,7 +225,7 @@ fn root_of_the_repository_contains_only_known_names() {
         .collect();
     assert_eq!(
         found,
-        BTreeSet::from(known),
+        known.split(' ').collect::<BTreeSet<&str>>(),
         "list what belongs to the root; ignore what a tool leaves there"
     );
 }
@@ -392,7 +351,7 @@ fn notes_of_a_release_need_the_tag_of_its_version_with_a_date() {
     );
     let output = notes(&dated, &format!("v{version}"));
     assert!(output.status.success(), "{output:?}");
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "\n- new\n\n");
+    assert_eq!(stdout(&output), "\n- new\n\n");
     let undated = dated.replace("(2027-01-31)", "(unreleased)");
     for (changelog, tag, problem) in [
         (&dated, "v9.9.9".to_owned(), "the tag is 'v9.9.9'"),
@@ -404,7 +363,7 @@ fn notes_of_a_release_need_the_tag_of_its_version_with_a_date() {
     ] {
         let output = notes(changelog, &tag);
         assert_eq!(output.status.code(), Some(1), "{output:?}");
-        let said = String::from_utf8_lossy(&output.stderr);
+        let said = stderr(&output);
         assert!(said.contains(problem), "{said}");
     }
 }

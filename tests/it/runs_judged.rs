@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness;
+use crate::harness::command::{self, assert_reports, json, rankgauge, stderr};
 
 /// Folder with these files.
 fn folder(files: &[(&str, String)]) -> TempDir {
@@ -20,24 +20,14 @@ fn folder(files: &[(&str, String)]) -> TempDir {
     folder
 }
 
-fn rankgauge(folder: &Path, command: &str) -> Output {
-    harness::rankgauge(folder, &command.split(' ').collect::<Vec<_>>())
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 #[track_caller]
 fn printed(folder: &Path, command: &str) -> String {
-    let output = rankgauge(folder, command);
-    assert!(output.status.success(), "{command}: {}", said(&output));
-    String::from_utf8(output.stdout).expect("UTF-8")
+    command::printed(&rankgauge(folder, command))
 }
 
 #[track_caller]
 fn json_of(folder: &Path, command: &str) -> Value {
-    serde_json::from_str(&printed(folder, command)).expect("JSON")
+    json(&rankgauge(folder, command))
 }
 
 fn number(value: &Value) -> f64 {
@@ -176,12 +166,8 @@ fn a_sweep_needs_scores() {
         folder.path(),
         "evaluate --gold gold.qrels --run a.jsonl --measures P@1 --sweep-threshold",
     );
-    assert_eq!(output.status.code(), Some(2));
-    let said = said(&output);
-    assert!(
-        said.contains("line 1: a result of query `q1` has no score, which --sweep-threshold"),
-        "{said}"
-    );
+    let expected = "line 1: a result of query `q1` has no score, which --sweep-threshold";
+    assert_reports(&output, 2, expected);
 }
 
 /// Searches of a run and feedback on them: three of four are clicked. The first click is long, the
@@ -294,13 +280,7 @@ fn a_gate_on_user_measures_states_the_searches_behind_each() {
                     P@1 --format json";
     let gate = |require: &str, code: i32| {
         let output = rankgauge(folder.path(), &format!("{evaluate} {require}"));
-        assert_eq!(
-            output.status.code(),
-            Some(code),
-            "{require}: {}",
-            said(&output)
-        );
-        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let report = command::json_of(&output, code);
         assert_eq!(report["gate"]["passed"], code == 0);
         let checks = report["gate"]["checks"].as_array().expect("checks");
         let members = ["condition", "outcome", "detail"];
@@ -444,23 +424,13 @@ fn feedback_files_belong_to_all_runs_or_to_each() {
     assert_eq!(found["behaviour"].as_array().map(Vec::len), Some(3));
     let two = format!("{three} --feedback feedback.jsonl --feedback more.jsonl");
     let output = rankgauge(folder.path(), &two);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        said(&output).contains("2 feedback files and 3 runs"),
-        "{}",
-        said(&output)
-    );
+    assert_reports(&output, 2, "2 feedback files and 3 runs");
     // Without feedback, a user measure is an error that names the way in.
     let output = rankgauge(
         folder.path(),
         "evaluate --gold gold.json --run a.jsonl --measures CTR",
     );
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        said(&output).contains("evaluate --feedback"),
-        "{}",
-        said(&output)
-    );
+    assert_reports(&output, 2, "evaluate --feedback");
 }
 
 /// Gold set and run of this many queries, with 12 results each.
@@ -581,12 +551,8 @@ fn a_wrong_line_of_a_run_judged_while_it_is_read_is_named() {
         changed[16_800] = wrong;
         fs::write(&path, changed.join("\n")).expect("a file");
         let output = rankgauge(folder.path(), evaluate);
-        assert_eq!(output.status.code(), Some(2));
-        let said = said(&output);
-        assert!(
-            said.contains("a.run:16801") && said.contains(problem),
-            "{said}"
-        );
+        assert_reports(&output, 2, "a.run:16801");
+        assert_reports(&output, 2, problem);
     }
 }
 
@@ -638,10 +604,7 @@ fn bounds_of_operations_are_part_of_the_gate() {
     ] {
         let command =
             format!("evaluate --gold gold.qrels --run {run} --measures RR --require {bound}");
-        let output = rankgauge(folder.path(), &command);
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(code), "{bound}: {said}");
-        assert!(said.contains(text), "{said}");
+        assert_reports(&rankgauge(folder.path(), &command), code, text);
     }
 }
 
@@ -665,7 +628,7 @@ fn comments_in_a_run_are_skipped_and_its_last_tag_counts() {
     assert_eq!(value("num_ret"), Some("2"));
     assert_eq!(value("P_1"), Some("1.0000"));
     let output = rankgauge(folder.path(), &format!("{evaluate} only.run"));
-    assert!(said(&output).contains("the run is empty"));
+    assert_reports(&output, 2, "the run is empty");
 }
 
 #[test]
@@ -716,12 +679,8 @@ fn a_score_that_json_cannot_write_is_named() {
     ]);
     let command = "evaluate --gold gold.qrels --run a.json --measures P@1";
     let output = rankgauge(folder.path(), command);
-    assert_eq!(output.status.code(), Some(2));
-    let said = said(&output);
-    assert!(
-        said.contains("a.json:1") && said.contains("NaN is no number in JSON"),
-        "{said}"
-    );
+    assert_reports(&output, 2, "a.json:1");
+    assert_reports(&output, 2, "NaN is no number in JSON");
 }
 
 #[test]
@@ -729,13 +688,9 @@ fn a_row_with_more_fields_than_its_header_is_an_error() {
     let rows = "query,docid,rating\npermits, 2020,17,3\nzoning,d1,2,\n";
     let folder = folder(&[("gold.csv", rows.to_owned())]);
     let output = rankgauge(folder.path(), "gold stats gold.csv");
-    assert_eq!(output.status.code(), Some(2));
-    let said = said(&output);
-    assert!(
-        said.contains("gold.csv:2: 4 fields where the header has 3; quote a field"),
-        "{said}"
-    );
-    assert!(!said.contains("gold.csv:3"), "{said}");
+    let expected = "gold.csv:2: 4 fields where the header has 3; quote a field";
+    assert_reports(&output, 2, expected);
+    assert!(!stderr(&output).contains("gold.csv:3"));
 }
 
 #[test]
@@ -775,7 +730,7 @@ fn control_characters_in_names_are_escaped_in_messages() {
         "evaluate --gold gold.qrels --run x\n::error::y.run --measures P@1 --require P@1>=0.9",
         "evaluate --gold gold.json --run ok.run --measures P@1",
     ] {
-        let said = said(&rankgauge(folder.path(), command));
+        let said = stderr(&rankgauge(folder.path(), command));
         assert!(
             !said.contains("\n::") && !said.contains('\u{1b}'),
             "{said:?}"

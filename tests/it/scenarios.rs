@@ -2,8 +2,7 @@
 //! configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -23,7 +22,8 @@ use rankgauge_core::measure::Subject;
 use rankgauge_core::records;
 use rankgauge_core::time::{EventTime, Millis, WallTime};
 use rankgauge_serve::collect::Names;
-use serde_json::Value;
+
+use crate::harness::command::{json, rankgauge};
 
 /// Event time of the start, on the border of a pane, and the length of the history.
 const START: EventTime = EventTime(1_763_337_600_000);
@@ -222,19 +222,9 @@ fn wrong_citations_are_an_incident_of_answers_while_the_ranking_is_healthy() {
 /// The command itself, with its broker, its sidecar and its clock: a minute and a half.
 #[test]
 fn the_command_names_an_incident_of_answers_in_the_law_library() {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["demo", "--library", "law", "--scenario", "answers"])
-        .args(["--regress-after", "5s", "--for", "80s", "--format", "json"])
-        .args([
-            "--set",
-            "metrics.listen=127.0.0.1:0",
-            "--set",
-            "admin.listen=127.0.0.1:0",
-        ])
-        .output()
-        .expect("the demo runs");
-    assert!(output.status.success(), "{output:?}");
-    let summary: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let demo = "demo --library law --scenario answers --regress-after 5s --for 80s --format json --set \
+                metrics.listen=127.0.0.1:0 --set admin.listen=127.0.0.1:0";
+    let summary = json(&rankgauge(Path::new("."), demo));
     let incidents = summary["incidents"].as_array().expect("incidents");
     assert_eq!(incidents.len(), 1, "{incidents:?}");
     for (member, value) in [

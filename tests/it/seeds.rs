@@ -18,7 +18,7 @@ use std::process::Output;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use crate::harness::rankgauge;
+use crate::harness::command::{Arguments, json_of, rankgauge};
 
 /// Seed documents give two to four digits; formulas are computed to the digits asserted.
 const TOLERANCE: f64 = 5e-5;
@@ -74,19 +74,6 @@ fn merged(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// Standard output of `rankgauge` as JSON, after it ended with `code`.
-#[track_caller]
-fn printed(output: &Output, code: i32) -> Value {
-    assert_eq!(
-        output.status.code(),
-        Some(code),
-        "{}\n{}",
-        String::from_utf8_lossy(&output.stderr),
-        String::from_utf8_lossy(&output.stdout)
-    );
-    serde_json::from_slice(&output.stdout).expect("JSON is printed")
-}
-
 /// Folder with a gold set, a configuration and runs.
 struct Case {
     folder: TempDir,
@@ -127,6 +114,12 @@ impl Case {
         self
     }
 
+    /// JSON that a command prints in the folder.
+    #[track_caller]
+    fn json<A: Arguments + ?Sized>(&self, arguments: &A) -> Value {
+        json_of(&rankgauge(self.folder.path(), arguments), 0)
+    }
+
     /// Output of `evaluate` for the runs.
     fn output(&self, measures: &str, more: &[&str]) -> Output {
         let mut arguments = vec!["evaluate", "--gold", "gold.json", "--config", "config.yaml"];
@@ -149,7 +142,7 @@ impl Case {
     fn evaluated_with(&self, measures: &str, more: &[&str]) -> Run {
         let mut arguments = vec!["--per-query", "--format", "json"];
         arguments.extend(more);
-        Run(printed(&self.output(measures, &arguments), 0)["runs"][0].clone())
+        Run(json_of(&self.output(measures, &arguments), 0)["runs"][0].clone())
     }
 }
 

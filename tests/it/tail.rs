@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
+use crate::harness::command::{assert_reports, command, printed, rankgauge, stderr, stdout};
 use crate::harness::free_port;
 use crate::harness::kafka::{broker, unique_name};
 
@@ -42,31 +43,18 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn tail(folder: &Path, arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder)
-        .args([
-            "tail",
-            "--set",
-            "gold.paths=gold.json",
-            "--set",
-            "measures=RR,P@1,CTR",
-        ])
+    let tail = "tail --set gold.paths=gold.json --set measures=RR,P@1,CTR";
+    let output = command(folder, tail)
         .args(arguments)
         .env("NO_COLOR", "1")
-        .output()
-        .expect("the binary starts")
+        .output();
+    output.expect("the binary starts")
 }
 
 const FILES: [&str; 4] = ["--search", "search.jsonl", "--feedback", "feedback.jsonl"];
 
 fn lines(folder: &Path, arguments: &[&str]) -> Vec<String> {
-    let output = tail(folder, arguments);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let text = printed(&tail(folder, arguments));
     text.lines().map(str::to_owned).collect()
 }
 
@@ -82,25 +70,11 @@ fn events(folder: &Path, arguments: &[&str]) -> Vec<Value> {
 fn each_event_has_its_outcome_scores_and_reason() {
     let folder = folder();
     let events = events(folder.path(), &FILES);
-    let outcomes: Vec<&str> = events
-        .iter()
-        .filter_map(|it| it["outcome"].as_str())
-        .collect();
-    assert_eq!(
-        outcomes,
-        [
-            "judged",
-            "unjudged",
-            "duplicate",
-            "invalid",
-            "invalid",
-            "invalid", // searches
-            "joined",
-            "waiting",
-            "duplicate",
-            "invalid"
-        ]
-    );
+    let outcomes = events.iter().filter_map(|it| it["outcome"].as_str());
+    let outcomes: Vec<&str> = outcomes.collect();
+    let of_searches = "judged unjudged duplicate invalid invalid invalid";
+    let of_feedback = "joined waiting duplicate invalid";
+    assert_eq!(outcomes.join(" "), format!("{of_searches} {of_feedback}"));
     assert_eq!(
         events[0],
         json!({
@@ -146,8 +120,7 @@ fn lines_are_filtered() {
         folder.path(),
         &[&FILES[..], &["--reason", "wrong"]].concat(),
     );
-    assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("too_many_results"));
+    assert_reports(&wrong, 2, "too_many_results");
 }
 
 #[test]
@@ -227,33 +200,22 @@ fn the_end_of_a_topic_after_a_transaction_is_found() {
 fn a_topic_that_does_not_exist_is_reported() {
     let folder = folder();
     let brokers = format!("kafka.brokers={}", broker().bootstrap());
-    let output = tail(
-        folder.path(),
-        &[
-            "--set",
-            &brokers,
-            "--set",
-            "kafka.search_topic=no-such-topic",
-        ],
-    );
-    assert_eq!(output.status.code(), Some(1));
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        text.contains("topic no-such-topic does not exist"),
-        "{text}"
-    );
+    let topic = "kafka.search_topic=no-such-topic";
+    let output = tail(folder.path(), &["--set", &brokers, "--set", topic]);
+    assert_reports(&output, 1, "topic no-such-topic does not exist");
 }
 
 #[test]
 fn an_interrupt_without_a_broker_ends_it_at_once() {
     let folder = folder();
     let brokers = format!("kafka.brokers=127.0.0.1:{}", free_port());
-    let mut process = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder.path())
-        .args(["tail", "--set", "gold.paths=gold.json", "--set", &brokers])
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
+    let mut process = command(
+        folder.path(),
+        &["tail", "--set", "gold.paths=gold.json", "--set", &brokers],
+    )
+    .stderr(Stdio::piped())
+    .spawn()
+    .expect("the binary starts");
     let mut errors = BufReader::new(process.stderr.take().expect("a pipe"));
     let mut first = String::new();
     errors.read_line(&mut first).expect("a line");
@@ -278,27 +240,14 @@ fn no_command_prints_the_value_of_a_secret_property() {
         "ssl.key.pem",
     ] {
         let property = format!("kafka.properties.{name}={marker}");
-        for command in [
-            &["run"][..],
-            &["tail"],
-            &["probe"],
-            &["produce"],
-            &["check"],
-        ] {
-            let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-                .current_dir(folder.path())
-                .args(command)
-                .args(["--set", "kafka.properties.security.protocol=ssl"])
-                .args(["--set", "gold.paths=gold.json", "--set", &property])
-                .output()
-                .expect("the binary starts");
-            let text = [output.stdout, output.stderr].concat();
-            let text = String::from_utf8_lossy(&text);
-            assert!(
-                !output.status.success(),
-                "{command:?} accepts {name}: {text}"
+        for command in ["run", "tail", "probe", "produce", "check"] {
+            let arguments = format!(
+                "{command} --set kafka.properties.security.protocol=ssl --set gold.paths=gold.json --set {property}"
             );
-            assert!(!text.contains(marker), "{command:?} prints {name}: {text}");
+            let output = rankgauge(folder.path(), &arguments);
+            let text = stdout(&output) + &stderr(&output);
+            assert!(!output.status.success(), "{command} accepts {name}: {text}");
+            assert!(!text.contains(marker), "{command} prints {name}: {text}");
         }
     }
 }

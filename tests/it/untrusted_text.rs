@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use rankgauge::log::{LogQueue, TextLines};
 use serde_json::json;
+
+use crate::harness::command::{Arguments as _, rankgauge, stderr, stdout};
 
 /// Text that clears a terminal, and forges a line and a command of a workflow.
 const HOSTILE: &str = "x\u{1b}[2J\nforged: line\n::error::forged";
@@ -36,63 +37,34 @@ fn no_command_prints_control_characters_or_forged_lines() {
     for (name, content) in &files {
         fs::write(folder.path().join(name), content).expect("a file");
     }
-    let commands: &[&[&str]] = &[
-        &["gold", "stats", &name],
-        &["gold", "validate", &name],
-        &["gold", "diff", &name, "gold.json"],
-        &[
-            "gold",
-            "convert",
-            &name,
-            "--to",
-            "qrels",
-            "--output",
-            "out\n\u{1b}[2J.qrels",
-        ],
-        &["check", "--config", "config.yaml"],
-        &["check", "--config", "broken.yaml"],
-        &["config", "show", "--config", "config.yaml"],
-        &[
-            "evaluate",
-            "--gold",
-            &name,
-            "--run",
-            "run.jsonl",
-            "--fail-on",
-            "nDCG@10>=0.9",
-        ],
-        &[
-            "evaluate",
-            "--gold",
-            "missing\u{1b}[2J\nforged: line",
-            "--run",
-            "run.jsonl",
-        ],
-        &[
-            "replay",
-            "--set",
-            "gold.paths=gold.json",
-            "--set",
-            "log.level=debug",
-            "--search",
-            "\u{1b}[2J\nforged: line.jsonl",
-        ],
-        &[
-            "tail",
-            "--set",
-            "gold.paths=gold.json",
-            "--search",
-            "run.jsonl",
-        ],
+    let commands: [(&str, &[&str]); 11] = [
+        ("gold stats", &[&name]),
+        ("gold validate", &[&name]),
+        ("gold diff", &[&name, "gold.json"]),
+        (
+            "gold convert --to qrels --output out\n\u{1b}[2J.qrels",
+            &[&name],
+        ),
+        ("check --config config.yaml", &[]),
+        ("check --config broken.yaml", &[]),
+        ("config show --config config.yaml", &[]),
+        (
+            "evaluate --run run.jsonl --fail-on nDCG@10>=0.9 --gold",
+            &[&name],
+        ),
+        (
+            "evaluate --run run.jsonl --gold",
+            &["missing\u{1b}[2J\nforged: line"],
+        ),
+        (
+            "replay --set gold.paths=gold.json --set log.level=debug --search",
+            &["\u{1b}[2J\nforged: line.jsonl"],
+        ),
+        ("tail --set gold.paths=gold.json --search run.jsonl", &[]),
     ];
-    for command in commands {
-        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .args(*command)
-            .current_dir(folder.path())
-            .output()
-            .expect("the binary runs");
-        for bytes in [&output.stdout, &output.stderr] {
-            let text = String::from_utf8_lossy(bytes);
+    for (command, more) in commands {
+        let output = rankgauge(folder.path(), &[&command.words()[..], more].concat());
+        for text in [stdout(&output), stderr(&output)] {
             assert!(!text.contains('\u{1b}'), "{command:?}: {text}");
             let is_forged = |line: &str| {
                 let line = line.trim_start();

@@ -5,7 +5,8 @@
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+
+use crate::harness::command::{rankgauge, stderr};
 
 /// Content of the previous report at the output path.
 const OLD: &str = "the report of last time";
@@ -50,12 +51,8 @@ impl Desk {
     #[track_caller]
     fn refused(&self, arguments: &str, says: &[&str]) {
         let before = self.names();
-        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .current_dir(self.0.path())
-            .args(arguments.split(' '))
-            .output()
-            .expect("the binary starts");
-        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        let output = rankgauge(self.0.path(), arguments);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
         assert!(output.stdout.is_empty(), "{arguments} prints something");
         // clap reports an invalid argument in a paragraph.

@@ -4,18 +4,20 @@ use std::fs;
 
 use serde_json::Value;
 
-use super::{data, four, json, printed, rankgauge};
+use super::{data, four, rankgauge, written};
+use crate::harness::command::{json, printed};
 
 #[test]
 fn differences_are_second_minus_first() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
-    fs::write(&a, "P_5 1 0.2\nP_5 2 0.4\nP_5 all 0.9\n").expect("a file");
-    fs::write(&b, "P_5\t2\t0.6\r\nP_5\t1\t0.6\r\nP_5\t3\t1.0\r\n").expect("a file");
-    let (a, b) = (a.to_str().expect("a path"), b.to_str().expect("a path"));
-    let found = json(&rankgauge(&[
-        "--scores", a, "--scores", b, "--format", "json",
-    ]));
+    let files = [
+        ("a", "P_5 1 0.2\nP_5 2 0.4\nP_5 all 0.9\n"),
+        ("b", "P_5\t2\t0.6\r\nP_5\t1\t0.6\r\nP_5\t3\t1.0\r\n"),
+    ];
+    let [a, b] = written(folder.path(), files);
+    let found = json(&rankgauge(&format!(
+        "--scores {a} --scores {b} --format json"
+    )));
     let of = &found["measures"]["P_5"];
     let near = |key: &str, expected: f64| {
         let found = of[key].as_f64().expect("a number");
@@ -57,13 +59,14 @@ fn a_run_compared_with_itself_is_reported_as_identical() {
 #[test]
 fn undefined_statistics_are_null() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (a, b) = (folder.path().join("a"), folder.path().join("b"));
-    fs::write(&a, "P_5 1 0.25\nP_5 2 0.5\nmap 1 0\nrbp 1 0\n").expect("a file");
-    fs::write(&b, "P_5 1 0.5\nP_5 2 0.75\nmap 1 1\nrbp 2 1\n").expect("a file");
-    let (a, b) = (a.to_str().expect("a path"), b.to_str().expect("a path"));
-    let found = json(&rankgauge(&[
-        "--scores", a, "--scores", b, "--format", "json",
-    ]));
+    let files = [
+        ("a", "P_5 1 0.25\nP_5 2 0.5\nmap 1 0\nrbp 1 0\n"),
+        ("b", "P_5 1 0.5\nP_5 2 0.75\nmap 1 1\nrbp 2 1\n"),
+    ];
+    let [a, b] = written(folder.path(), files);
+    let found = json(&rankgauge(&format!(
+        "--scores {a} --scores {b} --format json"
+    )));
     let constant = &found["measures"]["P_5"];
     for key in ["t", "p", "d_z"] {
         assert_eq!(constant[key], Value::Null, "{key}");
@@ -79,7 +82,7 @@ fn undefined_statistics_are_null() {
     let none = &found["measures"]["rbp"];
     assert_eq!((&none["n"], &none["a"]), (&Value::from(0), &Value::Null));
     // The text report states them in words.
-    let said = printed(&rankgauge(&["--scores", a, "--scores", b]));
+    let said = printed(&rankgauge(&format!("--scores {a} --scores {b}")));
     assert!(said.contains("not tested"), "{said}");
     assert!(said.contains("share only 2 queries"), "{said}");
 }

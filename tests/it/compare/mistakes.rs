@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{json, rankgauge, text, written};
+use super::{rankgauge, written};
+use crate::harness::command::{json, stderr};
 
 /// Folder with a gold set and two of its runs.
 fn law_library(folder: &Path) -> [String; 3] {
@@ -28,22 +29,9 @@ fn law_library(folder: &Path) -> [String; 3] {
 fn runs_are_judged_against_a_gold_set_and_their_errors_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let [gold, before, after] = law_library(folder.path());
-    let found = json(&rankgauge(&[
-        "--gold",
-        &gold,
-        "--run",
-        &before,
-        "--run",
-        &after,
-        "--measures",
-        "P@2 RR",
-        "--by",
-        "query_type",
-        "--worst",
-        "1",
-        "--format",
-        "json",
-    ]));
+    let found = json(&rankgauge(&format!(
+        "--gold {gold} --run {before} --run {after} --measures P@2,RR --by query_type --worst 1 --format json"
+    )));
     assert_eq!(found["gold"]["version"], "v1");
     assert_eq!(found["runs"], serde_json::json!(["before", "after"]));
     let of = &found["measures"]["P@2"];
@@ -79,20 +67,9 @@ fn runs_are_judged_against_a_gold_set_and_their_errors_shown() {
     assert_eq!(errors["queries"][0]["text"], "임대차");
     assert_eq!(errors["queries"][0]["missed"], serde_json::json!([]));
 
-    let found = json(&rankgauge(&[
-        "--gold",
-        &gold,
-        "--run",
-        &after,
-        "--run",
-        &before,
-        "--measures",
-        "P@2",
-        "--worst",
-        "1",
-        "--format",
-        "json",
-    ]));
+    let found = json(&rankgauge(&format!(
+        "--gold {gold} --run {after} --run {before} --measures P@2 --worst 1 --format json"
+    )));
     let worst = &found["errors"]["queries"][0];
     assert_eq!(worst["query"], "q3");
     let false_positives = serde_json::json!([
@@ -122,7 +99,7 @@ fn wrong_arguments_with_a_gold_set_are_rejected() {
     ];
     for (more, expected) in cases {
         let output = rankgauge(&[&pair[..], more].concat());
-        let said = text(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{more:?}: {said}");
         assert!(said.contains(expected), "{more:?}: {said}");
         assert!(output.stdout.is_empty(), "{more:?}");

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::{data, rankgauge, text};
+use super::{data, rankgauge};
+use crate::harness::command::{assert_exit, stderr};
 
 /// Asserts that an invalid first file gives one message on stderr that contains all of `expected`.
 fn refused(content: &[u8], expected: &[&str]) {
@@ -27,8 +28,8 @@ fn refused(content: &[u8], expected: &[&str]) {
         &path(&report),
     ];
     let output = rankgauge(&arguments);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert_exit(&output, 2);
+    let said = stderr(&output);
     assert_eq!(said.lines().count(), 1, "{said}");
     for part in expected {
         assert!(said.contains(part), "{said} lacks {part}");
@@ -140,7 +141,7 @@ fn wrong_arguments_are_rejected_with_a_remedy() {
     ];
     for (arguments, expected) in cases {
         let output = rankgauge(arguments);
-        let said = text(&output.stderr);
+        let said = stderr(&output);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
         assert!(said.contains(expected), "{arguments:?}: {said}");
         assert!(output.stdout.is_empty(), "{arguments:?}");

@@ -1,6 +1,7 @@
 //! The best run of each slice.
 
-use super::{json, rankgauge, written};
+use super::{rankgauge, written};
+use crate::harness::command::json;
 
 #[test]
 fn labels_come_from_the_gold_set_or_else_from_agreeing_runs() {
@@ -42,20 +43,9 @@ fn labels_come_from_the_gold_set_or_else_from_agreeing_runs() {
         ),
     ];
     let [gold, before, after] = written(folder.path(), files);
-    let found = json(&rankgauge(&[
-        "--gold",
-        &gold,
-        "--run",
-        &before,
-        "--run",
-        &after,
-        "--measures",
-        "P@1",
-        "--by",
-        "query_type",
-        "--format",
-        "json",
-    ]));
+    let found = json(&rankgauge(&format!(
+        "--gold {gold} --run {before} --run {after} --measures P@1 --by query_type --format json"
+    )));
     let slices: Vec<(&str, u64)> = found["best"]
         .as_array()
         .expect("a list")

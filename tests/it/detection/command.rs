@@ -2,29 +2,19 @@
 
 use serde_json::Value;
 
-use super::backtest;
+use super::{backtest, printed};
+use crate::harness::command::{self, assert_reports, stderr, stdout};
 
 #[track_caller]
-fn refused(flags: &[&str], input: &str, says: &[&str]) {
+fn refused(flags: &str, input: &str, says: &[&str]) {
     let output = backtest(flags, input);
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
+    let said = stderr(&output);
     assert_eq!(output.status.code(), Some(2), "{flags:?} {input}: {said}");
     let is_one = said.starts_with("rankgauge: ") && said.lines().count() == 1;
     assert!(is_one || said.starts_with("error: "), "{said}");
     for part in says {
         assert!(said.contains(part), "{said} lacks {part}");
     }
-}
-
-fn printed(flags: &[&str], input: &str) -> Vec<Value> {
-    let output = backtest(flags, input);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{flags:?}: {said}");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
-    let lines = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"));
-    lines.collect()
 }
 
 #[test]
@@ -53,67 +43,42 @@ fn an_invalid_line_is_reported_with_its_number() {
         ("{\"score\": 0.5, \"score\": 0.6}", "duplicate field"),
     ] {
         let input = format!("{{\"score\": 1}}\n\n{{\"tick\": true}}\n{line}\n{{\"score\": 1}}\n");
-        refused(&["--m", "0.5"], &input, &["standard input:4: ", says]);
+        refused("--m 0.5", &input, &["standard input:4: ", says]);
     }
     let endless = format!("{{\"score\": 1}}\n{}", " ".repeat(3 << 20));
-    refused(
-        &["--m", "0.5"],
-        &endless,
-        &["standard input:2: a line longer than 1 MiB"],
-    );
+    let says = "standard input:2: a line longer than 1 MiB";
+    refused("--m 0.5", &endless, &[says]);
 }
 
 #[test]
 fn a_score_without_a_baseline_requires_a_mean() {
     let says = ["standard input:1: a score without a baseline", "--m"];
-    refused(&[], "{\"score\": 0.5}", &says);
-    refused(&["--test", "target"], "{\"score\": 0.5}", &says);
-    refused(
-        &["--epsilon", "0.1"],
-        "{\"score\": 0.5, \"baseline\": null}",
-        &says,
-    );
+    refused("", "{\"score\": 0.5}", &says);
+    refused("--test target", "{\"score\": 0.5}", &says);
+    let without = "{\"score\": 0.5, \"baseline\": null}";
+    refused("--epsilon 0.1", without, &says);
 }
 
 #[test]
 fn wrong_flags_are_rejected() {
-    refused(&["--m", "1.1"], "", &["a number from 0 to 1 is expected"]);
-    refused(&["--m", "NaN"], "", &["a number from 0 to 1 is expected"]);
-    refused(
-        &["--epsilon", "2"],
-        "",
-        &["a number from 0 to 1 is expected"],
-    );
-    refused(
-        &["--alpha", "0"],
-        "",
-        &["a number between 0 and 1 is expected"],
-    );
-    refused(&["--false-alarms", "0"], "", &["--false-alarms"]);
-    refused(&["--series", "0"], "", &["--series"]);
-    refused(
-        &["--test", "target", "--clamp"],
-        "",
-        &["--clamp is for --test drop"],
-    );
-    refused(&["--streams", "5"], "", &["--simulate"]);
-    refused(
-        &["--simulate", "--mean", "0.8", "--test", "target"],
-        "",
-        &["--m 0.8"],
-    );
-    refused(&["--simulate", "--deviation", "0.6"], "", &["below 0.400"]);
-    refused(
-        &["--simulate", "--model", "nothing"],
-        "",
-        &["has \"nothing\" in its name", "bursts of 20, Zipf 2k"],
-    );
-    refused(&["--burst", "5"], "", &["is not a duration"]);
-    refused(
-        &["--simulate", "--scores", "nowhere"],
-        "",
-        &["nowhere: cannot be read"],
-    );
+    for (flags, says) in [
+        ("--m 1.1", "a number from 0 to 1 is expected"),
+        ("--m NaN", "a number from 0 to 1 is expected"),
+        ("--epsilon 2", "a number from 0 to 1 is expected"),
+        ("--alpha 0", "a number between 0 and 1 is expected"),
+        ("--false-alarms 0", "--false-alarms"),
+        ("--series 0", "--series"),
+        ("--test target --clamp", "--clamp is for --test drop"),
+        ("--streams 5", "--simulate"),
+        ("--simulate --mean 0.8 --test target", "--m 0.8"),
+        ("--simulate --deviation 0.6", "below 0.400"),
+        ("--simulate --model nothing", "has \"nothing\" in its name"),
+        ("--simulate --model nothing", "bursts of 20, Zipf 2k"),
+        ("--burst 5", "is not a duration"),
+        ("--simulate --scores nowhere", "nowhere: cannot be read"),
+    ] {
+        refused(flags, "", &[says]);
+    }
 }
 
 #[test]
@@ -181,23 +146,10 @@ fn a_clamped_detector_recovers_sooner() {
 
 #[test]
 fn a_simulation_of_independent_scores_is_reproducible() {
-    let flags = [
-        "--simulate",
-        "--mean",
-        "0.8",
-        "--streams",
-        "30",
-        "--events",
-        "4000",
-        "--drop",
-        "0.1",
-        "--format",
-        "json",
-        "--seed",
-        "7",
-    ];
-    let one = backtest(&flags, "").stdout;
-    assert_eq!(one, backtest(&flags, "").stdout);
+    let flags =
+        "--simulate --mean 0.8 --streams 30 --events 4000 --drop 0.1 --format json --seed 7";
+    let one = backtest(flags, "").stdout;
+    assert_eq!(one, backtest(flags, "").stdout);
     let report: Value = serde_json::from_slice(&one).expect("JSON");
     let methods = report["methods"].as_array().expect("methods");
     assert_eq!(methods.len(), 3);
@@ -267,23 +219,17 @@ fn times_are_read_as_in_events() {
 #[test]
 fn lines_with_a_time_and_a_query_that_cannot_be_tested_are_rejected() {
     let search = "{\"ts\": 60000, \"query\": \"17\", \"score\": 0.5}\n";
+    let says = ["standard input:1: ", "--m 0.8"];
+    refused("--test target", search, &says);
+    for mixed in [
+        format!("{search}{{\"score\": 0.5}}\n"),
+        format!("{{\"tick\": true}}\n{search}"),
+    ] {
+        let says = ["standard input:2: ", "cannot be mixed"];
+        refused("--m 0.5", &mixed, &says);
+    }
     refused(
-        &["--test", "target"],
-        search,
-        &["standard input:1: ", "--m 0.8"],
-    );
-    refused(
-        &["--m", "0.5"],
-        &format!("{search}{{\"score\": 0.5}}\n"),
-        &["standard input:2: ", "cannot be mixed"],
-    );
-    refused(
-        &["--m", "0.5"],
-        &format!("{{\"tick\": true}}\n{search}"),
-        &["standard input:2: ", "cannot be mixed"],
-    );
-    refused(
-        &[],
+        "",
         "{\"ts\": \"2025-11-17\", \"query\": \"17\", \"score\": 0.5}",
         &["standard input:1: `ts`: not an ISO 8601 time with an offset"],
     );
@@ -298,12 +244,12 @@ fn lines_with_a_time_and_a_query_that_cannot_be_tested_are_rejected() {
         ),
     ] {
         let search = format!("{{\"ts\": {ts}, \"query\": \"17\", \"score\": 0.5}}");
-        refused(&[], &search, &["standard input:1: `ts`: ", says]);
+        refused("", &search, &["standard input:1: `ts`: ", says]);
         let search = format!("{{\"ts\": {ts}, \"unit\": \"u\", \"arm\": 0, \"score\": 0.5}}");
-        refused(&["--test", "experiment"], &search, &["`ts`: ", says]);
+        refused("--test experiment", &search, &["`ts`: ", says]);
     }
     refused(
-        &[],
+        "",
         "{\"ts\": 1, \"query\": [17], \"score\": 0.5}",
         &["standard input:1: `query` is not the id of a query"],
     );
@@ -358,7 +304,7 @@ fn a_simulation_of_traffic_reports_promised_and_observed_false_alarms() {
     assert!((0.5..15.0).contains(&delay(&model["drop"]["delays"])));
     // The tolerance of the warm-up takes time.
     assert!(delay(&model["after_warm_up"]) <= delay(&model["drop"]["delays"]));
-    let text = String::from_utf8(backtest(&flags[..9], "").stdout).expect("UTF-8");
+    let text = stdout(&backtest(&flags[..9], ""));
     assert!(
         text.contains("| bursts of 5, Zipf 20k noisy, 10/s | 4 × "),
         "{text}"
@@ -374,9 +320,7 @@ fn a_simulation_of_traffic_reports_promised_and_observed_false_alarms() {
 fn rows(flags: &[&str]) -> Vec<Value> {
     let flags = [&["--simulate", "--format", "json", "--table"], flags].concat();
     let output = backtest(&flags, "");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{flags:?}: {said}");
-    let parts: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let parts = command::json(&output);
     let parts = parts.as_array().expect("parts");
     assert_eq!(parts.len(), 1, "{flags:?}");
     parts[0]["rows"].as_array().expect("rows").clone()
@@ -438,8 +382,7 @@ fn a_simulation_compares_rules_on_the_same_streams() {
         "{rows:?}"
     );
     let text = ["--simulate", "--table"];
-    let output = backtest(&[&text[..], &flags[..]].concat(), "").stdout;
-    let text = String::from_utf8(output).expect("UTF-8");
+    let text = stdout(&backtest(&[&text[..], &flags[..]].concat(), ""));
     assert!(
         text.contains("| users, days and weekends, 0.1/s, 14 days | burn rate | 2 |"),
         "{text}"
@@ -451,25 +394,16 @@ fn a_simulation_draws_recorded_scores() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("scores.jsonl");
     let file = path.to_str().expect("UTF-8");
-    let flags = [
-        "--simulate",
-        "--streams",
-        "20",
-        "--events",
-        "3000",
-        "--scores",
-        file,
-    ];
-    let json = [&flags[..], &["--format", "json"]].concat();
+    let flags = format!("--simulate --streams 20 --events 3000 --scores {file}");
+    let json = format!("{flags} --format json");
 
     std::fs::write(&path, "{\"score\": 0.9, \"baseline\": 0.85}\n{\"tick\": true}\n{\"score\": 0.6, \"baseline\": 0.65}\n")
         .expect("a file");
-    let output = backtest(&json, "");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report = command::json(&backtest(&json, ""));
     assert_eq!(report["mean"], 0.75);
     assert_eq!(report["methods"][0]["detected"], 20);
     refused(
-        &[&flags[..], &["--test", "target", "--m", "0.5"]].concat(),
+        &format!("{flags} --test target --m 0.5"),
         "",
         &["without baselines"],
     );
@@ -524,7 +458,7 @@ fn of_a_day(flags: &[&str]) -> std::process::Output {
 fn events_are_tested_in_time_order_against_the_baseline_of_their_query() {
     let summary = |flags: &[&str]| {
         let output = of_a_day(flags);
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let text = stdout(&output);
         let last = text.lines().last().expect("a last line").to_owned();
         let last: Value = serde_json::from_str(&last).expect("JSON");
         last["summary"].clone()
@@ -555,9 +489,7 @@ fn events_that_cannot_be_tested_are_rejected() {
     #[track_caller]
     fn refused(flags: &[&str], says: &str) {
         let output = of_a_day(flags);
-        let said = String::from_utf8(output.stderr).expect("UTF-8");
-        assert_eq!(output.status.code(), Some(2), "{flags:?}: {said}");
-        assert!(said.contains(says), "{said} lacks {says}");
+        assert_reports(&output, 2, says);
         assert!(output.stdout.is_empty());
     }
     refused(&[], "--measure");
@@ -573,6 +505,5 @@ fn events_that_cannot_be_tested_are_rejected() {
     let gold = day.path().join("gold.qrels");
     let gold = gold.to_str().expect("UTF-8");
     let output = backtest(&["--search", gold, "--measure", "P@1", "--gold", gold], "");
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert!(said.contains("gold.qrels:1: not a search event"), "{said}");
+    assert_reports(&output, 2, "gold.qrels:1: not a search event");
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::backtest;
+use super::printed;
 use super::reference_streams::{Search, golden};
 
 #[track_caller]
@@ -27,14 +27,7 @@ fn backtested(flags: &[&str], searches: &[Search]) -> (Vec<f64>, Value) {
                 .to_string()
         })
         .collect();
-    let output = backtest(flags, &lines.join("\n"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{flags:?}: {said}");
-    let printed = String::from_utf8(output.stdout).expect("UTF-8");
-    let mut lines: Vec<Value> = printed
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let mut lines = printed(flags, &lines.join("\n"));
     let summary = lines.pop().expect("a summary")["summary"].clone();
     let evidence = lines
         .iter()

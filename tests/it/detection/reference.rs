@@ -7,7 +7,8 @@ use rand_chacha::ChaCha8Rng;
 use rankgauge_core::detection::{FalseAlarms, SplitTest, log_threshold};
 use serde_json::{Value, json};
 
-use super::{backtest, fed};
+use super::printed;
+use crate::harness::command::fed;
 
 /// Answers of the reference to each request.
 fn reference(requests: &[Value]) -> Vec<Value> {
@@ -93,14 +94,9 @@ fn lines(score: Score, seed: u64, with_baseline: impl Fn(u32) -> bool) -> Vec<Va
 /// Evidence of `backtest` after each score, and its last line.
 fn backtested(flags: &[&str], lines: &[Value]) -> (Vec<f64>, Value) {
     let input: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    let output = backtest(flags, &input.join("\n"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{flags:?}: {said}");
-    let printed = String::from_utf8(output.stdout).expect("UTF-8");
     let mut steps = Vec::new();
     let mut last = Value::Null;
-    for (number, line) in (1_u64..).zip(printed.lines()) {
-        let line: Value = serde_json::from_str(line).expect("JSON");
+    for (number, line) in (1_u64..).zip(printed(flags, &input.join("\n"))) {
         match line["log_evidence"].as_f64() {
             Some(log_evidence) => {
                 assert_eq!(line["n"], number);

@@ -2,18 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::backtest;
+use super::{backtest, printed};
+use crate::harness::command::assert_reports;
 
 fn summary(flags: &[&str], lines: &[Value]) -> Value {
     let input: Vec<String> = lines.iter().map(ToString::to_string).collect();
-    let output = backtest(flags, &input.join("\n"));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{flags:?}: {said}");
-    let printed = String::from_utf8(output.stdout).expect("UTF-8");
-    let lines: Vec<Value> = printed
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let lines = printed(flags, &input.join("\n"));
     assert_eq!(lines.len(), input.len() + 1);
     lines.last().expect("a summary")["summary"].clone()
 }
@@ -21,10 +15,8 @@ fn summary(flags: &[&str], lines: &[Value]) -> Value {
 #[track_caller]
 fn refused(flags: &[&str], input: &str, says: &[&str]) {
     let output = backtest(flags, input);
-    let said = String::from_utf8(output.stderr).expect("UTF-8");
-    assert_eq!(output.status.code(), Some(2), "{flags:?} {input}: {said}");
     for part in says {
-        assert!(said.contains(part), "{said} lacks {part}");
+        assert_reports(&output, 2, part);
     }
 }
 

@@ -2,40 +2,28 @@
 //!
 //! Golden files are in tests/data/gold/commands; `RANKGAUGE_BLESS=1` regenerates them.
 
-use std::fs;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
 use super::data;
+use crate::harness::command::{
+    Arguments, assert_exit, assert_reports, json, json_of, printed, rankgauge, stderr, stdout,
+};
 
 /// Runs `rankgauge gold` in the folder of the test gold sets.
-pub(super) fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(data("commands"))
-        .arg("gold")
-        .args(arguments)
-        .output()
-        .expect("the binary runs")
-}
-
-pub(super) fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).expect("UTF-8")
-}
-
-pub(super) fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).expect("UTF-8")
-}
-
-pub(super) fn json(output: &Output) -> serde_json::Value {
-    serde_json::from_slice(&output.stdout).expect("JSON on the standard output")
+pub(super) fn run<A: Arguments + ?Sized>(arguments: &A) -> Output {
+    let arguments = [&["gold"][..], &arguments.words()[..]].concat();
+    rankgauge(&data("commands"), &arguments)
 }
 
 /// Runs a command, as text and as JSON, and compares its output with golden files.
 #[track_caller]
-pub(super) fn assert_golden(name: &str, arguments: &[&str], code: i32) {
+pub(super) fn assert_golden(name: &str, arguments: &str, code: i32) {
     for (format, ending) in [("text", "txt"), ("json", "json")] {
-        let output = run(&[arguments, &["--format", format]].concat());
-        assert_eq!(output.status.code(), Some(code), "{}", stderr(&output));
+        let output = run(&format!("{arguments} --format {format}"));
+        assert_exit(&output, code);
         let path = data("commands").join(format!("{name}.{ending}"));
         let found = stdout(&output);
         if std::env::var_os("RANKGAUGE_BLESS").is_some() {
@@ -50,34 +38,17 @@ pub(super) fn assert_golden(name: &str, arguments: &[&str], code: i32) {
 
 #[test]
 fn validate_reports_all_problems_together() {
-    assert_golden(
-        "validate-broken",
-        &[
-            "validate",
-            "broken.json",
-            "--target",
-            "query_type.keyword=0.4",
-        ],
-        1,
-    );
+    let arguments = "validate broken.json --target query_type.keyword=0.4";
+    assert_golden("validate-broken", arguments, 1);
 }
 
 #[test]
 fn validate_distinguishes_warnings_from_errors() {
-    assert_golden("validate-v1", &["validate", "v1.json"], 0);
+    assert_golden("validate-v1", "validate v1.json", 0);
     let strict = run(&["validate", "v1.json", "--strict"]);
-    assert_eq!(strict.status.code(), Some(1));
-    assert!(stderr(&strict).contains("--strict treats them as errors"));
-    let scale = run(&[
-        "validate",
-        "v1.json",
-        "--scale-max",
-        "2",
-        "--format",
-        "json",
-    ]);
-    assert_eq!(scale.status.code(), Some(1));
-    assert_eq!(json(&scale)["errors"][0]["kind"], "beyond_scale");
+    assert_reports(&strict, 1, "--strict treats them as errors");
+    let scale = run("validate v1.json --scale-max 2 --format json");
+    assert_eq!(json_of(&scale, 1)["errors"][0]["kind"], "beyond_scale");
 }
 
 #[test]
@@ -95,17 +66,9 @@ fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
     ] {
         fs::write(folder.path().join(name), content).expect("a file");
     }
-    let run = |arguments: &str| {
-        Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .current_dir(folder.path())
-            .args(arguments.split(' '))
-            .output()
-            .expect("the binary runs")
-    };
+    let run = |arguments: &str| rankgauge(folder.path(), arguments);
     let found = "gold.json: 1 query, and nothing is judged";
-    let validate = run("gold validate gold.json --format json");
-    assert_eq!(validate.status.code(), Some(1));
-    let report = json(&validate);
+    let report = json_of(&run("gold validate gold.json --format json"), 1);
     assert_eq!(report["valid"], false);
     assert_eq!(report["errors"][0]["kind"], "no_judgements");
     for arguments in [
@@ -114,38 +77,38 @@ fn a_set_in_which_nothing_is_judged_is_accepted_only_to_be_extended() {
         "compare --gold gold.json --run run.txt --run other.txt",
     ] {
         let output = run(arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments}");
-        assert!(stderr(&output).contains(found), "{}", stderr(&output));
+        assert_reports(&output, 2, found);
         assert_eq!(stdout(&output), "", "{arguments}");
     }
-    let adopt = run("gold adopt --gold gold.json --sheet sheet.csv --output judged.json");
-    assert!(adopt.status.success(), "{}", stderr(&adopt));
-    let evaluate = run("evaluate --gold judged.json --run run.txt");
-    assert!(evaluate.status.success(), "{}", stderr(&evaluate));
-    assert!(run("gold stats gold.json").status.success());
+    for arguments in [
+        "gold adopt --gold gold.json --sheet sheet.csv --output judged.json",
+        "evaluate --gold judged.json --run run.txt",
+        "gold stats gold.json",
+    ] {
+        assert_exit(&run(arguments), 0);
+    }
 }
 
 #[test]
 fn stats_reports_the_counts_of_a_set() {
-    assert_golden("stats", &["stats", "v1.json"], 0);
+    assert_golden("stats", "stats v1.json", 0);
 }
 
 #[test]
 fn kappa_exits_with_1_below_its_threshold() {
-    assert_golden("kappa", &["kappa", "v1.json"], 1);
-    let enough = run(&["kappa", "v1.json", "--threshold", "0.3"]);
-    assert_eq!(enough.status.code(), Some(0), "{}", stderr(&enough));
-    let none = run(&["kappa", "../law.qrels", "--format", "json"]);
-    assert_eq!(none.status.code(), Some(1));
-    assert_eq!(json(&none)["kappa"], serde_json::Value::Null);
+    assert_golden("kappa", "kappa v1.json", 1);
+    let enough = run("kappa v1.json --threshold 0.3");
+    assert_exit(&enough, 0);
+    let none = run("kappa ../law.qrels --format json");
+    assert_eq!(json_of(&none, 1)["kappa"], serde_json::Value::Null);
     assert!(stderr(&none).contains("nothing is annotated twice"));
 }
 
 #[test]
 fn diff_uses_the_exit_codes_of_unix_diff() {
-    assert_golden("diff", &["diff", "v1.json", "v2.json"], 1);
+    assert_golden("diff", "diff v1.json v2.json", 1);
     let same = run(&["diff", "v1.json", "v1.json"]);
-    assert_eq!(same.status.code(), Some(0));
+    assert_exit(&same, 0);
     assert!(stdout(&same).ends_with("no differences\n"));
     assert_eq!(
         run(&["diff", "v1.json", "missing.json"]).status.code(),
@@ -158,33 +121,19 @@ fn expand_writes_a_set_with_more_judgements() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("more.json");
     let output = path.to_str().expect("UTF-8");
-    let arguments = [
-        "expand",
-        "v1.json",
-        "--edges",
-        "edges.jsonl",
-        "--output",
-        output,
-    ];
-    let found = run(&[&arguments[..], &["--format", "json"]].concat());
-    assert_eq!(found.status.code(), Some(0), "{}", stderr(&found));
-    let report = json(&found);
+    let arguments = format!("expand v1.json --edges edges.jsonl --output {output}");
+    let report = json(&run(&format!("{arguments} --format json")));
     assert_eq!(report["added"], 3);
     assert_eq!(report["added_by_relation"]["same_article"], 1);
     assert_eq!(report["edges_without_grade"]["cites"], 1);
-    let diff = run(&["diff", "v1.json", output, "--format", "json"]);
-    assert_eq!(json(&diff)["totals"]["judgements_added"], 3);
-    assert_eq!(json(&diff)["totals"]["judgements_changed"], 0);
+    let diff = json_of(&run(&format!("diff v1.json {output} --format json")), 1);
+    assert_eq!(diff["totals"]["judgements_added"], 3);
+    assert_eq!(diff["totals"]["judgements_changed"], 0);
     // The output is a usable set, and is not overwritten without --force.
     assert_eq!(run(&["stats", output]).status.code(), Some(0));
     assert_eq!(run(&arguments).status.code(), Some(2));
-    let text = run(&[&arguments[..], &["--force", "--grade", "cites=1"]].concat());
-    assert_eq!(text.status.code(), Some(0), "{}", stderr(&text));
-    assert!(
-        stdout(&text).starts_with("4 judgements added, from "),
-        "{}",
-        stdout(&text)
-    );
+    let text = printed(&run(&format!("{arguments} --force --grade cites=1")));
+    assert!(text.starts_with("4 judgements added, from "), "{text}");
 }
 
 #[test]
@@ -193,15 +142,8 @@ fn convert_writes_complete_files_or_none() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let names = || -> Vec<String> {
         let entries = fs::read_dir(folder.path()).expect("a folder");
-        let mut names: Vec<String> = entries
-            .map(|entry| {
-                entry
-                    .expect("an entry")
-                    .file_name()
-                    .to_string_lossy()
-                    .into_owned()
-            })
-            .collect();
+        let name = |entry: io::Result<DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> = entries.map(|it| name(it).display().to_string()).collect();
         names.sort();
         names
     };
@@ -209,11 +151,11 @@ fn convert_writes_complete_files_or_none() {
         |to: &str, name: &str| run(&["convert", "v1.json", "--to", to, "--output", &path(name)]);
 
     let written = convert("qrels", "v1.qrels");
-    assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
+    assert_exit(&written, 0);
     assert!(stderr(&written).starts_with("rankgauge: qrels cannot hold:\n  the set's version\n"));
     assert_eq!(names(), ["v1.qrels", "v1.tsv"]);
     let beir = convert("beir", "test.tsv");
-    assert_eq!(beir.status.code(), Some(0), "{}", stderr(&beir));
+    assert_exit(&beir, 0);
     assert_eq!(names(), ["queries.jsonl", "test.tsv", "v1.qrels", "v1.tsv"]);
     for name in ["v1.qrels", "test.tsv"] {
         let stats = json(&run(&["stats", &path(name), "--format", "json"]));
@@ -224,34 +166,24 @@ fn convert_writes_complete_files_or_none() {
     }
 
     // Standard output holds one document, and nothing else.
-    let printed = run(&["convert", "v1.json", "--to", "native", "--output", "-"]);
-    assert_eq!(printed.status.code(), Some(0), "{}", stderr(&printed));
-    assert!(json(&printed)["queries"].is_array());
-    let two = run(&["convert", "v1.json", "--to", "qrels", "--output", "-"]);
-    assert_eq!(two.status.code(), Some(2));
-    assert!(
-        stderr(&two).contains("standard output holds one"),
-        "{}",
-        stderr(&two)
-    );
+    let native = json(&run("convert v1.json --to native --output -"));
+    assert!(native["queries"].is_array());
+    let two = run("convert v1.json --to qrels --output -");
+    assert_reports(&two, 2, "standard output holds one");
 
     let again = convert("qrels", "v1.qrels");
-    assert_eq!(again.status.code(), Some(2));
-    assert!(stderr(&again).contains("--force"), "{}", stderr(&again));
+    assert_reports(&again, 2, "--force");
     // The texts would overwrite a file, so nothing is written.
     assert_eq!(convert("qrels", "v1.other").status.code(), Some(2));
-    let broken = run(&[
-        "convert",
-        "broken.json",
-        "--to",
-        "ranx",
-        "--output",
-        &path("b.json"),
-    ]);
-    assert_eq!(broken.status.code(), Some(2));
-    assert_eq!(convert("rag", "rag.json").status.code(), Some(2));
-    assert_eq!(convert("beir", "missing/b.tsv").status.code(), Some(2));
-    assert_eq!(convert("nonsense", "b.json").status.code(), Some(2));
+    let broken = format!("convert broken.json --to ranx --output {}", path("b.json"));
+    assert_exit(&run(&broken), 2);
+    for (to, name) in [
+        ("rag", "rag.json"),
+        ("beir", "missing/b.tsv"),
+        ("nonsense", "b.json"),
+    ] {
+        assert_eq!(convert(to, name).status.code(), Some(2), "{to}");
+    }
     assert_eq!(names(), ["queries.jsonl", "test.tsv", "v1.qrels", "v1.tsv"]);
 }
 
@@ -264,11 +196,11 @@ fn unreadable_files_and_wrong_arguments_are_usage_errors() {
         assert_eq!(stdout(&output), "");
     }
     for arguments in [
-        &["validate"][..],
-        &["validate", "v1.json", "--target", "nonsense"],
-        &["validate", "v1.json", "--from", "nonsense"],
-        &["kappa", "v1.json", "--threshold", "NaN"],
-        &["nonsense"],
+        "validate",
+        "validate v1.json --target nonsense",
+        "validate v1.json --from nonsense",
+        "kappa v1.json --threshold NaN",
+        "nonsense",
     ] {
         assert_eq!(run(arguments).status.code(), Some(2), "{arguments:?}");
     }
@@ -282,10 +214,5 @@ fn an_endless_file_is_rejected_at_the_size_limit() {
         "a system without /dev/zero"
     );
     let output = run(&["stats", "/dev/zero"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(
-        stderr(&output).contains("zero:1: the file is larger than 256 MiB"),
-        "{}",
-        stderr(&output)
-    );
+    assert_reports(&output, 2, "zero:1: the file is larger than 256 MiB");
 }

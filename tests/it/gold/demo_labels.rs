@@ -1,8 +1,6 @@
 //! Labels and clicks on the traffic of the demo, whose true grades are known.
 
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 
 use rankgauge_core::event::{Kind, Search};
@@ -16,7 +14,8 @@ use rankgauge_eval::labelling::report;
 use rankgauge_eval::labelling::sheet::Label;
 use rankgauge_lab::corpus::Corpus;
 use rankgauge_lab::traffic::{Traffic, TrafficSettings};
-use serde_json::Value;
+
+use crate::harness::command::{json, rankgauge};
 
 /// Searches of ten minutes of the demo.
 const SEARCHES: usize = 30_000;
@@ -112,28 +111,17 @@ fn grades_from_ten_minutes_of_clicks_agree_with_those_of_the_corpus() {
         .prefix("demo-clicks-")
         .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
         .expect("a folder");
-    let path = |name: &str| folder.path().join(name);
-    let write = |path: &Path, text: &str| fs::write(path, text).expect("a file");
+    let write = |name: &str, text: &str| {
+        fs::write(folder.path().join(name), text).expect("a file");
+    };
     let corpus = Arc::new(Corpus::generate(1, QUERIES));
     let [searches, feedback] = traffic(&corpus, false);
-    write(&path("search.jsonl"), &searches);
-    write(&path("feedback.jsonl"), &feedback);
-    write(&path("gold.json"), &corpus.gold_json());
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["gold", "from-clicks", "--format", "json", "--search"])
-        .arg(path("search.jsonl"))
-        .arg("--feedback")
-        .arg(path("feedback.jsonl"))
-        .arg("--human")
-        .arg(path("gold.json"))
-        .arg("--output")
-        .arg(path("clicks.json"))
-        .output()
-        .expect("the binary runs");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    let found: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {text} {errors}"));
+    write("search.jsonl", &searches);
+    write("feedback.jsonl", &feedback);
+    write("gold.json", &corpus.gold_json());
+    let from_clicks = "gold from-clicks --format json --search search.jsonl --feedback feedback.jsonl \
+                       --human gold.json --output clicks.json";
+    let found = json(&rankgauge(folder.path(), from_clicks));
     assert_eq!(found["trusted"], true, "{found}");
     // The table of the specification has 0.92 for users whose clicks depend on one grade.
     let agreement = found["agreement"].as_f64().expect("a number");

@@ -3,11 +3,10 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::harness;
+use crate::harness::command::{assert_exit, assert_reports, json, json_of, rankgauge, stderr};
 
 const QUERIES: usize = 30;
 const RESULTS: usize = 10;
@@ -115,14 +114,6 @@ fn write_events(folder: &Path, are_random: bool) {
     fs::write(folder.join("feedback.jsonl"), feedback).unwrap();
 }
 
-fn rankgauge(folder: &Path, arguments: &str) -> Output {
-    harness::rankgauge(folder, &arguments.split_whitespace().collect::<Vec<_>>())
-}
-
-fn json_of(output: &Output) -> Value {
-    serde_json::from_slice(&output.stdout).expect("JSON")
-}
-
 #[test]
 fn clicks_become_grades_of_their_own_kind_with_checks() {
     let folder = tempfile::tempdir().unwrap();
@@ -132,8 +123,7 @@ fn clicks_become_grades_of_their_own_kind_with_checks() {
         "gold from-clicks --search search.jsonl --feedback feedback.jsonl --output clicks.json \
          --format json",
     );
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let report = json_of(&output);
+    let report = json(&output);
     for rank in 0..RESULTS {
         let found = report["propensities"][rank].as_f64().unwrap();
         let ratio = found / examined(rank);
@@ -164,11 +154,10 @@ fn clicks_become_grades_of_their_own_kind_with_checks() {
     let human = json!({"queries": [{"query_id": "other", "ground_truth": {"d": 1}}]});
     fs::write(folder.path().join("human.json"), human.to_string()).unwrap();
     let mixed = rankgauge(folder.path(), "gold stats clicks.json human.json");
-    assert_eq!(mixed.status.code(), Some(2));
-    let text = String::from_utf8_lossy(&mixed.stderr).into_owned();
-    assert!(
-        text.contains("human.json: its judgements are of the kind human, but clicks"),
-        "{text}"
+    assert_reports(
+        &mixed,
+        2,
+        "human.json: its judgements are of the kind human, but clicks",
     );
 }
 
@@ -181,9 +170,8 @@ fn clicks_that_mean_nothing_are_refused() {
         "gold from-clicks --search search.jsonl --feedback feedback.jsonl --output clicks.json \
          --format json",
     );
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert_eq!(json_of(&output)["trusted"], false);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("not trusted"));
+    assert_eq!(json_of(&output, 1)["trusted"], false);
+    assert!(stderr(&output).contains("not trusted"));
     assert!(!folder.path().join("clicks.json").exists());
 }
 
@@ -196,7 +184,7 @@ fn labels_of_a_sample_estimate_all_searches() {
         "label draw --search search.jsonl --variant A --variant B --rows 200 --seed 7 --output \
          draw.json --sheet sheet.csv",
     );
-    assert_eq!(drawn.status.code(), Some(0), "{drawn:?}");
+    assert_exit(&drawn, 0);
     let sheet = fs::read_to_string(folder.path().join("sheet.csv")).unwrap();
     assert!(
         sheet.starts_with("\u{feff}row,query,document,text,grade"),
@@ -213,8 +201,7 @@ fn labels_of_a_sample_estimate_all_searches() {
     fs::write(folder.path().join("filled.csv"), filled).unwrap();
     let estimate = "label estimate --draw draw.json --sheet filled.csv --format json";
     let output = rankgauge(folder.path(), estimate);
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    let report = json_of(&output);
+    let report = json(&output);
 
     // Truth from the searches themselves.
     let searches = fs::read_to_string(folder.path().join("search.jsonl")).unwrap();
@@ -269,7 +256,7 @@ fn searches_that_are_not_judged_grade_nothing() {
         let arguments = format!(
             "gold from-clicks --search search.jsonl --feedback feedback.jsonl --format json {settings}"
         );
-        json_of(&rankgauge(folder.path(), &arguments))
+        json(&rankgauge(folder.path(), &arguments))
     };
     let plain = from_clicks("");
     let path = folder.path().join("search.jsonl");

@@ -10,6 +10,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::browser::look;
+use crate::harness::command::{assert_exit, assert_reports, command, json, rankgauge};
 
 /// Sample of three rows in `folder`.
 fn draw(folder: &Path) {
@@ -19,21 +20,12 @@ fn draw(folder: &Path) {
                  건폐율\td3\t0.2\t\n";
     fs::write(folder.join("frame.tsv"), frame).unwrap();
     let arguments = "label draw --frame frame.tsv --seed 6 --output draw.json --sheet sheet.csv";
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(arguments.split_whitespace())
-        .current_dir(folder)
-        .output()
-        .expect("the command runs");
-    assert!(output.status.success(), "{output:?}");
+    assert_exit(&rankgauge(folder, arguments), 0);
 }
 
 /// Command that serves the sheet in `folder`.
 fn serve(folder: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rankgauge"));
-    command
-        .args("label serve --draw draw.json --sheet sheet.csv".split(' '))
-        .current_dir(folder);
-    command
+    command(folder, "label serve --draw draw.json --sheet sheet.csv")
 }
 
 /// Running command.
@@ -130,21 +122,8 @@ fn two_annotators_label_with_the_keyboard() {
     );
     assert_eq!(grades(folder.path()), ["2/1", "skip/1", "0/0"]);
 
-    let estimate = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args([
-            "label",
-            "estimate",
-            "--draw",
-            "draw.json",
-            "--sheet",
-            "sheet.csv",
-            "--format",
-            "json",
-        ])
-        .current_dir(folder.path())
-        .output()
-        .expect("the command runs");
-    let report: Value = serde_json::from_slice(&estimate.stdout).expect("JSON");
+    let estimate = "label estimate --draw draw.json --sheet sheet.csv --format json";
+    let report = json(&rankgauge(folder.path(), estimate));
     assert_eq!(report["estimates"][0]["labels"], 3);
     assert_eq!(
         report["annotators"],
@@ -226,6 +205,5 @@ fn labels_keep_the_order_and_the_file() {
         .args(["--listen", "0.0.0.0:0"])
         .output()
         .expect("the command runs");
-    assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("on the loopback only"));
+    assert_reports(&refused, 2, "on the loopback only");
 }

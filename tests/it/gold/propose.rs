@@ -2,37 +2,19 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
 use serde_json::{Value, json};
 
-use super::commands::{assert_golden, json, run, stderr, stdout};
+use super::commands::{assert_golden, run};
 use super::data;
+use crate::harness::command::{assert_exit, assert_reports, json, json_of, printed, stdout};
 use crate::harness::free_port;
 use crate::harness::kafka::{Broker, broker, unique_name};
 
-const FILES: [&str; 6] = [
-    "--gold",
-    "v1.json",
-    "--search",
-    "search.jsonl",
-    "--feedback",
-    "feedback.jsonl",
-];
-
-fn propose(arguments: &[&str]) -> Output {
-    run(&[&["propose"], arguments].concat())
-}
-
-#[track_caller]
-fn assert_refused(output: &Output, code: i32, message: &str) {
-    let text = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{text}");
-    assert!(text.contains(message), "{text}");
-}
+const PROPOSE: &str = "propose --gold v1.json --search search.jsonl --feedback feedback.jsonl";
 
 fn path(folder: &Path, name: &str) -> (PathBuf, String) {
     let path = folder.join(name);
@@ -47,7 +29,7 @@ fn lines(name: &str) -> Vec<String> {
 
 #[test]
 fn proposals_are_printed_as_text_and_as_json() {
-    assert_golden("propose", &[&["propose"], &FILES[..]].concat(), 0);
+    assert_golden("propose", PROPOSE, 0);
 }
 
 #[test]
@@ -55,8 +37,7 @@ fn proposals_are_exhausted_when_everything_is_judged() {
     let folder = tempfile::tempdir().expect("a folder");
     let (sheet, sheet_name) = path(folder.path(), "sheet.csv");
     let (gold, gold_name) = path(folder.path(), "v2.json");
-    let proposed = propose(&[&FILES[..], &["--sheet", &sheet_name, "--format", "json"]].concat());
-    assert_eq!(proposed.status.code(), Some(0), "{}", stderr(&proposed));
+    let proposed = run(&format!("{PROPOSE} --sheet {sheet_name} --format json"));
     assert_eq!(json(&proposed)["sheet"]["count"], 6);
 
     // An annotator adds a grade in the last column, except in one row.
@@ -70,17 +51,8 @@ fn proposals_are_exhausted_when_everything_is_judged() {
         })
         .collect();
     fs::write(&sheet, filled.join("\r\n")).expect("a filled sheet");
-    let adopt = [
-        "adopt",
-        "--gold",
-        "v1.json",
-        "--sheet",
-        &sheet_name,
-        "--output",
-        &gold_name,
-    ];
-    let adopted = run(&[&adopt[..], &["--format", "json"]].concat());
-    assert_eq!(adopted.status.code(), Some(0), "{}", stderr(&adopted));
+    let adopt = format!("adopt --sheet {sheet_name} --format json --gold");
+    let adopted = run(&format!("{adopt} v1.json --output {gold_name}"));
     assert_eq!(
         json(&adopted),
         json!({
@@ -89,25 +61,15 @@ fn proposals_are_exhausted_when_everything_is_judged() {
             "without_grade": 1, "production_beyond_scale": 0,
         })
     );
-    let difference = json(&run(&["diff", "v1.json", &gold_name, "--format", "json"]));
-    assert_eq!(
-        difference["totals"]["judgements_removed"], 0,
-        "{difference}"
-    );
-    assert_eq!(
-        difference["totals"]["judgements_changed"], 0,
-        "{difference}"
-    );
+    let difference = json_of(&run(&format!("diff v1.json {gold_name} --format json")), 1);
+    for change in ["judgements_removed", "judgements_changed"] {
+        assert_eq!(difference["totals"][change], 0, "{change}: {difference}");
+    }
     let valid = run(&["validate", &gold_name]);
     assert_eq!(valid.status.code(), Some(0), "{}", stdout(&valid));
 
-    let again = [
-        &["--gold", &gold_name][..],
-        &FILES[2..],
-        &["--format", "json"],
-    ]
-    .concat();
-    let again = json(&propose(&again));
+    let again = PROPOSE.replace("v1.json", &gold_name);
+    let again = json(&run(&format!("{again} --format json")));
     let queries = again["queries"].as_array().expect("queries");
     assert_eq!(
         queries.len(),
@@ -122,16 +84,7 @@ fn proposals_are_exhausted_when_everything_is_judged() {
 
     // Adopting the same sheet again changes nothing; a different grade is a contradiction.
     let (_, third) = path(folder.path(), "v3.json");
-    let same = [
-        "adopt",
-        "--gold",
-        &gold_name,
-        "--sheet",
-        &sheet_name,
-        "--output",
-        &third,
-    ];
-    let same = json(&run(&[&same[..], &["--format", "json"]].concat()));
+    let same = json(&run(&format!("{adopt} {gold_name} --output {third}")));
     assert_eq!(
         (&same["added"], &same["already_judged"]),
         (&json!(0), &json!(5))
@@ -139,16 +92,8 @@ fn proposals_are_exhausted_when_everything_is_judged() {
     let text = fs::read_to_string(&sheet).expect("a sheet");
     fs::write(&sheet, text.replacen(",2,1\r\n", ",2,0\r\n", 1)).expect("another grade");
     let (fourth, fourth_name) = path(folder.path(), "v4.json");
-    let other = [
-        "adopt",
-        "--gold",
-        &gold_name,
-        "--sheet",
-        &sheet_name,
-        "--output",
-        &fourth_name,
-    ];
-    assert_refused(
+    let other = format!("{adopt} {gold_name} --output {fourth_name}");
+    assert_reports(
         &run(&other),
         2,
         "sheet.csv:2: query `Q001` judges document `시행령_제15조` again",
@@ -160,34 +105,23 @@ fn proposals_are_exhausted_when_everything_is_judged() {
 fn the_candidate_contains_the_gold_set_and_production_grades() {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, candidate) = path(folder.path(), "candidate.json");
-    let output = propose(&[&FILES[..], &["--output", &candidate, "--format", "json"]].concat());
-    assert_eq!(
-        json(&output)["candidate"]["count"],
-        1,
-        "{}",
-        stderr(&output)
-    );
+    let output = run(&format!("{PROPOSE} --output {candidate} --format json"));
+    assert_eq!(json(&output)["candidate"]["count"], 1);
     let difference = stdout(&run(&["diff", "v1.json", &candidate]));
-    assert!(
-        difference.contains("new  2025-11+proposed: 3 queries, 8 judgements"),
-        "{difference}"
-    );
-    assert!(
-        difference.contains("    + 시행령_제15조  2\n"),
-        "{difference}"
-    );
-    assert!(difference.contains("judgements  +1 -0 ~0"), "{difference}");
+    for line in [
+        "new  2025-11+proposed: 3 queries, 8 judgements",
+        "    + 시행령_제15조  2\n",
+        "judgements  +1 -0 ~0",
+    ] {
+        assert!(difference.contains(line), "{line}: {difference}");
+    }
     let text = fs::read_to_string(&candidate).expect("the candidate");
     let note = "production: median of 3 judgments, clicked in 9 of 20 searches";
     assert!(text.contains(note), "{text}");
 
-    assert_refused(
-        &propose(&[&FILES[..], &["--output", &candidate]].concat()),
-        2,
-        "the file exists already",
-    );
-    let forced = propose(&[&FILES[..], &["--output", &candidate, "--force"]].concat());
-    assert_eq!(forced.status.code(), Some(0), "{}", stderr(&forced));
+    let again = format!("{PROPOSE} --output {candidate}");
+    assert_reports(&run(&again), 2, "the file exists already");
+    assert_exit(&run(&format!("{again} --force")), 0);
 }
 
 #[test]
@@ -201,92 +135,62 @@ fn no_proposals_is_a_success_and_control_characters_in_ids_are_escaped() {
     let click =
         json!({"event_id": "1", "ts": 1, "type": "click", "query_id": "1", "object_id": id});
     fs::write(&feedback, format!("{click}\nnot json\n\n")).expect("feedback");
-    let files = [
-        "--gold",
-        "v1.json",
-        "--search",
-        &search_name,
-        "--feedback",
-        &feedback_name,
-    ];
-    let nothing = propose(&files);
-    assert_eq!(nothing.status.code(), Some(0), "{}", stderr(&nothing));
-    assert!(stdout(&nothing).contains("No unjudged document"));
-    assert!(stdout(&nothing).contains("       1  feedback events are invalid\n"));
+    let propose =
+        format!("propose --gold v1.json --search {search_name} --feedback {feedback_name}");
+    let nothing = printed(&run(&propose));
+    assert!(nothing.contains("No unjudged document"), "{nothing}");
+    let invalid = "       1  feedback events are invalid\n";
+    assert!(nothing.contains(invalid), "{nothing}");
 
     let (_, sheet) = path(folder.path(), "sheet.csv");
     let (_, gold) = path(folder.path(), "gold.json");
-    let one = propose(&[&files[..], &["--min-clicks", "1", "--sheet", &sheet]].concat());
-    let text = stdout(&one);
+    let text = printed(&run(&format!("{propose} --min-clicks 1 --sheet {sheet}")));
     assert!(text.contains(r#"a,"b"\n\u{1b}[2J=c"#), "{text}");
     assert!(!text.contains('\u{1b}'), "{text}");
     let filled = fs::read_to_string(&sheet).expect("a sheet");
     fs::write(&sheet, format!("{}3\n", filled.trim_end())).expect("a filled sheet");
-    let adopt = [
-        "adopt", "--gold", "v1.json", "--sheet", &sheet, "--output", &gold,
-    ];
-    assert_eq!(
-        run(&adopt).status.code(),
-        Some(0),
-        "{}",
-        stderr(&run(&adopt))
-    );
+    let adopt = format!("adopt --gold v1.json --sheet {sheet} --output {gold}");
+    assert_exit(&run(&adopt), 0);
     let gold: Value = serde_json::from_slice(&fs::read(gold).expect("gold")).expect("JSON");
     assert_eq!(gold["queries"][0]["ground_truth"][id]["relevance"], 3);
 }
 
 #[test]
 fn input_errors_are_reported_once_with_exit_code_2() {
-    let with = |arguments: &[&str]| propose(arguments);
-    assert_refused(
-        &with(&["--search", "search.jsonl"]),
-        2,
-        "no gold set: name one with --gold, or a configuration with gold.paths",
-    );
-    assert_refused(&with(&["--gold", "v1.json"]), 2, "--search <FILE>...");
-    assert_refused(
-        &with(&[
-            "--gold",
-            "v1.json",
-            "--search",
-            "search.jsonl",
-            "--last",
-            "1h",
-        ]),
-        2,
-        "cannot be used with",
-    );
-    assert_refused(
-        &with(&["--gold", "v1.json", "--last", "gestern"]),
-        2,
-        "is not a duration",
-    );
-    assert_refused(
-        &with(&["--gold", "v1.json", "--search", "missing.jsonl"]),
-        2,
-        "missing.jsonl: No such file",
-    );
-    assert_refused(
-        &with(&["--gold", "missing.json", "--search", "search.jsonl"]),
-        2,
-        "missing.json: cannot be read",
-    );
-    assert_refused(
-        &with(&["--gold", "v1.json", "--search", "feedback.jsonl"]),
-        2,
-        "no search could be read; first: feedback.jsonl:1: missing_field: missing field `results`",
-    );
-    let adopt = |sheet: &str| {
-        run(&[
-            "adopt", "--gold", "v1.json", "--sheet", sheet, "--output", "x.json",
-        ])
-    };
-    assert_refused(&adopt("missing.csv"), 2, "missing.csv: cannot be read");
-    assert_refused(
-        &adopt("v1.json"),
-        2,
-        "v1.json:1: a sheet is CSV with a header",
-    );
+    for (arguments, message) in [
+        (
+            "propose --search search.jsonl",
+            "no gold set: name one with --gold, or a configuration with gold.paths",
+        ),
+        ("propose --gold v1.json", "--search <FILE>..."),
+        (
+            "propose --gold v1.json --search search.jsonl --last 1h",
+            "cannot be used with",
+        ),
+        ("propose --gold v1.json --last gestern", "is not a duration"),
+        (
+            "propose --gold v1.json --search missing.jsonl",
+            "missing.jsonl: No such file",
+        ),
+        (
+            "propose --gold missing.json --search search.jsonl",
+            "missing.json: cannot be read",
+        ),
+        (
+            "propose --gold v1.json --search feedback.jsonl",
+            "no search could be read; first: feedback.jsonl:1: missing_field: missing field `results`",
+        ),
+        (
+            "adopt --gold v1.json --sheet missing.csv --output x.json",
+            "missing.csv: cannot be read",
+        ),
+        (
+            "adopt --gold v1.json --sheet v1.json --output x.json",
+            "v1.json:1: a sheet is CSV with a header",
+        ),
+    ] {
+        assert_reports(&run(arguments), 2, message);
+    }
 }
 
 /// Writes events to a topic, each with its timestamp in milliseconds.
@@ -340,12 +244,13 @@ fn topics_are_read_like_files_without_joining_the_consumer_group() {
     )
     .expect("a file");
 
-    let arguments = ["--config", &config_name, "--format", "json", "--last"];
-    let live = propose(&[&arguments[..], &["24h"]].concat());
-    assert_eq!(live.status.code(), Some(0), "{}", stderr(&live));
-    let files = propose(&[&FILES[..], &["--format", "json"]].concat());
-    assert_eq!(json(&live), json(&files));
-    let older = json(&propose(&[&arguments[..], &["72h"]].concat()));
+    let live = |last: &str| {
+        let propose = format!("propose --config {config_name} --format json --last {last}");
+        json(&run(&propose))
+    };
+    let files = run(&format!("{PROPOSE} --format json"));
+    assert_eq!(live("24h"), json(&files));
+    let older = live("72h");
     assert_eq!(
         (&older["invalid_searches"], &older["invalid_feedback"]),
         (&json!(2), &json!(2))
@@ -360,45 +265,17 @@ fn topics_are_read_like_files_without_joining_the_consumer_group() {
 #[test]
 fn empty_topics_and_missing_topics_are_distinguished() {
     let (search, feedback) = broker().unique_topics("propose", 1);
-    let set = |key: &str, value: &str| format!("kafka.{key}={value}");
-    let brokers = set("brokers", broker().bootstrap());
-    let searches = set("search_topic", &search);
-    let nothing = propose(&[
-        "--gold",
-        "v1.json",
-        "--last",
-        "1h",
-        "--set",
-        &brokers,
-        "--set",
-        &searches,
-        "--set",
-        &set("feedback_topic", &feedback),
-    ]);
-    assert_eq!(nothing.status.code(), Some(0), "{}", stderr(&nothing));
-    assert!(
-        stdout(&nothing).starts_with("0 searches read"),
-        "{}",
-        stdout(&nothing)
-    );
-    let missing = propose(&[
-        "--gold",
-        "v1.json",
-        "--last",
-        "1h",
-        "--set",
-        &brokers,
-        "--set",
-        &searches,
-        "--set",
-        "kafka.feedback_topic=nowhere.to.be.found",
-    ]);
-    assert_refused(
-        &missing,
-        1,
-        "topic nowhere.to.be.found does not exist; create it",
-    );
-    let nobody = set("brokers", &format!("127.0.0.1:{}", free_port()));
-    let nobody = propose(&["--gold", "v1.json", "--last", "1h", "--set", &nobody]);
-    assert_refused(&nobody, 1, "no answer from 127.0.0.1:");
+    let propose = |brokers: &str, feedback: &str| {
+        run(&format!(
+            "propose --gold v1.json --last 1h --set kafka.brokers={brokers} --set \
+             kafka.search_topic={search} --set kafka.feedback_topic={feedback}"
+        ))
+    };
+    let nothing = printed(&propose(broker().bootstrap(), &feedback));
+    assert!(nothing.starts_with("0 searches read"), "{nothing}");
+    let missing = propose(broker().bootstrap(), "nowhere.to.be.found");
+    let message = "topic nowhere.to.be.found does not exist; create it";
+    assert_reports(&missing, 1, message);
+    let nobody = propose(&format!("127.0.0.1:{}", free_port()), &feedback);
+    assert_reports(&nobody, 1, "no answer from 127.0.0.1:");
 }

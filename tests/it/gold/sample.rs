@@ -1,14 +1,8 @@
 //! `gold sample`, and the sizes that `gold validate` checks.
 
 use std::fs;
-use std::path::Path;
-use std::process::Output;
 
-use crate::harness;
-
-fn rankgauge(folder: &Path, arguments: &str) -> Output {
-    harness::rankgauge(folder, &arguments.split(' ').collect::<Vec<_>>())
-}
+use crate::harness::command::{assert_exit, assert_reports, json, printed, rankgauge};
 
 #[test]
 fn a_sheet_is_drawn_filled_and_checked() {
@@ -20,13 +14,7 @@ fn a_sheet_is_drawn_filled_and_checked() {
     let gold = gold.concat();
     fs::write(path.join("gold.qrels"), gold).expect("a file");
     let drawn = rankgauge(path, "gold sample gold.qrels --size 10 --sheet sample.csv");
-    let said = String::from_utf8_lossy(&drawn.stdout).into_owned();
-    assert_eq!(
-        drawn.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&drawn.stderr)
-    );
+    let said = printed(&drawn);
     assert!(
         said.starts_with("10 of 40 judgements sampled, seed 1\n"),
         "{said}"
@@ -57,28 +45,21 @@ fn a_sheet_is_drawn_filled_and_checked() {
         path,
         "gold sample gold.qrels --answers sample.csv --max-error 0.1",
     );
-    let said = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert_eq!(
-        checked.status.code(),
-        Some(0),
-        "{}",
-        String::from_utf8_lossy(&checked.stderr)
-    );
+    let said = printed(&checked);
     assert!(
         said.contains("10.0 %, 95 % interval 1.8 % to 40.4 %"),
         "{said}"
     );
     let strict = rankgauge(path, "gold sample gold.qrels --answers sample.csv");
-    assert_eq!(strict.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&strict.stderr).into_owned();
-    assert!(
-        said.contains("10.0 % of the answers have another grade, above 5.0 %"),
-        "{said}"
+    assert_reports(
+        &strict,
+        1,
+        "10.0 % of the answers have another grade, above 5.0 %",
     );
     let nothing = rankgauge(path, "gold sample gold.qrels");
-    assert_eq!(nothing.status.code(), Some(2));
+    assert_exit(&nothing, 2);
     let label = rankgauge(path, "gold sample gold.qrels --by tone --sheet other.csv");
-    assert_eq!(label.status.code(), Some(2));
+    assert_exit(&label, 2);
 }
 
 #[test]
@@ -100,7 +81,7 @@ fn validation_checks_minimum_queries_and_relevant_documents() {
         "gold validate gold.json --format json --minimum primary_domain.tax=2 --minimum \
          primary_domain.land=2 --minimum primary_domain.sea=1 --relevant 5..10",
     );
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report = json(&output);
     let of = |kind: &str| -> Vec<String> {
         let warnings = report["warnings"].as_array().expect("warnings").iter();
         let warnings = warnings.filter(|it| it["kind"] == kind);

@@ -2,9 +2,10 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
+
+use crate::harness::command::{printed, rankgauge};
 
 #[test]
 fn rewordings_are_suggested_and_other_queries_are_not() {
@@ -50,15 +51,10 @@ fn rewordings_are_suggested_and_other_queries_are_not() {
     fs::write(folder.path().join("feedback.jsonl"), feedback).unwrap();
     let run = |format: &str| {
         let arguments = format!(
-            "gold suggest-aliases --gold gold.json --search search.jsonl --feedback feedback.jsonl --format {format}"
+            "gold suggest-aliases --gold gold.json --search search.jsonl --feedback feedback.jsonl \
+             --format {format}"
         );
-        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .args(arguments.split_whitespace())
-            .current_dir(folder.path())
-            .output()
-            .expect("the command runs");
-        assert!(output.status.success(), "{output:?}");
-        String::from_utf8(output.stdout).expect("UTF-8")
+        printed(&rankgauge(folder.path(), &arguments))
     };
     let report: Value = serde_json::from_str(&run("json")).expect("JSON");
     let aliases = report["aliases"].as_array().unwrap();

@@ -1,8 +1,6 @@
 //! Native feedback beside searches from spans, and the commands that show both: `tail` and
 //! `check --live`.
 
-use std::process::Command;
-
 use prost::Message as _;
 use serde_json::{Value, json};
 
@@ -10,6 +8,7 @@ use super::fixtures::{bytes, path};
 use super::judged::MEASURES;
 use super::live::{LIMIT, PARTITIONS, Record, by_trace, record_of};
 use super::messages::{Span, Traces, hex};
+use crate::harness::command::{Arguments as _, printed, rankgauge};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::wait_until;
@@ -131,28 +130,10 @@ fn tail_describes_each_span_of_a_file() {
         .collect();
     std::fs::write(folder.path().join("spans.jsonl"), lines.concat()).expect("a file");
     let gold = format!("gold.paths={}", path("gold.json").display());
-    let arguments = [
-        "--search",
-        "spans.jsonl",
-        "--format",
-        "json",
-        "--set",
-        &gold,
-    ];
-    let settings = [
-        "--set",
-        "kafka.search_format=otlp_proto",
-        "--set",
-        "measures=RR",
-    ];
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .current_dir(folder.path())
-        .arg("tail")
-        .args(arguments)
-        .args(settings)
-        .output()
-        .expect("the binary starts");
-    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    let tail = "tail --search spans.jsonl --format json --set kafka.search_format=otlp_proto --set \
+                measures=RR --set";
+    let arguments = [&tail.words()[..], &[&*gold]].concat();
+    let text = printed(&rankgauge(folder.path(), &arguments));
     let lines: Vec<Value> = text
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))

@@ -1,28 +1,21 @@
 //! Spans of real instrumentation packages have the scores that `evaluate` gives for the same rankings.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
 use serde_json::Value;
 
 use super::fixtures::{COMPLETE, path};
+use crate::harness::command::{Arguments as _, json, rankgauge};
 
 pub(super) const MEASURES: [&str; 4] = ["P@1", "nDCG@5", "RR", "R@5"];
 
 /// Means of the measures, by `evaluate` for the native events of a fixture.
 pub(super) fn evaluated(name: &str, gold: &str) -> BTreeMap<&'static str, f64> {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["evaluate", "--format", "json", "--measures"])
-        .arg(MEASURES.join(" "))
-        .arg("--gold")
-        .arg(path(gold))
-        .arg("--run")
-        .arg(path(&format!("{name}.jsonl")))
-        .output()
-        .expect("the binary runs");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "evaluate: {stderr}");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let evaluate = format!(
+        "evaluate --format json --measures {} --gold {gold} --run {name}.jsonl",
+        MEASURES.join(",")
+    );
+    let report = json(&rankgauge(&path(""), &evaluate));
     let means = &report["runs"][0]["means"];
     MEASURES
         .map(|measure| (measure, means[measure].as_f64().expect("a mean")))
@@ -36,22 +29,13 @@ fn replayed(name: &str, configuration: &str) -> Vec<Value> {
         .prefix("otel-")
         .tempdir_in(env!("CARGO_TARGET_TMPDIR"))
         .expect("a folder can be made");
-    let config = folder.path().join("config.yaml");
-    std::fs::write(&config, configuration).expect("writable");
-    let feedback = folder.path().join("feedback.jsonl");
-    std::fs::write(&feedback, "").expect("writable");
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["replay", "--config"])
-        .arg(&config)
-        .arg("--search")
-        .arg(path(&format!("{name}.json")))
-        .arg("--feedback")
-        .arg(&feedback)
-        .output()
-        .expect("the binary runs");
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "replay: {stderr}");
-    let state: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for (file, text) in [("config.yaml", configuration), ("feedback.jsonl", "")] {
+        std::fs::write(folder.path().join(file), text).expect("writable");
+    }
+    let search = path(&format!("{name}.json")).display().to_string();
+    let replay = "replay --config config.yaml --feedback feedback.jsonl --search".words();
+    let arguments = [&replay[..], &[&*search]].concat();
+    let state = json(&rankgauge(folder.path(), &arguments));
     state["metrics"].as_array().expect("samples").clone()
 }
 

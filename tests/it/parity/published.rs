@@ -4,9 +4,10 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use flate2::read::GzDecoder;
+
+use crate::harness::command::{self, Arguments as _, rankgauge};
 
 fn file(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/published/trec_eval");
@@ -26,17 +27,9 @@ fn lines(text: &str) -> Vec<Vec<&str>> {
 }
 
 fn printed(run: &str, qrels: &str, flags: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-        .args(["evaluate", "--trec", "--per-query", "--gold"])
-        .arg(file(qrels))
-        .arg("--run")
-        .arg(file(run))
-        .args(flags)
-        .output()
-        .expect("the command starts");
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{errors}");
-    String::from_utf8(output.stdout).expect("UTF-8")
+    let evaluate = format!("evaluate --trec --per-query --gold {qrels} --run {run}");
+    let arguments = [&evaluate.words()[..], flags].concat();
+    command::printed(&rankgauge(&file(""), &arguments))
 }
 
 #[test]

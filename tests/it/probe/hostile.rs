@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::server::{Reply, Server};
-use super::{events, probe, stderr, target};
+use super::{events, probe, target};
+use crate::harness::command::{assert_exit, stderr, stdout};
 
 /// Probes a server that always gives the same reply. Returns the exit code, the events, standard
 /// error, the number of requests, and the time.
@@ -86,7 +87,7 @@ fn a_refused_connection_is_a_failure() {
     let folder = tempfile::tempdir().expect("a folder");
     let configuration = target("127.0.0.1:1", "  retries: 0");
     let output = probe(folder.path(), &configuration, &[]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_exit(&output, 1);
     let events = events(folder.path(), "run.jsonl");
     assert!(
         events
@@ -127,7 +128,7 @@ fn a_repetition_that_succeeds_is_a_success() {
         &target(&server.address, "  concurrency: 1"),
         &[],
     );
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     assert_eq!(server.received().len(), 5);
     let events = events(folder.path(), "run.jsonl");
     assert!(events.iter().all(|event| event.get("error_type").is_none()));
@@ -146,7 +147,7 @@ fn retry_after_delays_all_requests_to_the_target() {
         &target(&server.address, "  concurrency: 1"),
         &[],
     );
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     assert!(start.elapsed() >= Duration::from_secs(1));
     assert_eq!(server.received().len(), 4);
 }
@@ -192,7 +193,7 @@ fn a_target_that_is_down_does_not_take_the_time_of_all_its_queries() {
     let arguments = ["--gold", "many.json", "--output", "run.jsonl"];
     let output = super::command(folder.path(), &target(&server.address, more), &arguments).output();
     let output = output.expect("the binary starts");
-    assert_eq!(output.status.code(), Some(1));
+    assert_exit(&output, 1);
     let requests = server.received().len();
     assert!((20..=22).contains(&requests), "{requests} requests");
     assert!(
@@ -200,7 +201,7 @@ fn a_target_that_is_down_does_not_take_the_time_of_all_its_queries() {
         "{}",
         stderr(&output)
     );
-    let said = String::from_utf8_lossy(&output.stdout);
+    let said = stdout(&output);
     assert!(said.contains("not sent"), "{said}");
 }
 
@@ -214,7 +215,7 @@ fn requests_keep_to_the_rate() {
     );
     let start = Instant::now();
     let output = probe(folder.path(), &configuration, &[]);
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     // The third request is sent half a second after the first.
     assert!(start.elapsed() >= Duration::from_millis(490));
 }

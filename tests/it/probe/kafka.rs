@@ -9,7 +9,7 @@ use rankgauge_kafka::producer::Producer;
 use serde_json::{Value, json};
 
 use super::server::{Reply, Server};
-use super::stderr;
+use crate::harness::command::{assert_exit, stderr};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::{Exposition, Sidecar};
 use crate::harness::{http_get, wait_until};
@@ -61,7 +61,7 @@ fn a_planted_change_of_the_ranking_shows_in_the_metrics() {
     let settings = settings(&server, &folder.path().join("gold.json"));
     let output = super::command(folder.path(), &settings, &[]).output();
     let output = output.expect("the binary starts");
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     let sidecar = Sidecar::start(&settings, &[]);
     let mean = |variant: &str, slice: [(&str, &str); 2]| {
         let labels = [("measure", "RR"), ("variant", variant), slice[0], slice[1]];
@@ -143,7 +143,7 @@ fn a_topic_that_does_not_exist_is_a_failure() {
     let arguments = ["--set", "kafka.search_topic=no-such-topic"];
     let output = super::command(folder.path(), &settings, &arguments).output();
     let output = output.expect("the binary starts");
-    assert_eq!(output.status.code(), Some(1));
+    assert_exit(&output, 1);
     assert!(server.received().is_empty());
     let text = stderr(&output);
     assert!(

@@ -7,7 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::server::{Received, Reply, Server};
-use super::{events, probe, stderr};
+use super::{events, probe};
+use crate::harness::command::stderr;
 
 /// Preset with the fields of a hit under `fields`, the path of a request, and the total that the
 /// preset reads.

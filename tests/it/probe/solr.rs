@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{events, probe, stderr};
+use super::{events, probe};
+use crate::harness::command::{assert_exit, json, rankgauge};
 use crate::harness::kafka::{broker, unique_name};
 use crate::harness::sidecar::Sidecar;
 use crate::harness::{free_port, wait_until};
@@ -126,22 +127,10 @@ fn configuration(solr: &Solr) -> String {
 
 fn means(folder: &Path) -> Vec<f64> {
     let run = |variant: &str| {
-        let output = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
-            .current_dir(folder)
-            .args([
-                "evaluate",
-                "--gold",
-                "solr.json",
-                "--measures",
-                "RR",
-                "--format",
-                "json",
-            ])
-            .args(["--run", &format!("run-{variant}.jsonl")])
-            .output()
-            .expect("the binary starts");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let evaluate = format!(
+            "evaluate --gold solr.json --measures RR --format json --run run-{variant}.jsonl"
+        );
+        let report = json(&rankgauge(folder, &evaluate));
         report["runs"][0]["means"]["RR"].as_f64().expect("a mean")
     };
     ["V4", "V5"].map(run).to_vec()
@@ -159,7 +148,7 @@ fn a_planted_change_of_the_ranking_is_found_in_a_file_and_through_kafka() {
     let output = super::command(folder, &configuration, &file)
         .output()
         .expect("the binary");
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     let first = &events(folder, "run-V4.jsonl")[0];
     assert_eq!(first["results"][0]["id"], "국토계획법::제36조");
     assert_eq!(first["results"][0]["attrs"]["law_type"], "act");
@@ -187,7 +176,7 @@ fn a_planted_change_of_the_ranking_is_found_in_a_file_and_through_kafka() {
     let sidecar = Sidecar::start(&lines, &[]);
     let output = super::command(folder, &format!("{configuration}{lines}\n"), &[]).output();
     let output = output.expect("the binary");
-    assert!(output.status.success(), "{}", stderr(&output));
+    assert_exit(&output, 0);
     let mean = |variant: &str| {
         let labels = [
             ("measure", "RR"),
@@ -215,7 +204,7 @@ fn a_missing_core_is_a_failure_with_the_status() {
         solr.port
     );
     let output = probe(folder, &configuration, &[]);
-    assert_eq!(output.status.code(), Some(1));
+    assert_exit(&output, 1);
     for event in events(folder, "run.jsonl") {
         assert_eq!(event["error_type"], "http_404");
     }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::{probe, stderr};
+use super::probe;
+use crate::harness::command::{assert_exit, assert_reports, stderr};
 
 /// Starts a TLS server that answers each connection with `body`. Returns its port and its certificate in
 /// PEM.
@@ -63,7 +64,7 @@ fn a_certificate_is_verified() {
         )
     };
     let trusted = probe(folder.path(), &configuration("ca.pem", "localhost"), &[]);
-    assert!(trusted.status.success(), "{}", stderr(&trusted));
+    assert_exit(&trusted, 0);
     for (ca, host) in [("other.pem", "localhost"), ("ca.pem", "127.0.0.1")] {
         let output = probe(folder.path(), &configuration(ca, host), &[]);
         assert_eq!(output.status.code(), Some(1), "{ca} {host}");
@@ -74,10 +75,5 @@ fn a_certificate_is_verified() {
         );
     }
     let missing = probe(folder.path(), &configuration("none.pem", "localhost"), &[]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(
-        stderr(&missing).contains("probe.ca_file: none.pem"),
-        "{}",
-        stderr(&missing)
-    );
+    assert_reports(&missing, 2, "probe.ca_file: none.pem");
 }

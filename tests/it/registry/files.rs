@@ -2,28 +2,21 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
 
 use prost::Message as _;
 use serde_json::{Value, json};
 
 use super::{CLICK, Click, FORMATS, HIT, SEARCH, Timestamp, answer, avro_writer, twins};
-use crate::harness;
+use crate::harness::command::{printed, rankgauge, stderr};
 use crate::mappings::Records;
 use crate::probe::server::{Reply, Server};
 
 const GOLD: &str = r#"{"version": "1", "queries": [
     {"query_id": "Q1", "query_text": "zoning", "ground_truth": {"a": 2, "b": 1}}]}"#;
 
-fn rankgauge(folder: &Path, arguments: &str) -> Output {
-    harness::rankgauge(folder, &arguments.split(' ').collect::<Vec<_>>())
-}
-
+#[track_caller]
 fn output(folder: &Path, arguments: &str) -> String {
-    let output = rankgauge(folder, arguments);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{arguments}: {error}");
-    String::from_utf8(output.stdout).expect("UTF-8")
+    printed(&rankgauge(folder, arguments))
 }
 
 /// Counters and scores of a replay. The number of records differs if one of them is ignored.
@@ -166,12 +159,10 @@ fn files_of_framed_records_give_what_native_events_give() {
     fs::write(folder.path().join("own.yaml"), registry(&silent.address)).expect("a file");
     let replay = "replay --config own.yaml --search search.fixed --feedback feedback.fixed";
     let output = rankgauge(folder.path(), replay);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    let error = stderr(&output);
     assert!(!output.status.success(), "{error}");
-    assert!(
-        error.contains("the schema registry does not answer"),
-        "{error}"
-    );
+    let expected = "the schema registry does not answer";
+    assert!(error.contains(expected), "{error}");
 }
 
 /// Avro container of values in two blocks.
@@ -283,7 +274,7 @@ fn containers_and_messages_with_schema_files_give_what_native_events_give() {
     let failed = |configuration: &str, file: &str, expected: &str| {
         let arguments = format!("replay --config {configuration} --search {file}");
         let output = rankgauge(folder.path(), &arguments);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let error = stderr(&output);
         assert!(
             !output.status.success() && error.contains(expected),
             "{error}"

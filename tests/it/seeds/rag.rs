@@ -6,9 +6,10 @@ use rankgauge_core::gold::{self, Options};
 use serde_json::{Value, json};
 
 use super::{
-    Case, Run, assert_close, assert_targets, data, evaluated, gold as query, listed, printed,
-    rankgauge, relevant, search,
+    Case, Run, assert_close, assert_targets, data, evaluated, gold as query, listed, relevant,
+    search,
 };
+use crate::harness::command::printed;
 
 const QUERY: &str = "온라인으로 구매한 제품이 불량이에요. 환불 받을 수 있나요?";
 const COUNSEL: &str = "consumer.go.kr:consumer_counsel_case:12345::chunk0";
@@ -101,7 +102,7 @@ fn rag_2_distribution_of_types_and_difficulties() {
     ];
     let mut arguments = vec!["gold", "validate", "gold.json", "--format", "json"];
     arguments.extend(targets.iter().flat_map(|target| ["--target", target]));
-    let report = printed(&rankgauge(case.folder.path(), &arguments), 0);
+    let report = case.json(&arguments);
     for target in targets {
         let (path, share) = target.split_once('=').expect("label.value=share");
         let (label, value) = path.split_once('.').expect("label.value");
@@ -183,14 +184,8 @@ fn rag_3_3_1_average_query_time() {
         .collect();
     case.write("searches.jsonl", &searches.join("\n"));
     case.write("config.yaml", "gold: {paths: [gold.json]}\n");
-    let arguments = [
-        "replay",
-        "--config",
-        "config.yaml",
-        "--search",
-        "searches.jsonl",
-    ];
-    let report = printed(&rankgauge(case.folder.path(), &arguments), 0);
+    let arguments = "replay --config config.yaml --search searches.jsonl";
+    let report = case.json(arguments);
     let sample = |name: &str| {
         let samples = report["metrics"].as_array().expect("samples");
         let of_all = samples
@@ -261,12 +256,7 @@ fn methods() -> Case {
 fn report(format: &str) -> String {
     let more = ["--by", "query_type", "--format", format];
     let output = methods().output("P@3 R@3 F1@3 AP RR nDCG@3", &more);
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    let text = String::from_utf8(output.stdout).expect("the report is text");
+    let text = printed(&output);
     // Markdown escapes characters that are not markup.
     text.replace('\\', "")
 }
@@ -293,65 +283,22 @@ fn rag_phase_3_result_of_every_query() {
 #[test]
 fn rag_phase_4_results_as_csv() {
     let text = report("csv");
-    let mut lines = text.lines();
-    let columns: Vec<&str> = lines.next().expect("a header").split(',').collect();
-    assert_eq!(
-        columns,
-        [
-            "table", "run", "slice", "value", "measure", "score", "n", "text"
-        ]
-    );
-    let rows: Vec<Vec<&str>> = lines.map(|line| line.split(',').collect()).collect();
+    let columns = text.lines().next().expect("a header");
+    assert_eq!(columns, "table,run,slice,value,measure,score,n,text");
     for row in [
-        [
-            "mean",
-            "multi-source",
-            "",
-            "",
-            "RR",
-            "0.8333333333333334",
-            "3",
-            "",
-        ],
-        [
-            "mean",
-            "hybrid",
-            "query_type",
-            "legal_interpretation",
-            "R@3",
-            "1",
-            "1",
-            "",
-        ],
+        "mean,multi-source,,,RR,0.8333333333333334,3,",
+        "mean,hybrid,query_type,legal_interpretation,R@3,1,1,",
     ] {
-        assert!(
-            rows.iter().any(|found| *found == row),
-            "no {row:?} in\n{text}"
-        );
+        assert!(text.lines().any(|line| line == row), "no {row} in\n{text}");
     }
 }
 
 #[test]
 fn rag_report_best_method_by_question_type() {
     let case = methods();
-    let arguments = [
-        "compare",
-        "--gold",
-        "gold.json",
-        "--run",
-        "vector.jsonl",
-        "--run",
-        "hybrid.jsonl",
-        "--run",
-        "multi-source.jsonl",
-        "--measures",
-        "R@3",
-        "--by",
-        "query_type",
-        "--format",
-        "json",
-    ];
-    let report = printed(&rankgauge(case.folder.path(), &arguments), 0);
+    let arguments = "compare --gold gold.json --run vector.jsonl --run hybrid.jsonl --run \
+                     multi-source.jsonl --measures R@3 --by query_type --format json";
+    let report = case.json(arguments);
     let best = report["best"].as_array().expect("the best by slice");
     for (kind, queries, method) in [
         ("general_inquiry", 2, "multi-source"),

@@ -246,6 +246,14 @@ fn read(engine: &mut Engine, kind: Kind, partition: i32, offset: i64, payload: &
     records::apply(engine, &Formats::NATIVE, [record], |_, _, _| ());
 }
 
+fn read_search(engine: &mut Engine, partition: i32, offset: i64, payload: &str) {
+    read(engine, Kind::Search, partition, offset, payload);
+}
+
+fn read_feedback(engine: &mut Engine, partition: i32, offset: i64, payload: &str) {
+    read(engine, Kind::Feedback, partition, offset, payload);
+}
+
 fn tick(engine: &mut Engine, wall: i64) {
     engine.apply(Input::Tick {
         wall: WallTime(wall),

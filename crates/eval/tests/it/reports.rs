@@ -84,21 +84,9 @@ fn trec_lines_have_the_names_and_layout_of_trec_eval() {
         .filter_map(|line| line.split_whitespace().next())
         .collect();
     // The order of trec_eval, then the measures that it does not have, under our names.
-    let expected = [
-        "runid",
-        "num_q",
-        "num_ret",
-        "num_rel",
-        "num_rel_ret",
-        "map",
-        "recip_rank",
-        "P_5",
-        "recall_10",
-        "nDCG(gain=exp)@10",
-        "Judged@10",
-        "Discovery(rne)",
-    ];
-    assert_eq!(names, expected);
+    let expected = "runid num_q num_ret num_rel num_rel_ret map recip_rank P_5 recall_10 nDCG(gain=exp)@10 \
+                    Judged@10 Discovery(rne)";
+    assert_eq!(names.join(" "), expected);
 }
 
 #[test]
@@ -130,25 +118,10 @@ fn trec_names_equal_those_of_trec_eval_for_every_measure_it_has() {
     evaluation.runs[0].means = vec![Some(0.25); named.len()];
     let text = write_trec(&evaluation, &MEANS);
     let lines: Vec<_> = text.lines().skip(5).collect();
-    let order = [
-        "map",
-        "bpref",
-        "recip_rank",
-        "iprec_at_recall_0.00",
-        "iprec_at_recall_0.10",
-        "P_5",
-        "P_10",
-        "recall_100",
-        "ndcg",
-        "ndcg_cut_5",
-        "ndcg_cut_20",
-        "map_cut_7",
-        "success_10",
-        "P(rel=2)@5",
-        "RBP",
-    ];
+    let order = "map bpref recip_rank iprec_at_recall_0.00 iprec_at_recall_0.10 P_5 P_10 recall_100 ndcg \
+                 ndcg_cut_5 ndcg_cut_20 map_cut_7 success_10 P(rel=2)@5 RBP";
     let expected: Vec<_> = order
-        .iter()
+        .split(' ')
         .map(|name| format!("{name:<22}\tall\t0.2500"))
         .collect();
     assert_eq!(lines, expected);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rankgauge_core::gold::{self, GoldQuery, GoldSet, Grade, Options};
 use serde_json::{Value, json};
 
-use crate::seeds::{Case, assert_close, data, gold as query, listed, printed, rankgauge, search};
+use crate::seeds::{Case, assert_close, data, gold as query, json_of, listed, rankgauge, search};
 
 fn loaded(name: &str) -> GoldSet {
     gold::load(&[data(name)], &Options::default()).expect("the document's example is valid")
@@ -86,7 +86,7 @@ fn validated(queries: &[Value], valid: bool, more: &[&str]) -> Value {
     let mut arguments = vec!["gold", "validate", "gold.json", "--format", "json"];
     arguments.extend(more);
     let output = rankgauge(case.folder.path(), &arguments);
-    let report = printed(&output, i32::from(!valid));
+    let report = json_of(&output, i32::from(!valid));
     assert_eq!(report["valid"], valid, "{report}");
     report
 }
@@ -130,16 +130,8 @@ fn annotated(pairs: &[[u8; 2]]) -> Value {
 fn methodology_5_3_annotators_agree_with_a_kappa_of_at_least_0_7() {
     let kappa = |pairs: &[[u8; 2]], code| {
         let case = Case::new(&[annotated(pairs)]);
-        let arguments = [
-            "gold",
-            "kappa",
-            "gold.json",
-            "--threshold",
-            "0.7",
-            "--format",
-            "json",
-        ];
-        printed(&rankgauge(case.folder.path(), &arguments), code)
+        let arguments = "gold kappa gold.json --threshold 0.7 --format json";
+        json_of(&rankgauge(case.folder.path(), arguments), code)
     };
     let good = [
         [3, 3],
@@ -243,18 +235,9 @@ fn methodology_5_4_automatic_expansion() {
         edge("법률_제17조_제2항", "법률_제99조", "references"),
     ];
     case.write("edges.jsonl", &edges.join("\n"));
-    let arguments = [
-        "gold",
-        "expand",
-        "gold.json",
-        "--edges",
-        "edges.jsonl",
-        "--output",
-        "expanded.json",
-        "--format",
-        "json",
-    ];
-    printed(&rankgauge(case.folder.path(), &arguments), 0);
+    let arguments =
+        "gold expand gold.json --edges edges.jsonl --output expanded.json --format json";
+    case.json(arguments);
     let path = case.folder.path().join("expanded.json");
     let set = gold::load(&[path], &Options::default()).expect("a valid set");
     let expanded = &set.queries()[0];

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::command::stdout;
 use crate::seeds::{
-    Case, assert_close, assert_targets, evaluated, gold, listed, printed, rankgauge, relevant,
-    search,
+    Case, assert_close, assert_targets, evaluated, gold, json_of, listed, relevant, search,
 };
 
 /// Query of this type, difficulty and domain.
@@ -66,7 +66,7 @@ fn methodology_6_2_1_metrics_of_the_evaluation_script() {
     ];
     let searches = answers([&["가", "나"], &["다", "가"], &["다"]]);
     let case = Case::new(&three_queries()).run("run", &searches);
-    let report = printed(&case.output(&names.join(" "), &["--format", "json"]), 0);
+    let report = json_of(&case.output(&names.join(" "), &["--format", "json"]), 0);
     assert_eq!(report["gold"]["version"], "1.0");
     assert_eq!(report["gold"]["queries"], 3);
     let run = &report["runs"][0];
@@ -93,20 +93,9 @@ fn methodology_6_2_2_ab_test_of_two_variants() {
     let case = Case::new(&three_queries())
         .run("hybrid", &without)
         .run("rne", &with_rne);
-    let arguments = [
-        "compare",
-        "--gold",
-        "gold.json",
-        "--run",
-        "hybrid.jsonl",
-        "--run",
-        "rne.jsonl",
-        "--measures",
-        "R@10",
-        "--format",
-        "json",
-    ];
-    let report = printed(&rankgauge(case.folder.path(), &arguments), 0);
+    let arguments =
+        "compare --gold gold.json --run hybrid.jsonl --run rne.jsonl --measures R@10 --format json";
+    let report = case.json(arguments);
     let recall = &report["measures"]["R@10"];
     for (name, expected) in [
         ("a", 1.0 / 3.0),
@@ -171,11 +160,11 @@ fn methodology_6_3_plane_of_all_queries_at_every_rank() {
         ])
     );
     let output = case.output("R@5", &["--format", "html"]);
-    let page = String::from_utf8(output.stdout).expect("UTF-8");
+    let page = stdout(&output);
     assert!(page.contains("Precision and recall of the queries: V5"));
     assert!(page.contains("class=\"discs\""));
     let output = case.output("R@5", &["--format", "csv"]);
-    let rows = String::from_utf8(output.stdout).expect("UTF-8");
+    let rows = stdout(&output);
     assert!(
         rows.contains("point,V5,recall,0.35,precision,1,2,"),
         "{rows}"

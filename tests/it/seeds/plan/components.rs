@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{judged_as, numbered};
-use crate::seeds::{Case, Run, evaluated, gold, listed, printed, rankgauge, relevant, search};
+use crate::harness::command::{assert_reports, stdout};
+use crate::seeds::{Case, Run, evaluated, gold, json_of, listed, relevant, search};
 
 /// Report of a run on a component.
 #[track_caller]
@@ -323,7 +324,7 @@ fn plan_6_1_systems_side_by_side_on_article_21() {
         case = case.run(name, &[event]);
     }
     let measures = "R@10 ComponentCount(rne) ComponentCount(a2a)";
-    let report = printed(
+    let report = json_of(
         &case.output(measures, &["--case", "21조", "--format", "json"]),
         0,
     );
@@ -348,16 +349,12 @@ fn plan_6_1_systems_side_by_side_on_article_21() {
 
     for format in ["text", "markdown", "html"] {
         let output = case.output(measures, &["--case", "21조", "--format", format]);
-        let text = String::from_utf8(output.stdout).expect("UTF-8");
+        let text = stdout(&output);
         assert!(text.contains("6 of 8"), "{format}: {text}");
     }
     let output = case.output(measures, &["--case", "22조"]);
-    assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        message.contains("`22조`") && message.contains("`21조`"),
-        "{message}"
-    );
+    assert_reports(&output, 2, "`22조`");
+    assert_reports(&output, 2, "`21조`");
 }
 
 #[test]
@@ -386,22 +383,9 @@ fn plan_6_2_error_analysis_of_false_positives_and_false_negatives() {
     case.evaluated("TP@10 FP@10 FN@10")
         .means(&[("TP@10", 1.0), ("FP@10", 0.5), ("FN@10", 0.5)]);
 
-    let arguments = [
-        "compare",
-        "--gold",
-        "gold.json",
-        "--run",
-        "V4.jsonl",
-        "--run",
-        "V5.jsonl",
-        "--measures",
-        "F1@10",
-        "--worst",
-        "5",
-        "--format",
-        "json",
-    ];
-    let report = printed(&rankgauge(case.folder.path(), &arguments), 0);
+    let arguments = "compare --gold gold.json --run V4.jsonl --run V5.jsonl --measures F1@10 --worst 5 \
+                     --format json";
+    let report = case.json(arguments);
     let worst = report["errors"]["queries"]
         .as_array()
         .expect("the worst queries");

@@ -6,7 +6,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::seeds::{Case, gold, merged, printed, rankgauge, search};
+use crate::harness::command::{assert_exit, assert_reports, printed};
+use crate::seeds::{Case, gold, merged, rankgauge, search};
 
 /// Systems of section 3 with their latency in ms, as in section 7.2.2, and their cost per search.
 const SYSTEMS: [(&str, f64, f64); 5] = [
@@ -108,14 +109,7 @@ fn event(
 }
 
 fn run(case: &Case, command: &str) -> Output {
-    let words: Vec<&str> = command.split(' ').collect();
-    rankgauge(case.folder.path(), &words)
-}
-
-#[track_caller]
-fn assert_exit(output: &Output, code: i32) {
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{said}");
+    rankgauge(case.folder.path(), command)
 }
 
 fn number(value: &Value) -> f64 {
@@ -132,7 +126,7 @@ fn plan_1_2_experiment_e1_rne_improves_recall_and_cross_law_discovery() {
         "compare --gold gold.json --config config.yaml --run V3.jsonl --run V4.jsonl --measures \
          {measures} --fail-on worse --format json"
     );
-    let found = printed(&run(&case, &compare), 0);
+    let found = case.json(&compare);
     for measure in ["R@10", "FacetR(law_type=시행령)"] {
         assert_eq!(found["comparisons"][0]["verdicts"][measure], "better");
     }
@@ -153,7 +147,7 @@ fn plan_1_2_experiment_e2_a2a_outperforms_the_single_domain() {
     let evaluate = "evaluate --gold gold.json --config config.yaml --run V4.jsonl --run V5.jsonl \
                     --by category --measures R@10,Discovery(a2a),Trigger(a2a),Fired(a2a,when=needed) \
                     --format json";
-    let found = printed(&run(&case, evaluate), 0);
+    let found = case.json(evaluate);
     let change = &found["changes"][0]["measures"]["R@10"];
     assert_eq!(change["verdict"], "better");
     assert!(number(&change["difference"]) > 0.1, "{change}");
@@ -182,7 +176,7 @@ fn plan_1_2_experiment_e3_relationship_embeddings_contribute() {
         "compare --gold gold.json --config config.yaml {} --measures R@10,nDCG@10 --format json",
         runs.join(" ")
     );
-    let found = printed(&run(&case, &compare), 0);
+    let found = case.json(&compare);
     let steps = found["ablation"].as_array().expect("steps");
     let relationship = &steps[1];
     assert_eq!(
@@ -207,7 +201,7 @@ fn plan_1_2_experiment_e4_cost_against_quality() {
          nDCG@10,R@10,P@5",
         runs.join(" ")
     );
-    let found = printed(&run(&case, &format!("{evaluate} --format json")), 0);
+    let found = case.json(&format!("{evaluate} --format json"));
     let tradeoffs = found["cost_against_quality"]
         .as_array()
         .expect("trade-offs");
@@ -231,8 +225,7 @@ fn plan_1_2_experiment_e4_cost_against_quality() {
             > number(&of("V5", "latency_ms")["quality_per_unit"])
     );
     let html = run(&case, &format!("{evaluate} --per-query --format html"));
-    assert_exit(&html, 0);
-    let html = String::from_utf8(html.stdout).expect("UTF-8");
+    let html = printed(&html);
     assert!(html.contains("Quality (nDCG@10) against latency in ms"));
     assert!(html.len() < 300_000, "{} bytes", html.len());
     // The goal of section 7.3.3 is 300 ms; the full system misses it.
@@ -247,7 +240,5 @@ fn plan_1_2_experiment_e4_cost_against_quality() {
     };
     assert_exit(&gate("V3"), 0);
     let failed = gate("V5");
-    assert_exit(&failed, 3);
-    let said = String::from_utf8_lossy(&failed.stderr).into_owned();
-    assert!(said.contains("latency_ms_mean is 704.5000"), "{said}");
+    assert_reports(&failed, 3, "latency_ms_mean is 704.5000");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::seeds::{assert_close, printed, rankgauge};
+use crate::seeds::{assert_close, json_of, rankgauge};
 
 /// Columns of table 5.1 that 4.2 uses: P@5, R@10 and nDCG@10 of V1 to V5.
 const SYSTEMS: [(&str, [f64; 3]); 5] = [
@@ -48,7 +48,7 @@ fn compared(systems: &[(&str, [f64; 3])], more: &[&str]) -> Value {
         arguments.extend(["--scores", name]);
     }
     arguments.extend(more);
-    printed(&rankgauge(folder.path(), &arguments), 0)
+    json_of(&rankgauge(folder.path(), &arguments), 0)
 }
 
 #[test]

@@ -7,10 +7,9 @@ use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::series::Dimension;
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::state::State;
-use rankgauge_core::event::Kind;
 use serde_json::json;
 
-use super::{START, Samples, World, assign, drain, read, settings, tick};
+use super::{START, Samples, World, assign, drain, read_feedback, read_search, settings, tick};
 
 const SEARCHES: usize = 3_000;
 
@@ -59,9 +58,9 @@ fn after_hostile_traffic(settings: Settings) -> Samples {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (number, offset) in (0..SEARCHES).zip(0..) {
-        read(&mut engine, Kind::Search, 0, offset, &hostile(number));
+        read_search(&mut engine, 0, offset, &hostile(number));
         let click = json!({"event_id": number, "query_id": number, "ts": START, "type": "click", "position": 1});
-        read(&mut engine, Kind::Feedback, 0, offset, &click.to_string());
+        read_feedback(&mut engine, 0, offset, &click.to_string());
     }
     drain(&mut [&mut engine], 1, START);
     world.samples(&engine.snapshot())
@@ -116,25 +115,13 @@ fn rolling_families_do_not_exceed_their_limits() {
     for (number, offset) in (0..SEARCHES).zip(0..) {
         // The call without a price is removed, so that its search has a known cost.
         let search = hostile(number).replace("\"output_tokens\":3", "\"output_tokens\":0");
-        read(&mut engine, Kind::Search, 0, offset, &search);
+        read_search(&mut engine, 0, offset, &search);
     }
     let later = START + 6_000;
     let plain = |kind: &str| json!({kind: "later", "query_id": "later", "query": "q", "ts": later, "results": [], "type": "comment"});
     let offset = i64::try_from(SEARCHES).expect("few");
-    read(
-        &mut engine,
-        Kind::Search,
-        0,
-        offset,
-        &plain("query_id").to_string(),
-    );
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &plain("event_id").to_string(),
-    );
+    read_search(&mut engine, 0, offset, &plain("query_id").to_string());
+    read_feedback(&mut engine, 0, 0, &plain("event_id").to_string());
     super::tick(&mut engine, later);
     let samples = world.samples(&engine.snapshot());
     let families = series_by_family(&samples);
@@ -233,13 +220,7 @@ fn a_variant_named_other_does_not_expose_a_sample_twice() {
             40 => "__other__".to_owned(),
             _ => format!("V{number}"),
         };
-        read(
-            &mut engine,
-            Kind::Search,
-            0,
-            number,
-            &search(number, &variant),
-        );
+        read_search(&mut engine, 0, number, &search(number, &variant));
     }
     let samples = world.samples(&engine.snapshot());
     assert_eq!(
@@ -254,7 +235,7 @@ fn no_sample_is_moved_to_other_below_the_limits() {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (number, offset) in (0..20).zip(0..) {
-        read(&mut engine, Kind::Search, 0, offset, &hostile(number));
+        read_search(&mut engine, 0, offset, &hostile(number));
     }
     let samples = world.samples(&engine.snapshot());
     assert_eq!(sum(&samples, "overflow_samples_total", ""), 0);
@@ -270,7 +251,7 @@ fn an_oversized_label_value_becomes_other() {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     let search = json!({"query_id": 1, "ts": START, "query": "q", "results": [], "variant": "v".repeat(500_000)});
-    read(&mut engine, Kind::Search, 0, 0, &search.to_string());
+    read_search(&mut engine, 0, 0, &search.to_string());
     let samples = world.samples(&engine.snapshot());
     assert_eq!(
         samples[r#"searches_total{slice="all",value="",variant="__other__"}"#],
@@ -286,16 +267,10 @@ fn search_of(engine: &mut Engine, partition: i32, offset: &mut i64, variants: &[
         let event = json!({"query_id": format!("{variant} {offset}"), "ts": START + time,
                            "query_key": "g0", "variant": variant, "results": [{"id": "d0"}],
                            "latency_ms": 5});
-        read(engine, Kind::Search, partition, *offset, &event.to_string());
+        read_search(engine, partition, *offset, &event.to_string());
         let click = json!({"event_id": offset, "query_id": format!("{variant} {offset}"),
                            "ts": START + time, "type": "click", "position": 1});
-        read(
-            engine,
-            Kind::Feedback,
-            partition,
-            *offset,
-            &click.to_string(),
-        );
+        read_feedback(engine, partition, *offset, &click.to_string());
         *offset += 1;
     }
 }
@@ -417,7 +392,7 @@ fn variant_with_the_name_of_the_overflow_series_has_a_series_of_its_own() {
             "variant": variant,
         });
         let offset = i64::try_from(offset).expect("a small number");
-        read(&mut engine, Kind::Search, 0, offset, &search.to_string());
+        read_search(&mut engine, 0, offset, &search.to_string());
     }
     let names = ["___other__", "____other__", "V1", "_other__"];
     let values = world.registry.values(Dimension::Variant);

@@ -11,8 +11,8 @@ use serde_json::json;
 use super::joins::{DRAFT, PARTITIONS, run_saved};
 use super::log::{Shape, in_order};
 use super::{
-    START, World, accounted, assign, counters, difference, lag, millis, outcome, read, settings,
-    tick,
+    START, World, accounted, assign, counters, difference, lag, millis, outcome, read,
+    read_feedback, read_search, settings, tick,
 };
 
 /// Time for conversions, in milliseconds.
@@ -66,10 +66,10 @@ fn conversions_of_the_next_hours_are_counted_once_in_any_order() {
             read(&mut engine, kind, 0, offset, &payload);
         }
         let later = DRAFT.write("later", 60_000);
-        read(&mut engine, Kind::Search, 0, 2, &later);
+        read_search(&mut engine, 0, 2, &later);
         tick(&mut engine, START + 101_000);
         let far = DRAFT.write("far", 100_000);
-        read(&mut engine, Kind::Search, 0, 3, &far);
+        read_search(&mut engine, 0, 3, &far);
         tick(&mut engine, START + 101_000);
         while engine.catch_up() {}
         // The first searches wait for conversions: their records are not needed.
@@ -161,15 +161,9 @@ fn searches_of_a_partition_that_is_gone_are_not_counted() {
         tick(engine, START + time);
         for partition in partitions {
             let id = format!("q{partition}-{time}");
-            read(
-                engine,
-                Kind::Search,
-                *partition,
-                offset,
-                &DRAFT.write(&id, time),
-            );
+            read_search(engine, *partition, offset, &DRAFT.write(&id, time));
             let event = conversion(&id, time, 1.0, "USD").replace("\"q\"", "\"absent\"");
-            read(engine, Kind::Feedback, *partition, offset, &event);
+            read_feedback(engine, *partition, offset, &event);
         }
         while engine.catch_up() {}
     };

@@ -2,10 +2,9 @@
 //! to the window.
 
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::event::Kind;
 use serde_json::json;
 
-use super::{START, Samples, World, assign, drain, read, settings, window};
+use super::{START, Samples, World, assign, drain, read_feedback, read_search, settings, window};
 
 /// Samples of the correlation after `searches` with two levels of satisfaction, in two hours. A snapshot
 /// is taken after every `interval` searches.
@@ -27,7 +26,7 @@ fn exposed(searches: i64, interval: i64) -> Samples {
             "query_key": "g0",
             "results": [{"id": first}, {"id": "d1"}],
         });
-        read(&mut engine, Kind::Search, 0, number, &search.to_string());
+        read_search(&mut engine, 0, number, &search.to_string());
         let thumbs = json!({
             "event_id": format!("e{number}"),
             "ts": ts + 1,
@@ -35,7 +34,7 @@ fn exposed(searches: i64, interval: i64) -> Samples {
             "value": number % 2 == 0,
             "query_id": format!("q{number}"),
         });
-        read(&mut engine, Kind::Feedback, 0, number, &thumbs.to_string());
+        read_feedback(&mut engine, 0, number, &thumbs.to_string());
         if (number + 1) % interval == 0 {
             // Taking a snapshot changes nothing.
             drop(engine.snapshot());

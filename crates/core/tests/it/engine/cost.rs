@@ -2,11 +2,10 @@
 
 use rankgauge_core::engine::money::{Money, Price, PriceTable};
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 use serde_json::{Value, json};
 
-use super::{START, Samples, World, assign, read, settings, tick};
+use super::{START, Samples, World, assign, read_feedback, read_search, settings, tick};
 
 fn money(text: &str) -> Money {
     Money::from_decimal(text).expect("a plain decimal")
@@ -57,27 +56,32 @@ fn after(searches: &[String]) -> Samples {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (offset, search) in (0..).zip(searches) {
-        read(&mut engine, Kind::Search, 0, offset, search);
+        read_search(&mut engine, 0, offset, search);
     }
     let offset = i64::try_from(searches.len()).expect("few");
-    read(
+    read_search(
         &mut engine,
-        Kind::Search,
         0,
         offset,
         &search("last", 14_000, &json!([]), json!({})),
     );
     let comment =
         json!({"event_id": 1, "query_id": "last", "ts": START + 14_000, "type": "comment"});
-    read(&mut engine, Kind::Feedback, 0, 0, &comment.to_string());
+    read_feedback(&mut engine, 0, 0, &comment.to_string());
     tick(&mut engine, START + 14_000);
     world.samples(&engine.snapshot())
 }
 
+/// Asserts samples by their names and values. The value of a sample that is not exposed is `-`.
 #[track_caller]
-fn assert_samples(samples: &Samples, expected: &[(&str, Option<&str>)]) {
-    for (name, value) in expected {
-        assert_eq!(samples.get(*name).map(String::as_str), *value, "{name}");
+fn assert_samples(samples: &Samples, expected: &[&str]) {
+    for sample in expected {
+        let (name, value) = sample.rsplit_once(' ').expect("a name and a value");
+        assert_eq!(
+            samples.get(name).map_or("-", String::as_str),
+            value,
+            "{name}"
+        );
     }
 }
 
@@ -93,34 +97,13 @@ fn tokens_are_priced_by_direction_without_double_counting() {
     assert_samples(
         &samples,
         &[
-            (
-                r#"tokens_total{direction="input",model="gpt",variant="V1"}"#,
-                Some("600"),
-            ),
-            (
-                r#"tokens_total{direction="cache_read",model="gpt",variant="V1"}"#,
-                Some("400"),
-            ),
-            (
-                r#"tokens_total{direction="output",model="gpt",variant="V1"}"#,
-                Some("300"),
-            ),
-            (
-                r#"tokens_total{direction="reasoning",model="gpt",variant="V1"}"#,
-                Some("200"),
-            ),
-            (
-                r#"llm_calls_total{model="gpt",operation="chat",variant="V1"}"#,
-                Some("1"),
-            ),
-            (
-                r#"cost_total{currency="USD",model="gpt",variant="V1"}"#,
-                Some("0.007"),
-            ),
-            (
-                r#"cost_per_query_mean{currency="USD",variant="V1",window="2m"}"#,
-                Some("0.007"),
-            ),
+            r#"tokens_total{direction="input",model="gpt",variant="V1"} 600"#,
+            r#"tokens_total{direction="cache_read",model="gpt",variant="V1"} 400"#,
+            r#"tokens_total{direction="output",model="gpt",variant="V1"} 300"#,
+            r#"tokens_total{direction="reasoning",model="gpt",variant="V1"} 200"#,
+            r#"llm_calls_total{model="gpt",operation="chat",variant="V1"} 1"#,
+            r#"cost_total{currency="USD",model="gpt",variant="V1"} 0.007"#,
+            r#"cost_per_query_mean{currency="USD",variant="V1",window="2m"} 0.007"#,
         ],
     );
 }
@@ -156,10 +139,7 @@ fn ten_amounts_of_a_tenth_sum_to_exactly_one() {
     let samples = after(&searches);
     assert_samples(
         &samples,
-        &[(
-            r#"cost_total{currency="USD",model="",variant=""}"#,
-            Some("1"),
-        )],
+        &[r#"cost_total{currency="USD",model="",variant=""} 1"#],
     );
 }
 
@@ -174,21 +154,12 @@ fn the_stated_cost_of_a_search_takes_precedence_over_its_usage() {
     assert_samples(
         &samples,
         &[
-            (
-                r#"cost_total{currency="KRW",model="",variant=""}"#,
-                Some("0.25"),
-            ),
-            (r#"cost_total{currency="USD",model="gpt",variant=""}"#, None),
-            (r#"cost_total{currency="EUR",model="gpt",variant=""}"#, None),
-            (
-                r#"tokens_total{direction="input",model="gpt",variant=""}"#,
-                Some("1000"),
-            ),
-            (r#"unpriced_usage_total{model="unlisted model"}"#, None),
-            (
-                r#"cost_per_query_mean{currency="KRW",variant="",window="2m"}"#,
-                Some("0.25"),
-            ),
+            r#"cost_total{currency="KRW",model="",variant=""} 0.25"#,
+            r#"cost_total{currency="USD",model="gpt",variant=""} -"#,
+            r#"cost_total{currency="EUR",model="gpt",variant=""} -"#,
+            r#"tokens_total{direction="input",model="gpt",variant=""} 1000"#,
+            r#"unpriced_usage_total{model="unlisted model"} -"#,
+            r#"cost_per_query_mean{currency="KRW",variant="",window="2m"} 0.25"#,
         ],
     );
 }
@@ -203,14 +174,8 @@ fn the_stated_cost_of_a_call_takes_precedence_over_the_price_table() {
     assert_samples(
         &samples,
         &[
-            (
-                r#"cost_total{currency="USD",model="gpt",variant=""}"#,
-                Some("3"),
-            ),
-            (
-                r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#,
-                Some("3"),
-            ),
+            r#"cost_total{currency="USD",model="gpt",variant=""} 3"#,
+            r#"cost_per_query_mean{currency="USD",variant="",window="2m"} 3"#,
         ],
     );
 }
@@ -231,16 +196,10 @@ fn unpriced_usage_is_counted_and_its_search_is_excluded_from_cost_per_query() {
     assert_samples(
         &samples,
         &[
-            (r#"unpriced_usage_total{model="new"}"#, Some("1")),
-            (
-                r#"cost_total{currency="USD",model="gpt",variant=""}"#,
-                Some("12.5"),
-            ),
-            (r#"cost_total{currency="USD",model="new",variant=""}"#, None),
-            (
-                r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#,
-                Some("10"),
-            ),
+            r#"unpriced_usage_total{model="new"} 1"#,
+            r#"cost_total{currency="USD",model="gpt",variant=""} 12.5"#,
+            r#"cost_total{currency="USD",model="new",variant=""} -"#,
+            r#"cost_per_query_mean{currency="USD",variant="",window="2m"} 10"#,
         ],
     );
 }
@@ -255,22 +214,10 @@ fn amounts_in_different_currencies_are_not_summed() {
     assert_samples(
         &samples,
         &[
-            (
-                r#"cost_total{currency="EUR",model="a",variant=""}"#,
-                Some("1.5"),
-            ),
-            (
-                r#"cost_total{currency="USD",model="b",variant=""}"#,
-                Some("2"),
-            ),
-            (
-                r#"cost_per_query_mean{currency="EUR",variant="",window="2m"}"#,
-                Some("1.5"),
-            ),
-            (
-                r#"cost_per_query_mean{currency="USD",variant="",window="2m"}"#,
-                Some("2"),
-            ),
+            r#"cost_total{currency="EUR",model="a",variant=""} 1.5"#,
+            r#"cost_total{currency="USD",model="b",variant=""} 2"#,
+            r#"cost_per_query_mean{currency="EUR",variant="",window="2m"} 1.5"#,
+            r#"cost_per_query_mean{currency="USD",variant="",window="2m"} 2"#,
         ],
     );
 }

@@ -4,7 +4,7 @@ use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::{Eligibility, SearchMember};
 
-use super::{START, Samples, World, assign, drain, outcome, read, settings};
+use super::{START, Samples, World, assign, drain, outcome, read_feedback, read_search, settings};
 
 /// Logs of one search each, with members that make it not eligible, by the reason.
 const NOT_ELIGIBLE: [(&str, &str); 12] = [
@@ -65,8 +65,8 @@ fn samples_of(world: &World, searches: &[(usize, String)]) -> Samples {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (offset, (number, search)) in (0..).zip(searches) {
-        read(&mut engine, Kind::Search, 0, offset, search);
-        read(&mut engine, Kind::Feedback, 0, offset, &click(*number));
+        read_search(&mut engine, 0, offset, search);
+        read_feedback(&mut engine, 0, offset, &click(*number));
     }
     drain(&mut [&mut engine], 1, START + 10_000);
     world.samples(&engine.snapshot())
@@ -76,7 +76,7 @@ fn samples_of(world: &World, searches: &[(usize, String)]) -> Samples {
 fn counts(world: &World, search: &str) -> (u64, u64, String) {
     let mut engine = world.engine();
     assign(&mut engine, 0);
-    read(&mut engine, Kind::Search, 0, 0, search);
+    read_search(&mut engine, 0, 0, search);
     drain(&mut [&mut engine], 1, START + 10_000);
     let snapshot = engine.snapshot();
     let samples = world.samples(&snapshot);
@@ -121,15 +121,9 @@ fn a_further_page_with_the_id_of_the_first_one_is_a_duplicate_and_loses_its_clic
     let mut engine = world.engine();
     assign(&mut engine, 0);
     let further = search(0, r#""page": 2"#, r#"[{"id": "d1"}]"#);
-    read(&mut engine, Kind::Search, 0, 0, &plain(0, r#""page": 1"#));
-    read(&mut engine, Kind::Search, 0, 1, &further);
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &click(0).replace("d9", "d1"),
-    );
+    read_search(&mut engine, 0, 0, &plain(0, r#""page": 1"#));
+    read_search(&mut engine, 0, 1, &further);
+    read_feedback(&mut engine, 0, 0, &click(0).replace("d9", "d1"));
     drain(&mut [&mut engine], 1, START + 10_000);
     let snapshot = engine.snapshot();
     assert_eq!(outcome(&snapshot, Kind::Search, "judged"), 1);
@@ -271,7 +265,7 @@ fn an_unknown_key_does_not_fall_back_to_the_text() {
     let of = |members: &str| {
         let mut engine = world.engine();
         assign(&mut engine, 0);
-        read(&mut engine, Kind::Search, 0, 0, &plain(0, members));
+        read_search(&mut engine, 0, 0, &plain(0, members));
         drain(&mut [&mut engine], 1, START + 10_000);
         outcome(&engine.snapshot(), Kind::Search, "judged")
     };

@@ -6,14 +6,13 @@ use rankgauge_core::engine::incidents::Incident;
 use rankgauge_core::engine::read_model::{EvaluatorVerdict, ReadModel};
 use rankgauge_core::engine::settings::{MonitoredMeasure, Settings};
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::time::WallTime;
 use serde_json::json;
 
 use super::evidence::watching;
 use super::recovery::{restored, write};
-use super::{START, World, assign, read, tick};
+use super::{START, World, assign, read_feedback, read_search, tick};
 
 const MINUTE: i64 = 60_000;
 
@@ -79,13 +78,7 @@ impl Traffic {
             "type": "judgment", "target": "answer", "name": "faithfulness",
             "evaluator": evaluator, "value": value.clamp(0.0, 1.0), "min": 0, "max": 1,
         });
-        read(
-            &mut self.engine,
-            Kind::Feedback,
-            0,
-            self.feedback,
-            &event.to_string(),
-        );
+        read_feedback(&mut self.engine, 0, self.feedback, &event.to_string());
         self.feedback += 1;
     }
 
@@ -97,13 +90,7 @@ impl Traffic {
             "variant": "V1", "results": [{"id": "d0"}, {"id": "d3"}],
             "answer": {"id": "a", "text": "용도지역의 변경"},
         });
-        read(
-            &mut self.engine,
-            Kind::Search,
-            0,
-            number,
-            &event.to_string(),
-        );
+        read_search(&mut self.engine, 0, number, &event.to_string());
         // People differ from search to search, the evaluator from people.
         let noise = |of: i64, size: f64| {
             let step = i32::try_from((of * 7 + of / 3) % 5 - 2).unwrap();
@@ -333,13 +320,7 @@ fn the_cost_of_judgments_is_counted_once() {
     ];
     for (id, cost) in costs {
         let payload = event(id, cost).to_string();
-        read(
-            &mut traffic.engine,
-            Kind::Feedback,
-            0,
-            traffic.feedback,
-            &payload,
-        );
+        read_feedback(&mut traffic.engine, 0, traffic.feedback, &payload);
         traffic.feedback += 1;
     }
     traffic.read(|model| {

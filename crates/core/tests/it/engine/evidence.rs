@@ -9,12 +9,14 @@ use rankgauge_core::engine::partition::Resume;
 use rankgauge_core::engine::settings::{Detection, MonitoredMeasure, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::time::{EventTime, WallTime};
 
 use super::recovery::{read_back, restored, write};
-use super::{FEEDBACK_WINDOW, START, Samples, World, assign, drain, read, settings, tick};
+use super::{
+    FEEDBACK_WINDOW, START, Samples, World, assign, drain, read_feedback, read_search, settings,
+    tick,
+};
 
 const TOLERANCE: f64 = 0.01;
 /// P@1 is the first of the measures, SessionSuccess the last.
@@ -103,7 +105,7 @@ impl Reader {
                 "session_id": "s{0}", "results": [{{"id": "{first}"}}]}}"#,
             self.read
         );
-        read(&mut self.engine, Kind::Search, 0, self.read, &payload);
+        read_search(&mut self.engine, 0, self.read, &payload);
         self.read += 1;
         tick(&mut self.engine, ts);
     }
@@ -498,7 +500,7 @@ fn rounds(reader: &mut Reader, queries: i64, rounds: std::ops::Range<i64>, drop:
                 r#"{{"query_id": "q{number}", "ts": {ts}, "query_key": "g{query}", "variant": "V1",
                     "results": [{{"id": "{first}"}}]}}"#
             );
-            read(&mut reader.engine, Kind::Search, 0, number, &payload);
+            read_search(&mut reader.engine, 0, number, &payload);
             tick(&mut reader.engine, ts);
         }
     }
@@ -585,7 +587,7 @@ fn the_variation_of_hours_outlives_resets_and_applies_to_new_variants() {
                 "results": [{{"id": "d0"}}]}}"#
         );
         tick(&mut reader.engine, ts);
-        read(&mut reader.engine, Kind::Search, 0, reader.read, &payload);
+        read_search(&mut reader.engine, 0, reader.read, &payload);
         reader.read += 1;
     }
     assert_eq!(end(&reader, "V2"), Some(first));
@@ -677,7 +679,7 @@ fn a_session_is_one_observation_of_user_behaviour() {
                 "results": [{{"id": "d1"}}]}}"#,
             number / 10
         );
-        read(&mut reader.engine, Kind::Search, 0, number, &payload);
+        read_search(&mut reader.engine, 0, number, &payload);
     }
     drain(
         &mut [&mut reader.engine],
@@ -718,13 +720,13 @@ fn a_session_is_observed_at_its_first_search_with_a_value() {
                 ts + place * 2_000
             );
             let offset = number * 2 + place;
-            read(&mut reader.engine, Kind::Search, 0, offset, &payload);
+            read_search(&mut reader.engine, 0, offset, &payload);
         }
         let payload = format!(
             r#"{{"event_id": "f{number}", "query_id": "q{number}-1", "ts": {}, "type": "thumbs", "value": true}}"#,
             ts + 3_000
         );
-        read(&mut reader.engine, Kind::Feedback, 0, number, &payload);
+        read_feedback(&mut reader.engine, 0, number, &payload);
         tick(&mut reader.engine, ts);
     }
     let end = START + 20 * STEP + FEEDBACK_WINDOW;

@@ -15,7 +15,7 @@ use super::joins::DRAFT;
 use super::log::{Record, Shape, in_order, write_feedback};
 use super::{
     FEEDBACK_WINDOW, MAX_FUTURE_SKEW, START, Samples, World, accounted, assign, counters,
-    difference, drain, outcome, read, settings, tick,
+    difference, drain, outcome, read, read_search, settings, tick,
 };
 
 /// Two engines and the log that they read.
@@ -266,7 +266,7 @@ fn lost_records_are_counted_once_with_their_reason() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
-    read(&mut engine, Kind::Search, 0, 4, &DRAFT.write("a", 0));
+    read_search(&mut engine, 0, 4, &DRAFT.write("a", 0));
     let lose = |engine: &mut Engine, before, reason| {
         engine.apply(Input::Lost {
             kind: Kind::Search,
@@ -279,7 +279,7 @@ fn lost_records_are_counted_once_with_their_reason() {
     lose(&mut engine, 12, LossReason::Unreadable);
     lose(&mut engine, 3, LossReason::Deleted);
     assert_eq!(engine.next_offset(Kind::Search, 0), Some(12));
-    read(&mut engine, Kind::Search, 0, 12, &DRAFT.write("b", 0));
+    read_search(&mut engine, 0, 12, &DRAFT.write("b", 0));
     lose(&mut engine, 15, LossReason::Deleted);
     let snapshot = engine.snapshot();
     let counted = snapshot.totals.counters.of(&family::OFFSET_GAP_RECORDS);

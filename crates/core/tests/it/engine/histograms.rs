@@ -2,10 +2,9 @@
 
 use hdrhistogram::Histogram;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::event::Kind;
 use serde_json::json;
 
-use super::{START, World, assign, drain, read, settings, window};
+use super::{START, World, assign, drain, read_search, settings, window};
 
 /// More samples than are added to the windows at once, from two panes in turns.
 #[test]
@@ -25,7 +24,7 @@ fn latencies_of_many_thousand_searches_are_counted_once() {
             "query_id": number, "ts": START + number % 2 * 60_000, "query_key": "g0",
             "results": [], "latency_ms": latency,
         });
-        read(&mut engine, Kind::Search, 0, number, &search.to_string());
+        read_search(&mut engine, 0, number, &search.to_string());
     }
     drain(&mut [&mut engine], 1, START + 60_000);
     let samples = world.samples(&engine.snapshot());

@@ -15,7 +15,8 @@ use serde_json::{Value, json};
 
 use super::log::write_feedback;
 use super::{
-    MAX_FUTURE_SKEW, START, Samples, World, accounted, assign, drain, outcome, read, settings, tick,
+    MAX_FUTURE_SKEW, START, Samples, World, accounted, assign, drain, outcome, read, read_search,
+    settings, tick,
 };
 
 /// Reads records of one partition in a row, and counts them.
@@ -310,13 +311,7 @@ fn records_rejected_as_future_are_counted_once_across_a_restart() {
         resume,
     });
     for number in rebuild..2_000 {
-        read(
-            &mut reader.engine,
-            Kind::Search,
-            0,
-            number,
-            &payload(number),
-        );
+        read_search(&mut reader.engine, 0, number, &payload(number));
     }
     reader.assert_conserved();
     drain(&mut [&mut reader.engine], 1, START + 120_000);

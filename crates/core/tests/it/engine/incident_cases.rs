@@ -11,14 +11,13 @@ use std::sync::Arc;
 use rankgauge_core::engine::incidents::{EndReason, Incident, Level};
 use rankgauge_core::engine::settings::{MonitoredMeasure, Settings};
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 use rankgauge_core::gold;
 use rankgauge_core::time::{EventTime, WallTime};
 use serde::{Deserialize, Serialize};
 
 use super::evidence::STEP;
 use super::incidents::quiet;
-use super::{GOLD, START, World, assign, read, tick};
+use super::{GOLD, START, World, assign, read_search, tick};
 
 /// One run, and the incidents at its end.
 #[derive(Debug, Deserialize, Serialize)]
@@ -236,7 +235,7 @@ impl Run {
             self.rounds % 2,
             ids.join(", ")
         );
-        read(&mut self.engine, Kind::Search, 0, offset, &payload);
+        read_search(&mut self.engine, 0, offset, &payload);
         self.offset += 1;
     }
 }

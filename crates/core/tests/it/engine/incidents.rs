@@ -7,14 +7,13 @@ use rankgauge_core::engine::evidence::Test;
 use rankgauge_core::engine::incidents::{EndReason, Incident, IncidentMeasure, Note, Severity};
 use rankgauge_core::engine::settings::Settings;
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 use rankgauge_core::time::{EventTime, WallTime};
 
 use super::evidence::{Reader, STEP, healthy, watching};
 use super::recovery::{read_back, restored, write};
-use super::{GOLD, START, World, assign, read, settings, tick};
+use super::{GOLD, START, World, assign, read_feedback, read_search, settings, tick};
 
 /// Every second search is bad: all those with the query g1.
 pub(super) fn bad(number: usize) -> impl Iterator<Item = bool> {
@@ -681,14 +680,14 @@ impl Clicks {
                 r#"{{"query_id": "q{number}", "ts": {ts}, "query": "무엇", "variant": "V1",
                     "session_id": "s{number}", "results": [{{"id": "d1"}}]}}"#
             );
-            read(engine, Kind::Search, 0, number, &payload);
+            read_search(engine, 0, number, &payload);
             // The golden ratio spreads the clicks evenly.
             if (f64::from(u32::try_from(number).expect("few")) * 0.618_034).fract() < share {
                 let payload = format!(
                     r#"{{"event_id": "c{number}", "query_id": "q{number}", "ts": {ts}, "type": "click",
                         "object_id": "d1"}}"#
                 );
-                read(engine, Kind::Feedback, 0, number, &payload);
+                read_feedback(engine, 0, number, &payload);
             }
             self.sessions += 1;
         }

@@ -6,7 +6,9 @@ use rankgauge_core::engine::{Engine, Input};
 use rankgauge_core::event::Kind;
 
 use super::recovery::{restored, write};
-use super::{FEEDBACK_WINDOW, START, World, assign, drain, read, settings, tick};
+use super::{
+    FEEDBACK_WINDOW, START, World, assign, drain, read, read_feedback, read_search, settings, tick,
+};
 
 struct Stream {
     world: World,
@@ -40,7 +42,7 @@ impl Stream {
                             {{"id": "d2", "team": "A"}}, {{"id": "d3", "team": "B"}}]}}"#,
             self.ts
         );
-        read(&mut self.engine, Kind::Search, 0, number, &payload);
+        read_search(&mut self.engine, 0, number, &payload);
         self.searches += 1;
         for click in clicks {
             self.ts += 10;
@@ -49,7 +51,7 @@ impl Stream {
                     "object_id": "{click}"}}"#,
                 self.clicks, self.ts
             );
-            read(&mut self.engine, Kind::Feedback, 0, self.clicks, &payload);
+            read_feedback(&mut self.engine, 0, self.clicks, &payload);
             self.clicks += 1;
         }
         self.ts += 1_000;
@@ -140,7 +142,7 @@ fn a_session_ends_with_a_search_that_is_not_interleaved() {
         r#"{{"query_id": "last", "ts": {}, "query": "질문", "session_id": "s1", "results": [{{"id": "d9"}}]}}"#,
         stream.ts
     );
-    read(&mut stream.engine, Kind::Search, 0, stream.searches, &plain);
+    read_search(&mut stream.engine, 0, stream.searches, &plain);
     stream.searches += 1;
     stream.finish();
     assert_eq!(stream.outcome().0, [1, 0, 0]);
@@ -168,7 +170,7 @@ fn a_session_whose_partition_is_lost_counts_here_as_far_as_it_was_read() {
         r#"{{"event_id": "last", "ts": {}, "query_id": "other", "type": "click", "position": 1}}"#,
         stream.ts
     );
-    read(&mut stream.engine, Kind::Feedback, 0, stream.clicks, &click);
+    read_feedback(&mut stream.engine, 0, stream.clicks, &click);
     tick(&mut stream.engine, stream.ts + 2_000);
     stream.engine.apply(Input::Revoked { partition: 0 });
     assert_eq!(stream.outcome().0, [0; 3]);
@@ -192,12 +194,12 @@ fn pairs_of_teams_are_in_the_order_of_their_names_in_every_process() {
             r#"{{"query_id": "q", "ts": {START}, "query": "질문", "results": [{}]}}"#,
             results.join(",")
         );
-        read(&mut engine, Kind::Search, 0, 0, &search);
+        read_search(&mut engine, 0, 0, &search);
         let click = format!(
             r#"{{"event_id": "e", "ts": {}, "query_id": "q", "type": "click", "object_id": "d-new"}}"#,
             START + 10
         );
-        read(&mut engine, Kind::Feedback, 0, 0, &click);
+        read_feedback(&mut engine, 0, 0, &click);
         drain(&mut [&mut engine], 1, START + 10 * FEEDBACK_WINDOW);
         let samples = world.samples(&engine.snapshot());
         let of_pairs = |name: &String| name.starts_with("interleaving_pair_sessions_total");

@@ -3,10 +3,9 @@
 use rankgauge_core::detection::{Burst, log_threshold};
 use rankgauge_core::engine::settings::{Detection, MeanQuantity, Objective, Quantity, Settings};
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 
 use super::recovery::{restored, write};
-use super::{START, Samples, World, assign, drain, read, settings, tick};
+use super::{START, Samples, World, assign, drain, read_search, settings, tick};
 
 fn objective(name: &str, quantity: Quantity, target: f64) -> Objective {
     Objective {
@@ -66,7 +65,7 @@ fn shared(number: i64, of: impl Fn(i64) -> [bool; 4]) -> (World, Engine) {
             if slow { 600 } else { 500 },
         );
         tick(&mut engine, START + search * 576_000);
-        read(&mut engine, Kind::Search, 0, search, &payload);
+        read_search(&mut engine, 0, search, &payload);
     }
     drain(&mut [&mut engine], 1, START + (number + 100) * 576_000);
     (world, engine)
@@ -177,7 +176,7 @@ fn searches(engine: &mut Engine, number: i64, latency: impl Fn(i64) -> i64, cost
             latency(search),
         );
         tick(engine, START + search * 5_000);
-        read(engine, Kind::Search, 0, search, &payload);
+        read_search(engine, 0, search, &payload);
     }
 }
 

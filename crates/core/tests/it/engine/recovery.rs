@@ -13,8 +13,8 @@ use rankgauge_core::measure::Measure;
 use super::conservation::{Walk, steps};
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
 use super::{
-    FEEDBACK_WINDOW, START, Samples, World, assign, counters, difference, drain, read, settings,
-    tick, window,
+    FEEDBACK_WINDOW, START, Samples, World, assign, counters, difference, drain, read, read_search,
+    settings, tick, window,
 };
 
 /// State of an engine and its positions, as a checkpoint holds them.
@@ -249,13 +249,7 @@ fn changed_settings_keep_samples_whose_names_are_unchanged() {
 
     // The engine continues from the restored counts.
     assign(&mut engine, 1);
-    read(
-        &mut engine,
-        Kind::Search,
-        1,
-        0,
-        &DRAFT.write("more", 30_000),
-    );
+    read_search(&mut engine, 1, 0, &DRAFT.write("more", 30_000));
     let more = world.samples(&engine.snapshot());
     let count = |samples: &Samples| -> u64 {
         let all = r#"score_count_total{measure="RR",slice="all",value="",variant="V1"}"#;

@@ -10,8 +10,8 @@ use rankgauge_core::event::Kind;
 
 use super::log::{Draft, Record, Shape, in_order, write_feedback};
 use super::{
-    FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START, Samples, World, assign, difference, read, settings,
-    tick,
+    FEEDBACK_WINDOW, OUT_OF_ORDERNESS, START, Samples, World, assign, difference, read,
+    read_feedback, read_search, settings, tick,
 };
 
 /// Samples that are exposed after `records` are read in their order.
@@ -149,7 +149,7 @@ fn outcomes(times: &[i64]) -> Vec<(&'static str, u64)> {
     tick(&mut engine, START + 600_000);
     assign(&mut engine, 0);
     for (offset, record) in (0..).zip(reused(times, &[])) {
-        read(&mut engine, Kind::Search, 0, offset, &record.payload);
+        read_search(&mut engine, 0, offset, &record.payload);
     }
     engine.drain();
     let mut outcomes = engine.snapshot().totals.events.outcomes(Kind::Search);
@@ -171,14 +171,8 @@ fn a_click_hours_after_its_search_is_not_joined_when_the_feedback_topic_was_sile
     let hours = 10 * 3_600_000;
     tick(&mut engine, START + hours);
     assign(&mut engine, 0);
-    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &write_feedback("e", "q", hours, 0),
-    );
+    read_search(&mut engine, 0, 0, &DRAFT.write("q", 0));
+    read_feedback(&mut engine, 0, 0, &write_feedback("e", "q", hours, 0));
     let joined = super::outcome(&engine.snapshot(), Kind::Feedback, "joined");
     assert_eq!(joined, 0);
 }

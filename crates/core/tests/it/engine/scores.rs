@@ -5,13 +5,12 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rankgauge_core::engine::fixed::Nano;
 use rankgauge_core::engine::settings::{Ranges, Rolling, Settings};
-use rankgauge_core::event::Kind;
 use rankgauge_core::measure::Measure;
 use rankgauge_core::ranking::Ranking;
 use serde_json::json;
 
 use super::log::{Draft, draft};
-use super::{START, Samples, World, assign, drain, read, settings, window};
+use super::{START, Samples, World, assign, drain, read_search, settings, window};
 
 /// Scores of `draft`, by measure of the settings; `None` for user behaviour measures.
 fn scores(world: &World, draft: &Draft) -> Vec<Option<Nano>> {
@@ -49,9 +48,8 @@ fn exposed(world: &World, drafts: &[Draft]) -> Samples {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     for (number, draft) in (0..).zip(drafts) {
-        read(
+        read_search(
             &mut engine,
-            Kind::Search,
             0,
             number,
             &draft.write(&format!("q{number}"), 0),
@@ -144,7 +142,7 @@ fn scores_of_many_thousands_are_summed_exactly() {
             "query_id": number, "ts": START, "query_key": "g0", "results": [{"id": "d0"}],
             "merged_from": vec![1; repetitions + 1],
         });
-        read(&mut engine, Kind::Search, 0, number, &search.to_string());
+        read_search(&mut engine, 0, number, &search.to_string());
     }
     drain(&mut [&mut engine], 1, START);
     let samples = world.samples(&engine.snapshot());
@@ -187,7 +185,7 @@ fn the_range_over_unjudged_results_is_exposed_with_the_rolling_scores() {
         let search = json!({
             "query_id": 1, "ts": START, "query_key": "g1", "results": [{"id": "x"}, {"id": "d3"}],
         });
-        read(&mut engine, Kind::Search, 0, 1, &search.to_string());
+        read_search(&mut engine, 0, 1, &search.to_string());
         drain(&mut [&mut engine], 1, START);
         let samples = world.samples(&engine.snapshot());
         let found = samples

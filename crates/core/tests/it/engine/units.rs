@@ -5,10 +5,9 @@ use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::read_model::{MeasuredDifference, ReadModel};
 use rankgauge_core::engine::settings::{Assignment, Experiment, Settings};
 use rankgauge_core::engine::snapshot::Snapshot;
-use rankgauge_core::event::Kind;
 
 use super::recovery::{restored, write};
-use super::{START, World, assign, read, settings, tick};
+use super::{START, World, assign, read_search, settings, tick};
 
 /// P@1 is the first of the measures.
 const P_AT_1: usize = 0;
@@ -72,7 +71,7 @@ impl Stream {
                 "experiment": {{"id": "e", "variant": "{variant}"}}, "results": [{{"id": "{first}"}}]}}"#,
             self.read, self.ts
         );
-        read(&mut self.engine, Kind::Search, 0, self.read, &payload);
+        read_search(&mut self.engine, 0, self.read, &payload);
         self.read += 1;
         tick(&mut self.engine, self.ts);
     }

@@ -6,13 +6,12 @@ use rankgauge_core::detection::DropClass;
 use rankgauge_core::engine::evidence::{Alarm, Test};
 use rankgauge_core::engine::settings::{Rolling, Settings};
 use rankgauge_core::engine::{Engine, Input};
-use rankgauge_core::event::Kind;
 use rankgauge_core::gold::{self, GoldSet};
 use rankgauge_core::measure::Measure;
 
 use super::evidence::{Reader, STEP, watching};
 use super::recovery::{restored, write};
-use super::{START, World, read, tick};
+use super::{START, World, read_search, tick};
 
 const QUERIES: i64 = 20;
 
@@ -66,7 +65,7 @@ fn search(reader: &mut Reader, [relevant, others, unjudged]: Served) {
         number % QUERIES,
         results.join(",")
     );
-    read(&mut reader.engine, Kind::Search, 0, number, &payload);
+    read_search(&mut reader.engine, 0, number, &payload);
     reader.read += 1;
     tick(&mut reader.engine, ts);
 }

@@ -2,10 +2,9 @@
 
 use rankgauge_core::engine::Engine;
 use rankgauge_core::engine::settings::Settings;
-use rankgauge_core::event::Kind;
 
 use super::recovery::{restored, write};
-use super::{START, World, assign, read, settings, tick};
+use super::{START, World, assign, read_search, settings, tick};
 
 const MINUTE: i64 = 60_000;
 
@@ -42,7 +41,7 @@ impl Reader {
                 "labels": {labels}, "results": [{{"id": "d0"}}]}}"#
         );
         tick(&mut self.engine, ts);
-        read(&mut self.engine, Kind::Search, 0, number, &payload);
+        read_search(&mut self.engine, 0, number, &payload);
         self.read += 1;
         let seen = self.engine.take_effects().deployments.into_iter();
         let seen = seen.map(|it| {

@@ -10,8 +10,8 @@ use serde_json::json;
 
 use super::log::{Draft, write_feedback};
 use super::{
-    OUT_OF_ORDERNESS, START, Samples, World, assign, difference, drain, lag, millis, read,
-    settings, tick, window,
+    OUT_OF_ORDERNESS, START, Samples, World, assign, difference, drain, lag, millis, read_feedback,
+    read_search, settings, tick, window,
 };
 
 /// Windows with panes of 1 s, 1.5 s, 2 s and 1016 ms, and their numbers of panes.
@@ -102,7 +102,7 @@ proptest! {
         tick(&mut engine, wall);
         for (number, (time, rank, ticks)) in steps.into_iter().enumerate() {
             let offset = i64::try_from(number).expect("few");
-            read(&mut engine, Kind::Search, 0, offset, &search(number, time, rank));
+            read_search(&mut engine, 0, offset, &search(number, time, rank));
             read_so_far.push((time, rank));
             newest = newest.max(Some(time));
             for ((_, _, pane, panes), end) in WINDOWS.into_iter().zip(&mut ends) {
@@ -147,22 +147,10 @@ fn windows_drain_when_all_topics_are_idle() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
-    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &write_feedback("e", "q", 5_000, 0),
-    );
-    read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("r", 10_000));
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        1,
-        &write_feedback("f", "r", 10_000, 0),
-    );
+    read_search(&mut engine, 0, 0, &DRAFT.write("q", 0));
+    read_feedback(&mut engine, 0, 0, &write_feedback("e", "q", 5_000, 0));
+    read_search(&mut engine, 0, 1, &DRAFT.write("r", 10_000));
+    read_feedback(&mut engine, 0, 1, &write_feedback("f", "r", 10_000, 0));
     tick(&mut engine, START + 10_000);
     let before = world.samples(&engine.snapshot());
     for family in [
@@ -193,14 +181,8 @@ fn windows_stall_while_the_broker_does_not_confirm_that_no_records_are_left() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
-    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &write_feedback("e", "q", 0, 0),
-    );
+    read_search(&mut engine, 0, 0, &DRAFT.write("q", 0));
+    read_feedback(&mut engine, 0, 0, &write_feedback("e", "q", 0, 0));
     for kind in Kind::ALL {
         lag(&mut engine, kind, 0, 0);
     }
@@ -223,7 +205,7 @@ fn read_searches(engine: &mut Engine, partition: i32, time: i64) {
     for second in 0..21 {
         let id = usize::try_from(second).expect("small");
         let search = search(id, time + second * 1_000, 1);
-        read(engine, Kind::Search, partition, second, &search);
+        read_search(engine, partition, second, &search);
     }
 }
 
@@ -236,7 +218,7 @@ fn windows_end_at_the_watermark_when_feedback_is_newer() {
     read_searches(&mut engine, 0, 0);
     // Feedback five minutes ahead of the searches, as after a restart with a backlog.
     let feedback = write_feedback("e", "1", 300_000, 0);
-    read(&mut engine, Kind::Feedback, 0, 0, &feedback);
+    read_feedback(&mut engine, 0, 0, &feedback);
     tick(&mut engine, START + 300_000);
     let samples = world.samples(&engine.snapshot());
     assert!(!last_ten_seconds(&samples).is_empty(), "{samples:#?}");
@@ -280,15 +262,9 @@ fn windows_drain_after_the_partitions_are_revoked() {
     let world = World::new(settings());
     let mut engine = world.engine();
     assign(&mut engine, 0);
-    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(&mut engine, Kind::Search, 0, 1, &DRAFT.write("r", 8_000));
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &write_feedback("e", "r", 8_000, 0),
-    );
+    read_search(&mut engine, 0, 0, &DRAFT.write("q", 0));
+    read_search(&mut engine, 0, 1, &DRAFT.write("r", 8_000));
+    read_feedback(&mut engine, 0, 0, &write_feedback("e", "r", 8_000, 0));
     tick(&mut engine, START + 8_000);
     assert!(!rolling_families(&world.samples(&engine.snapshot())).is_empty());
     engine.apply(Input::Revoked { partition: 0 });
@@ -305,28 +281,10 @@ fn user_behaviour_counts_in_the_window_in_which_it_becomes_known() {
     let mut engine = world.engine();
     assign(&mut engine, 0);
     tick(&mut engine, START + 30_000);
-    read(&mut engine, Kind::Search, 0, 0, &DRAFT.write("q", 0));
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        0,
-        &write_feedback("e", "q", 1_000, 0),
-    );
-    read(
-        &mut engine,
-        Kind::Search,
-        0,
-        1,
-        &DRAFT.write("later", 26_000),
-    );
-    read(
-        &mut engine,
-        Kind::Feedback,
-        0,
-        1,
-        &write_feedback("f", "later", 26_000, 2),
-    );
+    read_search(&mut engine, 0, 0, &DRAFT.write("q", 0));
+    read_feedback(&mut engine, 0, 0, &write_feedback("e", "q", 1_000, 0));
+    read_search(&mut engine, 0, 1, &DRAFT.write("later", 26_000));
+    read_feedback(&mut engine, 0, 1, &write_feedback("f", "later", 26_000, 2));
     tick(&mut engine, START + 30_000);
     // The watermark is at 21 s: the search of 0 s has left the window, its feedback has not.
     let samples = world.samples(&engine.snapshot());

@@ -694,3 +694,28 @@ fn white_space_around_a_field_of_a_table_is_no_part_of_it() {
     let set = gold::parse("gold", br#"{"q1 ": {" a": 1}}"#, &Options::default()).expect("a set");
     assert_eq!(queries(&set), [("q1 ".to_owned(), pairs(&[(" a", 1.0)]))]);
 }
+
+#[test]
+fn tables_are_separated_by_commas_semicolons_or_tabs() {
+    let commas = set(
+        "quepid.csv",
+        "query,docid,rating\n\"용도지역, 지구\",a,2\nb,c,1\n",
+    );
+    for table in [
+        "query;docid;rating\n용도지역, 지구;a;2\nb;c;1\n",
+        "query\tdocid\trating\n용도지역, 지구\ta\t2\nb\tc\t1\n",
+        "\u{feff}\"query\";\"docid\";\"rating\"\r\n\"용도지역, 지구\";\"a\";\"2\"\r\nb;c;1\r\n",
+    ] {
+        assert_eq!(
+            set("quepid.csv", table).queries(),
+            commas.queries(),
+            "{table}"
+        );
+    }
+    let edges = Relation::parse_all("edges.csv", b"from;to;relation\na;b;references\n");
+    assert_eq!(edges.expect("valid").len(), 1);
+    let utf16 = "\u{feff}from,to,relation\n".encode_utf16();
+    let utf16: Vec<u8> = utf16.flat_map(u16::to_le_bytes).collect();
+    let edges = Relation::parse_all("edges.csv", &utf16);
+    assert!(edges.expect_err("refused").to_string().contains("UTF-16"));
+}

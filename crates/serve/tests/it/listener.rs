@@ -18,8 +18,6 @@ use rankgauge_serve::shared::Shared;
 use rankgauge_serve::web::Web;
 use tokio::sync::{Notify, Semaphore, watch};
 
-use crate::harness::wait_until;
-
 /// Time limit of a condition that holds at once on an idle machine.
 const SOON: Duration = Duration::from_secs(30);
 
@@ -150,6 +148,18 @@ impl Drop for Served {
             thread::panicking() || ended.is_some_and(|it| it.is_ok()),
             "the listener panicked"
         );
+    }
+}
+
+/// Polls `condition` until it returns a value.
+fn wait_until<T>(limit: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(value) = condition() {
+            return value;
+        }
+        assert!(start.elapsed() < limit, "timed out after {limit:?}: {what}");
+        thread::sleep(Duration::from_millis(20));
     }
 }
 
