@@ -277,9 +277,15 @@ impl Formats {
         let feedback = self.decode(Kind::Feedback, record, acceptance, &mut visit);
         match feedback {
             Ok(feedback) => {
-                counts.evaluations = feedback.evaluations;
-                // An event that either mapping selects is not ignored.
-                counts.ignored = counts.ignored.min(feedback.ignored);
+                counts = RecordCounts {
+                    spans: counts.spans,
+                    dropped_attributes: counts.dropped_attributes,
+                    documents_without_id: counts.documents_without_id,
+                    answers_without_search: counts.answers_without_search,
+                    // An event that either mapping selects is not ignored.
+                    ignored: counts.ignored.min(feedback.ignored),
+                    ..feedback
+                };
             }
             Err(rejection) if has_events.get() => visit(Err(rejection.of_one_event())),
             Err(rejection) => return Err(rejection),

@@ -897,7 +897,7 @@ impl Tracked {
         let places: Vec<usize> = (other.incident.measures.iter())
             .map(|it| self.incident.place_of(it.name()))
             .collect();
-        let placed = |of: &TrackedSeries| {
+        let moved = |of: &TrackedSeries| {
             Some(TrackedSeries {
                 place: *places.get(of.place)?,
                 ..of.clone()
@@ -910,7 +910,7 @@ impl Tracked {
                 .iter_mut()
                 .find(|it| it.column == theirs.column)
             else {
-                let series = theirs.series.iter().filter_map(placed);
+                let series = theirs.series.iter().filter_map(moved);
                 self.columns.push(TrackedMeasure {
                     series: series.collect(),
                     column: theirs.column,
@@ -922,7 +922,7 @@ impl Tracked {
                 match mine.series.iter_mut().find(|it| it.series == of.series) {
                     Some(known) if known.season.is_none() => known.season.clone_from(&of.season),
                     Some(_) => {}
-                    None => mine.series.extend(placed(of)),
+                    None => mine.series.extend(moved(of)),
                 }
             }
             mine.queries.merge(&queries);

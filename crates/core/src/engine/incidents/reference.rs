@@ -175,7 +175,9 @@ impl QueryReferences {
         let (Some(known), Some(first)) = (self.queries.get_mut(query), losses.first()) else {
             return;
         };
-        losses.iter().for_each(|it| known.measures.add(it.place));
+        for of in losses {
+            known.measures.add(of.place);
+        }
         let started = known.until_recovery.map(|it| it.0);
         if started != recovering_since {
             known.until_recovery = recovering_since.map(|since| (since, known.blocks));
