@@ -109,7 +109,7 @@ fn main() -> anyhow::Result<()> {
         return Ok(());
     }
     let python = (!arguments.no_peers).then(python).transpose()?;
-    let broker = Broker::private();
+    let broker = Broker::of_a_benchmark();
     let fixture = Fixture::prepare(&broker, arguments.searches)?;
     println!("{}", fixture.description);
     let mut results = Results::default();

@@ -364,7 +364,8 @@ fn documents() -> Vec<String> {
         .collect()
 }
 
-/// Copy of a folder of the repository.
+/// Copy of a folder of the repository, without the packages that npm installs there: they are thousands of files, and no
+/// command reads them.
 fn copy_of(folder: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().expect("a temporary folder");
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -377,6 +378,9 @@ fn copy_into(copy: &Path, folder: &Path) {
         let (from, to) = file
             .map(|file| (file.path(), copy.join(file.file_name())))
             .expect("a file");
+        if from.ends_with("node_modules") {
+            continue;
+        }
         if from.is_dir() {
             fs::create_dir(&to).expect("a folder");
             copy_into(&to, &from);

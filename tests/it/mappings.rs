@@ -381,7 +381,8 @@ fn started(
         "brokers": broker().bootstrap(), "group_id": group, "start": "earliest",
         "search_topic": search, "feedback_topic": feedback,
         "join": join,
-        "properties__session_timeout_ms": "10000",
+        // A sidecar after one that was killed does not wait for the end of its session.
+        "properties__group_instance_id": "replica",
     });
     let configuration = format!(
         "{formats}\nmeasures: [nDCG@10, P@1]\ngold: {{paths: [{}]}}\npublish_interval: 200ms\n{more}",

@@ -296,7 +296,7 @@ fn a_registry_that_does_not_answer_delays_its_partitions_and_loses_nothing() {
     let formats = FORMATS.replace(", feedback_format: clicks", "");
     let kafka = format!(
         "kafka: {{search_format: searches, brokers: '{}', group_id: {group}, start: earliest, \
-         search_topic: {topic}, feedback_topic: {feedback}, properties: {{session.timeout.ms: 6000}}}}",
+         search_topic: {topic}, feedback_topic: {feedback}, properties: {{group.instance.id: replica}}}}",
         broker.bootstrap()
     );
     let formats = formats.replace("kafka: {search_format: searches}", &kafka);

@@ -19,6 +19,7 @@ use crate::dashboards::promql::Series;
 use crate::dashboards::{dashboards, folder, run};
 use crate::harness::alertmanager::{Alert as Found, Alertmanager};
 use crate::harness::wait_until;
+use promtool_tests::Kept;
 
 const RUNBOOKS: &str = "https://github.com/rankgauge/rankgauge/blob/main/docs/runbooks.md#";
 /// Start of the links of alerts, before the uid of a dashboard. The label is set in `prometheus.yaml`.
@@ -288,12 +289,20 @@ fn amtool_accepts_the_alertmanager_example() {
     said.expect("the example configuration is valid");
 }
 
+/// Files of tests that last for hours and days. With all rules, they take most of the time of the tests.
+const LONG: [&str; 2] = ["arrivals.test.yaml", "hours.test.yaml"];
+
 /// Failures of a shipped test file.
 fn failure_of(path: &str) -> Option<String> {
     let path = folder("deploy/prometheus").join(path);
     let tests = fs::read_to_string(&path).expect("a test file");
     let folder = path.parent().expect("invariant: a file in a folder");
-    promtool_tests::failure(&tests, folder, promtool_tests::Kept::WithResults)
+    let kept = if LONG.iter().any(|name| path.ends_with(name)) {
+        Kept::Asserted
+    } else {
+        Kept::WithResults
+    };
+    promtool_tests::failure(&tests, folder, kept)
         .map(|failure| format!("{}: {failure}", path.display()))
 }
 

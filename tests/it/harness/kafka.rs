@@ -54,6 +54,8 @@ pub(crate) struct Broker {
     folder: TempDir,
     bootstrap: String,
     behind_gate: u16,
+    /// Options of its JVM.
+    jvm: Vec<String>,
 }
 
 /// Producer for topics of one broker.
@@ -148,6 +150,14 @@ impl Broker {
         broker
     }
 
+    /// Starts a broker with the JVM of users, for benchmarks.
+    #[allow(dead_code, reason = "tests use brokers that start sooner")]
+    pub(crate) fn of_a_benchmark() -> Self {
+        let mut broker = Self::formatted(None, Vec::new());
+        broker.restart();
+        broker
+    }
+
     /// Returns a formatted broker with an address that does not run yet, for tests where the
     /// sidecar starts first. [`Broker::restart`] starts the broker.
     pub(crate) fn prepared() -> Self {
@@ -158,6 +168,10 @@ impl Broker {
     /// port, for clients that connect through a proxy of the test. The proxy forwards to the port
     /// [`Broker::behind_gate`].
     pub(crate) fn prepared_behind(gate: Option<u16>) -> Self {
+        Self::formatted(gate, jvm_of_a_test())
+    }
+
+    fn formatted(gate: Option<u16>, jvm: Vec<String>) -> Self {
         let folder = scratch_folder("kafka");
         let port = free_port();
         let behind_gate = free_port();
@@ -165,12 +179,13 @@ impl Broker {
         let gate = gate.map(|gate| (behind_gate, gate));
         fs::write(&settings, server_properties(port, gate, folder.path()))
             .unwrap_or_else(|error| panic!("cannot write {}: {error}", settings.display()));
-        format_storage(&settings, &[]);
+        format_storage(&settings, &[], &jvm);
         Self {
             program: None,
             folder,
             bootstrap: format!("127.0.0.1:{port}"),
             behind_gate,
+            jvm,
         }
     }
 
@@ -196,7 +211,7 @@ impl Broker {
         self.stop();
         let mut program = Program::start(
             "the Kafka broker",
-            java()
+            java(&self.jvm)
                 .arg("-Xmx512m")
                 .arg(format!("-Dlog4j2.configurationFile={}", log_settings()))
                 .arg("kafka.Kafka")
@@ -208,7 +223,8 @@ impl Broker {
         let client: BaseConsumer = self.client("harness");
         wait_until(START_TIMEOUT, "the Kafka broker responds", || {
             program.assert_running();
-            let metadata = client.fetch_metadata(None, Duration::from_secs(1)).ok()?;
+            // The request waits for a connection.
+            let metadata = client.fetch_metadata(None, Duration::from_secs(5)).ok()?;
             (metadata.brokers().len() == 1).then_some(())
         });
         self.program = Some(program);
@@ -670,8 +686,40 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 const NO_JAVA: &str = "run tests/setup.sh, which installs Java";
 
-/// Returns a command that runs the JVM with Kafka's classes.
-fn java() -> Command {
+/// Returns the options of a JVM that runs for a test: without the optimising compiler, and with classes that are mapped
+/// from an archive instead of loaded and verified. A start then takes 2 seconds of processor time instead of 7.5.
+///
+/// The first call on a machine writes the archive. Without it, or with one of another JVM, a start takes longer.
+fn jvm_of_a_test() -> Vec<String> {
+    static OPTIONS: OnceLock<Vec<String>> = OnceLock::new();
+    let options = OPTIONS.get_or_init(|| {
+        let with = |option: String| {
+            let compiler = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"];
+            let compiler = compiler.into_iter().map(str::to_owned);
+            compiler.chain([option]).collect::<Vec<String>>()
+        };
+        let archive = target_directory().join("kafka").join("classes.jsa");
+        if !archive.is_file() {
+            // Another test process may write it as well.
+            let draft = archive.with_extension(std::process::id().to_string());
+            let option = format!("-XX:ArchiveClassesAtExit={}", draft.display());
+            let mut broker = Broker::formatted(None, with(option));
+            broker.restart();
+            broker.stop();
+            // Not every JVM writes it.
+            fs::rename(&draft, &archive).ok();
+        }
+        if archive.is_file() {
+            with(format!("-XX:SharedArchiveFile={}", archive.display()))
+        } else {
+            with("-Xshare:auto".to_owned())
+        }
+    });
+    options.clone()
+}
+
+/// Returns a command that runs the JVM with these options and Kafka's classes.
+fn java(options: &[String]) -> Command {
     let jars = target_directory().join("kafka").join("libs");
     assert!(
         jars.is_dir(),
@@ -679,7 +727,7 @@ fn java() -> Command {
         jars.display()
     );
     let mut command = Command::new("java");
-    command.arg("-cp").arg(jars.join("*"));
+    command.args(options).arg("-cp").arg(jars.join("*"));
     command
 }
 
@@ -691,10 +739,10 @@ fn log_settings() -> String {
 }
 
 /// Writes the cluster id and the first metadata, which a broker requires, with users of SCRAM.
-fn format_storage(settings: &Path, users: &[String]) {
+fn format_storage(settings: &Path, users: &[String], jvm: &[String]) {
     // Any 16 bytes in base64; every broker is a separate cluster.
     const CLUSTER_ID: &str = "cmFua2dhdWdlLXRlc3RzLg";
-    let output = java()
+    let output = java(jvm)
         .arg(format!("-Dlog4j2.configurationFile={}", log_settings()))
         .args(["kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c"])
         .arg(settings)

@@ -129,6 +129,8 @@ impl SlowBroker {
         settings["kafka"]["brokers"] = json!(format!("127.0.0.1:{}", self.port));
         settings["kafka"]["dead_letter_topic"] = json!(letters);
         settings["checkpoint"] = json!({"folder": stream.folder().join("checkpoints")});
+        // A sidecar after one that was killed does not wait for the end of its session.
+        settings["kafka"]["properties"]["group.instance.id"] = json!(unique_name("replica"));
         let bad = u64::try_from(bad).expect("a small number");
         let all = stream.produced().map(|count| count + bad);
         Rejections {

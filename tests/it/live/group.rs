@@ -114,6 +114,8 @@ fn a_client_of_other_topics_with_the_same_instance_id_is_waited_for() {
         .set("group.id", group)
         .set("group.instance.id", static_id("replica", &subscribed))
         .set("partition.assignment.strategy", "range")
+        // Closing a static member does not end its session.
+        .set("session.timeout.ms", "6000")
         .create()
         .expect("a client");
     other.subscribe(&[&foreign]).expect("a subscription");

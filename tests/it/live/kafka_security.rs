@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
@@ -93,8 +94,14 @@ fn records_over_tls_and_scram_are_counted_while_certificates_change() {
             ],
         ),
     ];
-    for (faulty, expected) in faults {
-        let (text, code) = check(&faulty, &["--timeout", "20s"]);
+    // The checks wait for time-outs, all at the same time.
+    let found = thread::scope(|scope| {
+        let checks = faults
+            .each_ref()
+            .map(|(faulty, _)| scope.spawn(move || check(faulty, &["--timeout", "20s"])));
+        checks.map(|it| it.join().expect("a check"))
+    });
+    for ((_, expected), (text, code)) in faults.into_iter().zip(found) {
         assert_eq!(code, 1, "{text}");
         for part in expected {
             assert!(text.contains(part), "{part}\n{text}");

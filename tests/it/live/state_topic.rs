@@ -21,6 +21,8 @@ fn sharing(stream: &Stream) -> Value {
     settings["detection"] = json!({"measures": ["nDCG@10"]});
     settings["state"] = json!({"topic": unique_name("state"), "interval": "1s"});
     settings["admin"] = json!({"listen": "127.0.0.1:0"});
+    // Partitions of replicas that are killed are reassigned soon.
+    settings["kafka"]["properties"]["session.timeout.ms"] = json!("6000");
     settings
 }
 

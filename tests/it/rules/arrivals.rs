@@ -116,7 +116,7 @@ fn missing_events_are_found_within_the_stated_time_and_usual_gaps_are_silent() {
             );
             let test = traffic.test(&events);
             scope.spawn(move || {
-                promtool_tests::failure(&test, &folder("deploy/prometheus"), Kept::OfTheAlert)
+                promtool_tests::failure(&test, &folder("deploy/prometheus"), Kept::Asserted)
             })
         });
         let runs: Vec<_> = runs.collect();

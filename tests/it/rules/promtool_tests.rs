@@ -75,19 +75,37 @@ fn rules(
 pub(super) enum Kept {
     /// All that can have a result with the samples of the test.
     WithResults,
-    /// Of these, the alert that begins the name of the test, and the rules that it depends on.
-    OfTheAlert,
+    /// Of these, those that its assertions depend on.
+    Asserted,
 }
 
-/// Names of an alert and of the metrics that it depends on, directly or by recording rules.
-fn depended_on<'a>(groups: &'a [(Value, Vec<Selection>)], alert: &'a str) -> BTreeSet<&'a str> {
-    let mut names = BTreeSet::from([alert]);
+/// Names of the alerts and metrics in the assertions of a test.
+fn asserted(test: &Value) -> BTreeSet<String> {
+    let alerts = elements(test, "alert_rule_test").map(|case| text(case, "alertname").to_owned());
+    let mut names: BTreeSet<String> = alerts.collect();
+    for case in elements(test, "promql_expr_test") {
+        let expr = text(case, "expr");
+        let alerts = expr.split("alertname=\"").skip(1);
+        let alerts = alerts.filter_map(|rest| rest.split('"').next());
+        names.extend(alerts.map(str::to_owned));
+        let selection = selection(expr).unwrap_or_else(|error| panic!("{expr}: {error}"));
+        names.extend(selection.metrics().map(str::to_owned));
+    }
+    names
+}
+
+/// Names of alerts and metrics with those that they depend on, directly or by recording rules.
+fn depended_on(
+    groups: &[(Value, Vec<Selection>)],
+    mut names: BTreeSet<String>,
+) -> BTreeSet<String> {
     loop {
         let count = names.len();
         let of_names = groups.iter().flat_map(rules);
         let of_names = of_names.filter(|(rule, _)| name(rule).is_some_and(|it| names.contains(it)));
-        let selected: Vec<&str> = of_names
+        let selected: Vec<String> = of_names
             .flat_map(|(_, selection)| selection.metrics())
+            .map(str::to_owned)
             .collect();
         names.extend(selected);
         if names.len() == count {
@@ -124,9 +142,8 @@ fn kept_rules(groups: &[(Value, Vec<Selection>)], test: &Value, kept: Kept) -> V
     }
     let wanted = match kept {
         Kept::WithResults => None,
-        Kept::OfTheAlert => text(test, "name").split(' ').next(),
+        Kept::Asserted => Some(depended_on(groups, asserted(test))),
     };
-    let wanted = wanted.map(|alert| depended_on(groups, alert));
     let is_wanted = |rule: &Value| {
         wanted
             .as_ref()

@@ -7,7 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use super::super::{free_port, scratch_folder};
-use super::{Broker, format_storage, server_properties};
+use super::{Broker, format_storage, jvm_of_a_test, server_properties};
 
 /// Type of a resource, as the protocol of Kafka numbers it.
 #[derive(Clone, Copy)]
@@ -65,12 +65,14 @@ super.users=User:ANONYMOUS;User:{first}
             .iter()
             .map(|(name, password)| format!("SCRAM-SHA-512=[name={name},password={password}]"))
             .collect();
-        format_storage(&settings, &scram);
+        let jvm = jvm_of_a_test();
+        format_storage(&settings, &scram, &jvm);
         let mut broker = Broker {
             program: None,
             folder,
             bootstrap: format!("127.0.0.1:{plain}"),
             behind_gate: 0,
+            jvm,
         };
         broker.restart();
         Self { broker, port }

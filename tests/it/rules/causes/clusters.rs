@@ -107,7 +107,7 @@ fn failure(rules: &Path, label: &str, others: &str) -> Option<String> {
         let place = usize::from(cause.start > MAX_MINUTES);
         written[place].push_str(&test(&cause, waits_for, INTERVALS[place].0, label, others));
     }
-    let failures = written.map(|text| promtool_tests::failure(&text, rules, Kept::OfTheAlert));
+    let failures = written.map(|text| promtool_tests::failure(&text, rules, Kept::Asserted));
     let failures: Vec<String> = failures.into_iter().flatten().collect();
     (!failures.is_empty()).then(|| failures.join("\n"))
 }

@@ -97,7 +97,7 @@ fn every_alert_fires_at_any_scrape_interval_with_lost_scrapes() {
                 text.push_str(&test(cause, *waits_for, seconds));
             }
             scope.spawn(move || {
-                promtool_tests::failure(&text, &folder("deploy/prometheus"), Kept::OfTheAlert)
+                promtool_tests::failure(&text, &folder("deploy/prometheus"), Kept::Asserted)
             })
         });
         let runs: Vec<_> = runs.collect();
