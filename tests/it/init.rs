@@ -1025,8 +1025,7 @@ fn assert_marked(
     let named = || {
         let checked = rankgauge(folder.path(), &["check", "--config", "out/rankgauge.yaml"]);
         assert_exit(&checked, 0);
-        let said = stderr(&checked);
-        said
+        stderr(&checked)
     };
     let warning = named();
     let at = settings.lines().position(|line| line.trim() == missing);

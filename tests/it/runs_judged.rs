@@ -322,7 +322,7 @@ fn a_tier_has_targets_of_user_measures() {
     let evaluate = "evaluate --gold gold.json --run a.jsonl --config targets.yaml";
     let gate = |arguments: &str| {
         let output = rankgauge(folder.path(), &format!("{evaluate} {arguments}"));
-        (output.status.code(), said(&output))
+        (output.status.code(), stderr(&output))
     };
     let (code, errors) = gate("--feedback feedback.jsonl --fail-below good");
     assert_eq!(code, Some(3), "{errors}");
@@ -352,7 +352,7 @@ fn a_user_measure_alone_is_printed_beside_the_configured_measures() {
     let output = rankgauge(folder.path(), &format!("{evaluate} --set measures=CTR"));
     assert_eq!(output.status.code(), Some(2));
     let hint = "no measure of rankings: name one with --measures";
-    assert!(said(&output).contains(hint), "{}", said(&output));
+    assert!(stderr(&output).contains(hint), "{}", stderr(&output));
 }
 
 #[test]

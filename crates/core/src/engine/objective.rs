@@ -19,7 +19,7 @@ pub(super) enum Observed<'a> {
 pub struct MeanObjective {
     /// Name of the evidence. It contains the target, because evidence against one target is none against
     /// another.
-    pub(super) name: Box<str>,
+    pub name: Box<str>,
     /// Name of the [`Objective`].
     pub(super) objective: Box<str>,
     /// Quantity of a search whose mean is tested.

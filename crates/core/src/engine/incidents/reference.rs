@@ -209,7 +209,9 @@ impl QueryReferences {
         let place = losses.len() - losses.len() / 4;
         let (kept, ..) = losses.select_nth_unstable_by(place, f64::total_cmp);
         let mut rest = Losses::default();
-        kept.iter().for_each(|it| rest.add(*it));
+        for loss in kept.iter() {
+            rest.add(*loss);
+        }
         let rest = rest.interval()?;
         Some(2.0 * rest.lower - rest.mean > tolerance)
     }
@@ -328,12 +330,12 @@ mod tests {
             } else {
                 (0.0, 2)
             };
-            let lost = SearchLoss {
+            let search = SearchLoss {
                 place: 0,
                 expected: 0.8,
                 loss,
             };
-            (0..times).for_each(|_| references.add(query, &[lost], None));
+            (0..times).for_each(|_| references.add(query, &[search], None));
         }
         references
     }

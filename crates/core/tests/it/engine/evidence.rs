@@ -768,7 +768,7 @@ fn searches_beyond_the_limit_of_a_session_are_not_observed() {
     let mut reader = watching_zero_results();
     for number in 0..10 {
         let payload = search_of_session("bot", number);
-        read(&mut reader.engine, Kind::Search, 0, number, &payload);
+        read_search(&mut reader.engine, 0, number, &payload);
     }
     drain(&mut [&mut reader.engine], 1, START + 10_000);
     assert_close(Some(observed_sessions(&reader.samples())), 1.0);
@@ -787,9 +787,9 @@ fn a_session_that_is_open_at_a_restart_is_observed_once() {
         START + 30_000
     );
     for (offset, payload) in (0..).zip(&searches) {
-        read(&mut reader.engine, Kind::Search, 0, offset, payload);
+        read_search(&mut reader.engine, 0, offset, payload);
     }
-    read(&mut reader.engine, Kind::Feedback, 0, 0, &click);
+    read_feedback(&mut reader.engine, 0, 0, &click);
     tick(&mut reader.engine, START + 30_000);
     assert_close(Some(observed_sessions(&reader.samples())), 1.0);
     let (mut engine, points) = restored(&reader.world, &write(&reader.engine));
@@ -804,10 +804,10 @@ fn a_session_that_is_open_at_a_restart_is_observed_once() {
     let partition = 0;
     engine.apply(Input::Assigned { partition, resume });
     for (offset, payload) in (0..).zip(&searches).filter(|(offset, _)| *offset >= first) {
-        read(&mut engine, Kind::Search, partition, offset, payload);
+        read_search(&mut engine, partition, offset, payload);
     }
     if first_feedback == 0 {
-        read(&mut engine, Kind::Feedback, partition, 0, &click);
+        read_feedback(&mut engine, partition, 0, &click);
     }
     drain(&mut [&mut engine], 1, START + 30_000);
     let samples = reader.world.samples(&engine.snapshot());
