@@ -120,7 +120,7 @@ fn main() -> anyhow::Result<()> {
         Cores::free("pass --pin to pin the measured program")
     };
     let python = (!arguments.no_peers).then(python).transpose()?;
-    let broker = cores.others(Broker::private);
+    let broker = cores.others(Broker::of_a_benchmark);
     let fixture = Fixture::prepare(&broker, &arguments)?;
     println!("{}", fixture.description);
     println!("{}", cores.description);

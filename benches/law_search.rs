@@ -105,7 +105,7 @@ fn main() -> anyhow::Result<()> {
     } else {
         Cores::pinned()
     };
-    let broker = cores.others(Broker::private);
+    let broker = cores.others(Broker::of_a_benchmark);
     let fixture = Fixture::prepare(&broker, &arguments)?;
     println!("{}", fixture.description);
     let plain = Plain::prepare(&broker, arguments.records)?;

@@ -1,7 +1,7 @@
 // Walks through the live page in Chromium as its users do: from an alarm to the ranking that explains
 // it, by keyboard, on a phone, in dark mode and without scripts. Usage:
 // node page.mjs URL PICTURES CLAIMS.json. Prints the problems and fails, or prints nothing.
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fail, start, watch } from "./browser.mjs";
 import { everyNumber } from "./numbers.mjs";
@@ -9,6 +9,8 @@ import { everyNumber } from "./numbers.mjs";
 const [base, pictures, claimsFile] = process.argv.slice(2);
 const claims = JSON.parse(readFileSync(claimsFile, "utf8"));
 mkdirSync(pictures, { recursive: true });
+// Those of `heights.mjs` begin with `large`.
+for (const old of readdirSync(pictures)) if (!old.startsWith("large")) rmSync(join(pictures, old));
 const problems = [];
 const expect = (holds, sentence) => holds || problems.push(sentence);
 

@@ -113,11 +113,16 @@ impl Dashboard {
         Self { uid, json }
     }
 
-    /// Panels with content in reading order, without the rows between them. The panels of a collapsed row follow it.
-    fn panels(&self) -> impl Iterator<Item = &Value> {
+    /// Rows and panels in reading order. The panels of a collapsed row follow it.
+    fn rows_and_panels(&self) -> impl Iterator<Item = &Value> {
         let top = list(&self.json["panels"]).iter();
-        let all = top.flat_map(|panel| [panel].into_iter().chain(list(&panel["panels"])));
-        all.filter(|panel| text_of(panel, "type") != "row")
+        top.flat_map(|panel| [panel].into_iter().chain(list(&panel["panels"])))
+    }
+
+    /// Panels with content in reading order, without the rows between them.
+    fn panels(&self) -> impl Iterator<Item = &Value> {
+        self.rows_and_panels()
+            .filter(|panel| text_of(panel, "type") != "row")
     }
 
     /// Initial value of each variable: all values, or the selected one.
@@ -268,6 +273,24 @@ fn every_panel_has_description_unit_unique_id_and_the_selected_data_source() {
 }
 
 /// The first row answers; the others are opened by a reader who needs them.
+#[test]
+fn panels_fill_their_rows_without_overlap() {
+    for dashboard in dashboards() {
+        let mut taken = BTreeSet::new();
+        for panel in dashboard.rows_and_panels() {
+            let side = |key: &str| panel["gridPos"][key].as_u64().expect("a place");
+            for x in side("x")..side("x") + side("w") {
+                for y in side("y")..side("y") + side("h") {
+                    assert!(x < 24 && taken.insert((x, y)), "{}", panel["title"]);
+                }
+            }
+        }
+        let bottom = taken.iter().map(|(_, y)| y + 1).max().unwrap_or(0);
+        let places = u64::try_from(taken.len());
+        assert_eq!(places, Ok(24 * bottom), "{} has holes", dashboard.uid);
+    }
+}
+
 #[test]
 fn dashboards_open_with_few_panels_and_collapse_the_details() {
     for dashboard in dashboards() {

@@ -289,7 +289,8 @@ fn amtool_accepts_the_alertmanager_example() {
     said.expect("the example configuration is valid");
 }
 
-/// Files of tests that last for hours and days. With all rules, they take most of the time of the tests.
+/// Files of tests that last for hours and days. With all rules, they take most of the time of the tests. Errors of
+/// rules that they do not assert are found by the other files.
 const LONG: [&str; 2] = ["arrivals.test.yaml", "hours.test.yaml"];
 
 /// Failures of a shipped test file.

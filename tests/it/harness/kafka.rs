@@ -689,7 +689,7 @@ const NO_JAVA: &str = "run tests/setup.sh, which installs Java";
 /// Returns the options of a JVM that runs for a test: without the optimising compiler, and with classes that are mapped
 /// from an archive instead of loaded and verified. A start then takes 2 seconds of processor time instead of 7.5.
 ///
-/// The first call on a machine writes the archive. Without it, or with one of another JVM, a start takes longer.
+/// The first call on a machine writes the archive of its version of Java. Without it, a start takes longer.
 fn jvm_of_a_test() -> Vec<String> {
     static OPTIONS: OnceLock<Vec<String>> = OnceLock::new();
     let options = OPTIONS.get_or_init(|| {
@@ -698,7 +698,8 @@ fn jvm_of_a_test() -> Vec<String> {
             let compiler = compiler.into_iter().map(str::to_owned);
             compiler.chain([option]).collect::<Vec<String>>()
         };
-        let archive = target_directory().join("kafka").join("classes.jsa");
+        let archive = format!("classes-{}.jsa", java_version());
+        let archive = target_directory().join("kafka").join(archive);
         if !archive.is_file() {
             // Another test process may write it as well.
             let draft = archive.with_extension(std::process::id().to_string());
@@ -716,6 +717,15 @@ fn jvm_of_a_test() -> Vec<String> {
         }
     });
     options.clone()
+}
+
+/// Version of the JVM, such as 17.0.9.
+fn java_version() -> String {
+    let output = Command::new("java").arg("-version").output();
+    let printed = output.expect("java starts").stderr;
+    let printed = String::from_utf8_lossy(&printed);
+    let version = printed.split('"').nth(1);
+    version.expect("a version in quotation marks").to_owned()
 }
 
 /// Returns a command that runs the JVM with these options and Kafka's classes.

@@ -188,7 +188,12 @@ fn rejected_records_are_committed_only_after_the_delivery_of_their_dead_letter_r
 }
 
 fn killed_before_the_delivery(slow: &SlowBroker) {
-    let rejected = slow.reject(20);
+    let mut rejected = slow.reject(20);
+    // A member without an id, as by default: its successor waits for the end of its session.
+    let properties = &mut rejected.settings["kafka"]["properties"];
+    properties["session.timeout.ms"] = json!("6000");
+    let properties = properties.as_object_mut().expect("properties");
+    properties.remove("group.instance.id").expect("an id");
     slow.gate.hold(PRODUCER);
     let sidecar = start(&rejected.settings);
     // Counters are published although the dead-letter records are not delivered.

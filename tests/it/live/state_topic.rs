@@ -312,7 +312,13 @@ fn wait_until_read(replicas: &[Sidecar], number: u64) {
     let used = [("outcome", "used")];
     wait_until(CONSUMED, "the searches are read", || {
         let read = |it: &Sidecar| count(&it.metrics(), "rankgauge_records_total", &used);
-        (replicas.iter().map(read).sum::<u64>() >= number).then_some(())
+        // Records that a killed replica had read are counted again.
+        let is_at_end = |it: &Sidecar| {
+            let lag = it.metrics().sum("rankgauge_consumer_lag_records", &[]);
+            lag == 0.0
+        };
+        let read: u64 = replicas.iter().map(read).sum();
+        (read >= number && replicas.iter().all(is_at_end)).then_some(())
     });
 }
 

@@ -73,6 +73,7 @@ struct Cells {
     week: Vec<Cell>,
     day: Vec<Cell>,
     /// Last hours, oldest first, at most a week of them. Empty while no drop is suspected.
+    #[serde(default)]
     recent: Vec<RecentHour>,
 }
 

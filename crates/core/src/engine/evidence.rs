@@ -214,6 +214,10 @@ impl Evidence {
         (settings, registry): (&Settings, &Registry),
     ) {
         let mut incidents = std::mem::take(&mut self.incidents);
+        // Also those that another gold set judges: a reload reaches the processes one after another.
+        let shares = fleet.iter().map(|it| &it.incident);
+        let known = shares.filter(|it| it.ended.is_none() && it.is_known());
+        let known: Vec<u64> = known.map(|it| it.id).collect();
         let fleet: Vec<&SharedIncident> = fleet.iter().filter(|it| self.concerns(it)).collect();
         let shares = fleet.iter().map(|it| &it.incident);
         let all: Vec<&Incident> = others.iter().chain(shares).collect();
@@ -228,7 +232,7 @@ impl Evidence {
                 self.follow(&mut incidents, (theirs, found.copied()), settings, registry);
             }
             incidents.keep_awaited(missing);
-            let has_ended = incidents.advance(&all, now, |variant, column, series, baselines| {
+            let has_ended = incidents.advance((&all, &known), now, |variant, column, series, baselines| {
                 for judged in self.all_judged() {
                     judged.recover((variant, column), series, &baselines);
                 }
@@ -306,9 +310,7 @@ impl Evidence {
     pub(super) fn set_gold_set(&mut self, gold: &GoldSet, at: EventTime, settings: &Settings) {
         self.gold = gold.sha256().into();
         let current = Judged {
-            judgements: gold
-                .judgement_hashes()
-                .for_measures(settings.depends_on_scale()),
+            judgements: gold.judgement_hashes().clone(),
             ..Judged::default()
         };
         self.take_over(current, at, settings);
@@ -324,14 +326,16 @@ impl Evidence {
     /// Takes over the baselines, the evidence and the incidents of all gold sets into `current`, that of this worker,
     /// as far as it judges the queries alike. If it judges none of them alike, they are removed.
     fn take_over(&mut self, mut current: Judged, at: EventTime, settings: &Settings) {
+        // The whole hashes are saved: a change of the measures alone changes no judgement.
+        let depends_on_scale = settings.depends_on_scale();
+        let now = current.judgements.for_measures(depends_on_scale);
         for (gold, judged) in std::mem::take(&mut self.rankings) {
-            let is_equal = judged.judgements == current.judgements;
-            if is_equal || judged.judgements.agree_on_any(&current.judgements) {
-                let before = judged.judgements.clone();
-                let is_alike = |key: &str| before.agree(&current.judgements, key);
+            let before = judged.judgements.for_measures(depends_on_scale);
+            if before == now || before.agree_on_any(&now) {
+                let is_alike = |key: &str| before.agree(&now, key);
                 let names = (&*gold, &*self.gold);
                 self.incidents.take_over(names, is_alike, settings);
-                current.take_over(judged);
+                current.take_over(judged, (&before, &now));
             } else {
                 self.incidents.end_of_gold_sets(|it| *it == *gold, at);
             }
@@ -742,11 +746,11 @@ impl Judged {
 
     /// Takes over what another gold set judged, with the baselines of the queries that both judge alike. If any
     /// is judged differently, the tests of targets begin again.
-    fn take_over(&mut self, mut judged: Self) {
-        let before = std::mem::take(&mut judged.judgements);
-        if before != self.judgements {
+    fn take_over(&mut self, mut judged: Self, (before, now): (&JudgementHashes, &JudgementHashes)) {
+        judged.judgements = JudgementHashes::default();
+        if before != now {
             for (_, baselines) in judged.baselines.iter_mut() {
-                baselines.retain(|key| before.agree(&self.judgements, key));
+                baselines.retain(|key| before.agree(now, key));
             }
             judged.restart_targets(|_| true);
         }

@@ -494,12 +494,13 @@ impl Incidents {
 
     /// Ends the incidents that have recovered, those of which a new gold set judges all compared queries differently,
     /// and those without a compared search for a day.
-    /// `others` are the shares of other workers, `now` is the progress of event time. Calls `restart`
+    /// `others` are the shares of other workers and the incidents of which any has a query that is judged as before,
+    /// `now` is the progress of event time. Calls `restart`
     /// with each variant, measure column, series and references of such an incident: searches that are worse
     /// afterwards are another drop. Returns true if an incident has ended.
     pub(super) fn advance(
         &mut self,
-        others: &[&Incident],
+        (others, known): (&[&Incident], &[u64]),
         now: Option<EventTime>,
         mut restart: impl FnMut(Label, usize, &[(Series, Losses)], Vec<(Box<str>, Baseline)>),
     ) -> bool {
@@ -513,7 +514,7 @@ impl Incidents {
                 all.merge(share);
                 parts += 1;
             }
-            let rejudged = all.is_rejudged().then(|| {
+            let rejudged = (all.is_rejudged() && !known.contains(&all.id)).then(|| {
                 let at = now.unwrap_or(EventTime(all.last));
                 Ending::new(EndReason::Reset, at)
             });
@@ -523,16 +524,14 @@ impl Incidents {
                 let is_expired = now.is_some_and(|now| now >= expires);
                 is_expired.then(|| Ending::new(EndReason::Expired, expires))
             })?;
-            if ending.by != EndReason::Reset || all.is_rejudged() {
-                for of in &tracked.columns {
-                    let measures = &tracked.incident.measures;
-                    let series = of.series.iter().map(|it| {
-                        let before = measures.get(it.place).map(|it| it.before);
-                        (it.series, before.unwrap_or_default())
-                    });
-                    let series: Vec<(Series, Losses)> = series.collect();
-                    restart(tracked.variant, of.column, &series, of.queries.baselines());
-                }
+            for of in &tracked.columns {
+                let measures = &tracked.incident.measures;
+                let series = of.series.iter().map(|it| {
+                    let before = measures.get(it.place).map(|it| it.before);
+                    (it.series, before.unwrap_or_default())
+                });
+                let series: Vec<(Series, Losses)> = series.collect();
+                restart(tracked.variant, of.column, &series, of.queries.baselines());
             }
             Some(ending)
         })
@@ -890,6 +889,8 @@ impl Tracked {
 
     fn merge(&mut self, other: &Self) {
         self.incident.merge(&other.incident);
+        // Other workers would refuse a record with more measures, and `Places` has no bits for them.
+        self.incident.measures.truncate(MAX_MEASURES);
         if self.gold.is_empty() {
             self.gold.clone_from(&other.gold);
         }

@@ -117,6 +117,9 @@ impl ObservedSessions {
     ) {
         for (columns, sessions) in saved {
             for (session, newest) in sessions {
+                if self.0.len() >= MAX_SESSIONS && !self.0.contains_key(session) {
+                    continue;
+                }
                 let known = self.0.entry(*session).or_insert_with(Observed::new);
                 known.newest = known.newest.max(*newest);
                 for column in columns.iter().filter_map(|it| column(*it)) {

@@ -264,7 +264,7 @@ impl Settings {
         first.or_else(|| upwards.next().map(|(index, _)| index))
     }
 
-    /// Returns true if any score depends on the highest grade of the scale.
+    /// Returns true if any score, or its upper bound, depends on the highest grade of the scale.
     pub fn depends_on_scale(&self) -> bool {
         self.measures.iter().any(Measure::depends_on_scale)
     }

@@ -111,7 +111,8 @@ impl Measure {
         }
     }
 
-    /// Returns true if the score depends on the highest grade of the scale, which is that of all queries of a gold set.
+    /// Returns true if the score, or the [score if unjudged results are relevant](Self::score_if_relevant), depends on
+    /// the highest grade of the scale, which is that of all queries of a gold set.
     pub fn depends_on_scale(&self) -> bool {
         match self {
             Self::Ranked(measure) => measure.depends_on_scale(),

@@ -177,15 +177,18 @@ measures! {
 }
 
 impl Ranked {
-    /// Returns true if the score depends on the highest grade of the scale.
+    /// Returns true if the score, or its upper bound with unjudged results, depends on the highest grade of the scale.
     pub(super) fn depends_on_scale(&self) -> bool {
-        matches!(
-            self,
-            Self::RankBiasedPrecision {
-                weighting: Weighting::Graded,
-                ..
-            } | Self::ExpectedReciprocalRank { max: None, .. }
-        )
+        match self {
+            Self::RankBiasedPrecision { weighting, .. } => *weighting == Weighting::Graded,
+            Self::ExpectedReciprocalRank {
+                max, judged_only, ..
+            } => max.is_none() || !judged_only,
+            Self::Ndcg {
+                gain, judged_only, ..
+            } => !judged_only && !matches!(gain, Gain::Binary { .. }),
+            _ => false,
+        }
     }
 
     /// Returns the score of one search: from 0 to 1, except for the counts TP, FP and FN.

@@ -271,6 +271,9 @@ pub struct IncidentMeasure {
     pub(super) until_recovery: Option<[Losses; 2]>,
     #[serde(default)]
     pub(super) compared: ComparedQueries,
+    /// Event time in milliseconds of the last compared search; 0 before the first one.
+    #[serde(default)]
+    pub(super) last: i64,
 }
 
 /// Queries that were compared in a measure of an incident. Of two shares, the greater one holds.
@@ -443,6 +446,7 @@ impl IncidentMeasure {
             recovery: Recovery::default(),
             until_recovery: None,
             compared: ComparedQueries::None,
+            last: 0,
             ..self.clone()
         }
     }
@@ -476,6 +480,7 @@ impl IncidentMeasure {
         self.block = self.block.max(other.block);
         self.recovery.merge(&other.recovery);
         self.compared = self.compared.max(other.compared);
+        self.last = self.last.max(other.last);
     }
 }
 
@@ -641,6 +646,7 @@ impl Incident {
                 && it.recovery.is_possible()
                 && (0.0..=1.0).contains(&it.tolerance)
                 && (-1.0..=1.0).contains(&it.loss_at_alarm)
+                && it.last <= self.last
         };
         let is_query = |it: &IncidentQuery| {
             it.query.len() <= max_query
@@ -712,6 +718,7 @@ impl Incident {
             if let Some(measure) = self.measures.get_mut(of.place) {
                 measure.add_to_blocks(ts, of.loss);
                 measure.compared = ComparedQueries::Known;
+                measure.last = measure.last.max(ts.0);
             }
         }
         if let Some(primary) = losses.iter().find(|it| it.place == 0) {
@@ -751,22 +758,31 @@ impl Incident {
 
     /// Recovery of the primary measure, if no other measure shows a loss that a recovery excludes. A measure
     /// without new searches for a day, such as one of a slice that is no longer searched, shows none, nor does one
-    /// whose queries are judged differently. `parts` is the number of shares that were merged.
+    /// whose queries are judged differently: the first of the others stands for a primary one. `parts` is the number
+    /// of shares that were merged.
     pub(super) fn recovery(&self, parts: u64) -> Option<Ending> {
-        let (primary, others) = self.measures.split_first()?;
+        let is_searched = |it: &&IncidentMeasure| {
+            let last = it.last.max(self.alarmed_at.0);
+            it.compared != ComparedQueries::Rejudged
+                && self.last.saturating_sub(last) <= EXPIRED_AFTER.0
+        };
+        let mut searched = self.measures.iter().filter(is_searched);
+        let primary = searched.next()?;
         let since = primary.recovery.recovered_since(primary.tolerance, parts)?;
         let shows_loss = |it: &IncidentMeasure| {
             let excluded = Recovery::excluded_loss(it.tolerance, it.loss_at_alarm);
-            let block = it.block.unwrap_or_else(|| minute_of(self.alarmed_at.0));
-            let is_new = minute_of(self.last).saturating_sub(block) <= minute_of(EXPIRED_AFTER.0);
-            let is_shown = is_new && it.compared != ComparedQueries::Rejudged;
-            let loss = it.loss_of_blocks(it.blocks).filter(|_| is_shown);
+            let loss = it.loss_of_blocks(it.blocks);
             loss.is_some_and(|loss| loss.lower > excluded)
         };
-        if others.iter().any(shows_loss) {
+        if searched.any(shows_loss) {
             return None;
         }
         Some(Ending::new(EndReason::Recovered, EventTime(since)))
+    }
+
+    /// Returns true if any compared query of the primary measure is judged as before.
+    pub(super) fn is_known(&self) -> bool {
+        (self.measures.first()).is_some_and(|it| it.compared == ComparedQueries::Known)
     }
 
     /// Returns true if a new gold set judges all compared queries of the primary measure differently.
@@ -801,6 +817,7 @@ impl Incident {
             measure.recovery = Recovery::default();
             measure.until_recovery = None;
             measure.compared = ComparedQueries::None;
+            measure.last = 0;
         }
     }
 

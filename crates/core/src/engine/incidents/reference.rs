@@ -209,6 +209,8 @@ impl QueryReferences {
         let place = losses.len() - losses.len() / 4;
         let (kept, ..) = losses.select_nth_unstable_by(place, f64::total_cmp);
         let mut rest = Losses::default();
+        // The order of the sum does not depend on that of the map.
+        kept.sort_unstable_by(f64::total_cmp);
         for loss in kept.iter() {
             rest.add(*loss);
         }

@@ -446,6 +446,45 @@ fn a_judgement_above_all_others_restarts_the_baseline_of_its_query_alone() {
     }
 }
 
+#[test]
+fn a_measure_of_the_scale_that_is_added_at_a_restart_keeps_the_baselines() {
+    let mut reader = Reader::new(quiet());
+    reader.searches(healthy(100));
+    assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
+    let saved = write(&reader.engine);
+    let mut settings = quiet();
+    settings
+        .measures
+        .extend(Measure::parse_list("ERR@5").expect("a measure"));
+    let mut changed = Reader::new(settings);
+    changed.engine = restored(&changed.world, &saved).0;
+    changed.engine.apply(Input::Gold(gold_set(GOLD)));
+    assign(&mut changed.engine, 0);
+    assert_eq!(changed.first("baseline_queries", ""), Some(2.0));
+}
+
+#[test]
+fn an_incident_whose_slice_is_no_longer_searched_ends_with_the_other_searches() {
+    let mut reader = Reader::new(quiet());
+    reader.searches(healthy(400));
+    // The slice of g1 falls alone, and with it the mean of all searches.
+    for _ in 0..400 {
+        let is_good = reader.read % 2 == 0;
+        reader.searches([is_good]);
+    }
+    let first = reader.only();
+    assert_eq!(first.ended, None);
+    assert_ne!(&*first.measures[0].slice, "all");
+    assert!(first.has(("P@1", "all", "")));
+    // For two days, only the other query is searched.
+    for _ in 0..2_880 {
+        reader.read += reader.read % 2;
+        reader.searches([true]);
+    }
+    let ended = reader.only().ended.expect("it has ended");
+    assert_eq!(ended.by, EndReason::Recovered);
+}
+
 /// Reads searches of the query g1 alone.
 fn searches_of_g1(reader: &mut Reader, pattern: impl Iterator<Item = bool>) {
     for is_good in pattern {

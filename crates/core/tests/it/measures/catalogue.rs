@@ -97,6 +97,9 @@ fn scores_that_change_with_the_scale_are_those_that_depend_on_it() {
         "ERR(max=4)@5",
         "SDCG(max_rel=4)@5",
         "nDCG(gain=exp)@5",
+        "nDCG(gain=binary)@5",
+        "nDCG(judged_only=true)@5",
+        "ERR(judged_only=true)@5",
     ];
     for text in examples.chain(others.map(str::to_owned)) {
         let measure = parsed(&text);
@@ -104,11 +107,15 @@ fn scores_that_change_with_the_scale_are_those_that_depend_on_it() {
             assert!(!measure.depends_on_scale(), "{text}");
             continue;
         }
-        let [one, two] = [1.0, 2.0].map(|scale| {
-            let judgements = super::judgements(&[("a", 1.0)]).with_scale_max(super::grade(scale));
+        let [one, two] = [2.0, 3.0].map(|scale| {
+            let judgements = super::judgements(&[("a", 2.0), ("c", 2.0), ("d", 2.0)]);
+            let judgements = judgements.with_scale_max(super::grade(scale));
             let mut ranking = Ranking::new();
             ranking.judge(["a", "b"].iter().copied(), &judgements);
-            measure.score_of_grades(&ranking, &judgements)
+            let mut assumed = Ranking::new();
+            assumed.assume_relevant(&ranking, &judgements);
+            let score = measure.score_of_grades(&ranking, &judgements);
+            (score, measure.score_if_relevant(&assumed, &judgements))
         });
         assert_eq!(measure.depends_on_scale(), one != two, "{text}");
     }
