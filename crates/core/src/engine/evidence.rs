@@ -232,11 +232,12 @@ impl Evidence {
                 self.follow(&mut incidents, (theirs, found.copied()), settings, registry);
             }
             incidents.keep_awaited(missing);
-            let has_ended = incidents.advance((&all, &known), now, |variant, column, series, baselines| {
-                for judged in self.all_judged() {
-                    judged.recover((variant, column), series, &baselines);
-                }
-            });
+            let has_ended =
+                incidents.advance((&all, &known), now, |variant, column, series, baselines| {
+                    for judged in self.all_judged() {
+                        judged.recover((variant, column), series, &baselines);
+                    }
+                });
             if !has_ended {
                 break;
             }

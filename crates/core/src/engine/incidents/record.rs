@@ -781,7 +781,7 @@ impl Incident {
     }
 
     /// Returns true if any compared query of the primary measure is judged as before.
-    pub(super) fn is_known(&self) -> bool {
+    pub(in crate::engine) fn is_known(&self) -> bool {
         (self.measures.first()).is_some_and(|it| it.compared == ComparedQueries::Known)
     }
 
