@@ -922,27 +922,30 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_slice_that_is_no_longer_searched_keeps_an_incident_open_for_a_day() {
-        let mut incident = incident(&[
-            ("all", Part::All, DropClass::Worse),
-            ("topic", Part::All, DropClass::Worse),
-        ]);
-        for it in &mut incident.measures {
-            (it.tolerance, it.loss_at_alarm, it.at_alarm) = (0.03, 0.4, losses(0.4));
+    fn a_series_that_is_no_longer_searched_keeps_an_incident_open_for_a_day() {
+        // The other series, or the primary one.
+        for searched in [0, 1] {
+            let mut incident = incident(&[
+                ("all", Part::All, DropClass::Worse),
+                ("topic", Part::All, DropClass::Worse),
+            ]);
+            for it in &mut incident.measures {
+                (it.tolerance, it.loss_at_alarm, it.at_alarm) = (0.03, 0.4, losses(0.4));
+            }
+            let day = 24 * 60;
+            let healthy = SearchLoss {
+                place: searched,
+                expected: 0.9,
+                loss: 0.0,
+            };
+            for minute in 0..=day {
+                incident.observe(EventTime(minute * MINUTE), &[healthy]);
+                assert_eq!(incident.recovery(1), None, "minute {minute}");
+            }
+            incident.observe(EventTime((day + 1) * MINUTE), &[healthy]);
+            let ended = incident.recovery(1).expect("it has recovered");
+            assert_eq!((ended.by, ended.at), (EndReason::Recovered, EventTime(0)));
         }
-        let day = 24 * 60;
-        let healthy = SearchLoss {
-            place: 0,
-            expected: 0.9,
-            loss: 0.0,
-        };
-        for minute in 0..=day {
-            incident.observe(EventTime(minute * MINUTE), &[healthy]);
-            assert_eq!(incident.recovery(1), None, "minute {minute}");
-        }
-        incident.observe(EventTime((day + 1) * MINUTE), &[healthy]);
-        let ended = incident.recovery(1).expect("it has recovered");
-        assert_eq!((ended.by, ended.at), (EndReason::Recovered, EventTime(0)));
     }
 
     #[test]

@@ -428,61 +428,36 @@ fn one_more_judgement_restarts_the_baseline_of_its_query_alone() {
     assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
 }
 
+/// Settings with these measures, of which the first is monitored.
+fn measuring(measures: &str) -> Settings {
+    Settings {
+        measures: Measure::parse_list(measures).expect("measures"),
+        ..quiet()
+    }
+}
+
 #[test]
 fn a_judgement_above_all_others_restarts_the_baseline_of_its_query_alone() {
     let gold = gold_set(&GOLD.replace("\"d4\": 1", "\"d4\": 1, \"d9\": 4"));
-    for depends_on_scale in [false, true] {
-        let mut settings = quiet();
-        if depends_on_scale {
-            let more = Measure::parse_list("ERR@5").expect("a measure");
-            settings.measures.extend(more);
-        }
-        let mut reader = Reader::new(settings);
+    for (measures, kept) in [("P@1", Some(1.0)), ("P@1,ERR@5", None)] {
+        let mut reader = Reader::new(measuring(measures));
         reader.searches(healthy(100));
         assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
         reader.engine.apply(Input::Gold(Arc::clone(&gold)));
-        let kept = (!depends_on_scale).then_some(1.0);
-        assert_eq!(reader.first("baseline_queries", ""), kept);
+        assert_eq!(reader.first("baseline_queries", ""), kept, "{measures}");
     }
 }
 
 #[test]
 fn a_measure_of_the_scale_that_is_added_at_a_restart_keeps_the_baselines() {
-    let mut reader = Reader::new(quiet());
+    let mut reader = Reader::new(measuring("P@1"));
     reader.searches(healthy(100));
     assert_eq!(reader.first("baseline_queries", ""), Some(2.0));
     let saved = write(&reader.engine);
-    let mut settings = quiet();
-    settings
-        .measures
-        .extend(Measure::parse_list("ERR@5").expect("a measure"));
-    let mut changed = Reader::new(settings);
+    let mut changed = Reader::new(measuring("P@1,ERR@5"));
     changed.engine = restored(&changed.world, &saved).0;
     changed.engine.apply(Input::Gold(gold_set(GOLD)));
-    assign(&mut changed.engine, 0);
     assert_eq!(changed.first("baseline_queries", ""), Some(2.0));
-}
-
-#[test]
-fn an_incident_whose_slice_is_no_longer_searched_ends_with_the_other_searches() {
-    let mut reader = Reader::new(quiet());
-    reader.searches(healthy(400));
-    // The slice of g1 falls alone, and with it the mean of all searches.
-    for _ in 0..400 {
-        let is_good = reader.read % 2 == 0;
-        reader.searches([is_good]);
-    }
-    let first = reader.only();
-    assert_eq!(first.ended, None);
-    assert_ne!(&*first.measures[0].slice, "all");
-    assert!(first.has(("P@1", "all", "")));
-    // For two days, only the other query is searched.
-    for _ in 0..2_880 {
-        reader.read += reader.read % 2;
-        reader.searches([true]);
-    }
-    let ended = reader.only().ended.expect("it has ended");
-    assert_eq!(ended.by, EndReason::Recovered);
 }
 
 /// Reads searches of the query g1 alone.
