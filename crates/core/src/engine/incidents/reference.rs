@@ -206,14 +206,11 @@ impl QueryReferences {
         if losses.len() < MIN_QUERIES {
             return Some(false);
         }
-        let place = losses.len() - losses.len() / 4;
-        let (kept, ..) = losses.select_nth_unstable_by(place, f64::total_cmp);
+        // Sorted, so that the sum does not depend on the order of the map.
+        losses.sort_by(f64::total_cmp);
+        let kept = losses.len() - losses.len() / 4;
         let mut rest = Losses::default();
-        // The order of the sum does not depend on that of the map.
-        kept.sort_unstable_by(f64::total_cmp);
-        for loss in kept.iter() {
-            rest.add(*loss);
-        }
+        losses[..kept].iter().for_each(|it| rest.add(*it));
         let rest = rest.interval()?;
         Some(2.0 * rest.lower - rest.mean > tolerance)
     }
