@@ -10,16 +10,28 @@
 //!
 //! The module depends on scores and names. It depends on no clock, and not on the tests that raise alarms.
 
+mod acknowledgement;
+mod deployment;
+mod drop;
+mod ending;
+mod level;
+mod measure;
+mod note;
+mod query;
 mod record;
 mod reference;
+mod search_loss;
+mod series_names;
+mod severity;
+mod shares;
+mod tracked;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
-use crate::detection::{Baseline, Beginning, DropClass, Losses, Part, Season, minute_of};
+use crate::detection::{Baseline, Beginning, DropClass, Losses, Part, minute_of};
 use crate::engine::family;
-use crate::engine::fleet::SharedIncident;
 use crate::engine::registry::Registry;
 use crate::engine::remap::IdRemap;
 use crate::engine::score_column::column_of;
@@ -27,14 +39,24 @@ use crate::engine::series::{Dimension, Label, Series};
 use crate::engine::settings::{MonitoredMeasure, Settings};
 use crate::time::{EventTime, Millis};
 
-pub(super) use record::Drop;
-pub use record::{
-    Acknowledged, Deployed, EndReason, Incident, IncidentMeasure, IncidentQuery, Level, Note,
-    Severity,
-};
-use record::{ComparedQueries, EXPIRED_AFTER, MAX_MEASURES, SearchLoss};
-pub(super) use record::{DeploymentMark, Ending};
+pub use acknowledgement::Acknowledged;
+pub use deployment::Deployed;
+pub(super) use deployment::DeploymentMark;
+pub(super) use drop::Drop;
+pub use ending::EndReason;
+pub(super) use ending::Ending;
+pub use level::Level;
+use measure::ComparedQueries;
+pub use measure::IncidentMeasure;
+pub use note::Note;
+pub use query::IncidentQuery;
+use record::EXPIRED_AFTER;
+pub use record::Incident;
 pub(super) use reference::{QueryReferences, SharedReference, TrackedScore};
+use search_loss::SearchLoss;
+pub(super) use series_names::{named_series, names_of};
+pub use severity::Severity;
+use tracked::{Tracked, TrackedMeasure, TrackedSeries};
 
 /// Longest time between the beginnings of two drops of one incident, if they can have begun so close to each other.
 const SAME_INCIDENT: Millis = Millis(15 * 60_000);
@@ -44,9 +66,6 @@ pub(super) const MAX_OPEN: usize = 32;
 
 /// Maximum number of ended incidents that are kept.
 const MAX_ENDED: usize = 100;
-
-/// Maximum number of ended incidents that a worker shares.
-const MAX_SHARED_ENDED: usize = 20;
 
 /// Maximum number of deployments that are kept of a variant, and of variants with deployments.
 const MAX_DEPLOYMENTS: usize = 16;
@@ -73,101 +92,6 @@ pub(super) struct Incidents {
     /// series.
     #[serde(skip)]
     awaited: Vec<Incident>,
-}
-
-/// Open incident with the numbers of its series.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Tracked {
-    incident: Incident,
-    variant: Label,
-    /// Gold set that judges its ranking measures; empty without one.
-    gold: Box<str>,
-    columns: Vec<TrackedMeasure>,
-}
-
-/// Measure of an open incident.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct TrackedMeasure {
-    column: usize,
-    series: Vec<TrackedSeries>,
-    queries: QueryReferences,
-}
-
-/// Series of a measure of an open incident.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct TrackedSeries {
-    series: Series,
-    /// Position among the measures of the incident.
-    place: usize,
-    /// Season before the beginning of the drop, for measures that have one: later it learns the drop.
-    season: Option<Box<Season>>,
-}
-
-impl TrackedSeries {
-    /// Compares a search of a query with the mean `mean`. `has_query` is false for the mean of an hour of the day.
-    fn compare(
-        &self,
-        score: &TrackedScore<'_>,
-        (mean, has_query): (f64, bool),
-        watched: &MonitoredMeasure,
-    ) -> SearchLoss {
-        let minute = minute_of(score.ts.0);
-        let season = self.season.as_deref();
-        let expected = season.map_or(mean, |it| it.expected_score(minute, mean, has_query));
-        SearchLoss {
-            place: self.place,
-            expected,
-            loss: expected - watched.upwards(score.value),
-        }
-    }
-}
-
-/// Names of a series of scores: variant, slice and value.
-pub(super) fn names_of(
-    series: Series,
-    settings: &Settings,
-    registry: &Registry,
-) -> Option<[Box<str>; 3]> {
-    let labels = registry.series_labels(&family::SCORE);
-    let [variant, slice, value, ..] = *labels.get(series.index())?;
-    let text = |dimension: Dimension, label: Label| -> Box<str> {
-        let values = registry.values(dimension);
-        let known = values.get(label.index()).cloned();
-        known.unwrap_or_else(|| Label::OTHER_NAME.into())
-    };
-    let position = slice.position();
-    let slice = match position {
-        Some(0) => Settings::ALL_SEARCHES,
-        Some(slice) => settings
-            .slices
-            .get(slice - 1)
-            .map_or(Label::OTHER_NAME, String::as_str),
-        None => Label::OTHER_NAME,
-    };
-    let value = if value == Label::EMPTY {
-        Box::default()
-    } else {
-        text(Dimension::SliceValue, value)
-    };
-    Some([text(Dimension::Variant, variant), slice.into(), value])
-}
-
-/// Series of scores with the number of its variant, its slice and its value.
-type NamedSeries = ((Label, Series), Box<str>, Box<str>);
-
-/// Series of the scores of a variant.
-pub(super) fn named_series(
-    variant: &str,
-    settings: &Settings,
-    registry: &Registry,
-) -> Vec<NamedSeries> {
-    let labels = registry.series_labels(&family::SCORE);
-    let named = labels.iter().enumerate().filter_map(|(number, labels)| {
-        let series = Series::at(number);
-        let [of, slice, value] = names_of(series, settings, registry)?;
-        (*of == *variant).then_some(((labels[0], series), slice, value))
-    });
-    named.collect()
 }
 
 impl Incidents {
@@ -537,148 +461,9 @@ impl Incidents {
         })
     }
 
-    /// Open incidents of other workers that this one has no share in, and the identity of those that
-    /// both opened: the one with the earlier alarm. Returns the drops to open.
-    pub(super) fn adopt(&mut self, others: &[&Incident]) -> Vec<Incident> {
-        let mut missing: Vec<Incident> = Vec::new();
-        // The earliest alarm gives its identity to all.
-        let mut open: Vec<&&Incident> = others.iter().filter(|it| it.ended.is_none()).collect();
-        open.sort_by_key(|it| (it.alarmed_at, it.id));
-        for theirs in open {
-            if self.ended.iter().any(|it| it.id == theirs.id) {
-                continue;
-            }
-            let same = self
-                .open
-                .iter_mut()
-                .find(|it| is_same(&it.incident, theirs));
-            match same {
-                Some(mine) => {
-                    mine.incident.take_identity(theirs);
-                    let lacks = theirs
-                        .measures
-                        .iter()
-                        .any(|it| !mine.incident.has(it.name()));
-                    // Otherwise the other worker takes this identity first, and there would be two incidents.
-                    if lacks && mine.incident.id == theirs.id {
-                        missing.push((*theirs).clone());
-                    }
-                }
-                // Two workers that opened it at once have not agreed on an identity yet.
-                None if missing
-                    .iter()
-                    .any(|it| it.id != theirs.id && is_same(it, theirs)) => {}
-                None => missing.push((*theirs).clone()),
-            }
-        }
-        missing
-    }
-
-    /// Notes the incidents of other workers that this one does not follow yet.
-    pub(super) fn keep_awaited(&mut self, missing: Vec<Incident>) {
-        let open = &self.open;
-        let is_followed = |it: &Incident| open.iter().any(|open| open.incident.id == it.id);
-        self.awaited = missing.into_iter().filter(|it| !is_followed(it)).collect();
-    }
-
-    /// Adds a measure and a slice of another worker's incident.
-    pub(super) fn follow(
-        &mut self,
-        theirs: &Incident,
-        (member, series): (&IncidentMeasure, Series),
-        (label, column, gold): (Label, usize, &str),
-        (tolerance, before, season): (f64, Losses, Option<&Season>),
-        references: impl FnOnce(i64) -> QueryReferences,
-    ) {
-        let known = self.open.iter().position(|it| it.incident.id == theirs.id);
-        let place = match known {
-            Some(place) => place,
-            None if self.open.len() >= MAX_OPEN => return,
-            None => {
-                self.open.push(Tracked {
-                    incident: theirs.without_sums(),
-                    variant: label,
-                    gold: Box::default(),
-                    columns: Vec::new(),
-                });
-                self.open.len() - 1
-            }
-        };
-        let tracked = &mut self.open[place];
-        if tracked.incident.has(member.name()) {
-            return;
-        }
-        if tracked.gold.is_empty() {
-            tracked.gold = gold.into();
-        }
-        let member = IncidentMeasure {
-            tolerance: member.tolerance.max(tolerance),
-            before,
-            ..member.without_sums()
-        };
-        let begin = minute_of(theirs.started.at);
-        tracked.add(member, (series, column), (begin, season), references);
-    }
-
     /// Incidents that were opened or ended since the last call, with the sums of this worker.
     pub(super) fn take_news(&mut self) -> Vec<Incident> {
         std::mem::take(&mut self.news)
-    }
-
-    /// Incidents to share: the open ones with their references, and the last that ended. `measure` has the
-    /// name of a column.
-    pub(super) fn to_share(
-        &self,
-        measure: impl Fn(usize) -> Option<Box<str>>,
-    ) -> Vec<SharedIncident> {
-        let open = self.open.iter().map(|it| SharedIncident {
-            gold: it.gold.clone(),
-            incident: it.summed(),
-            references: (it.columns.iter())
-                .filter_map(|of| Some((measure(of.column)?, of.queries.to_share())))
-                .collect(),
-        });
-        let ended = self.ended.iter().rev().take(MAX_SHARED_ENDED);
-        let ended = ended.map(|it| SharedIncident {
-            gold: Box::default(),
-            incident: it.clone(),
-            references: Vec::new(),
-        });
-        open.chain(ended).collect()
-    }
-
-    /// Adds the shares of workers of other processes, for exposition.
-    pub(super) fn add_shares<'a>(&mut self, shares: impl Iterator<Item = &'a Incident>) {
-        let mut others = Self::default();
-        for theirs in shares {
-            if theirs.ended.is_some() {
-                others.keep(theirs.clone());
-                continue;
-            }
-            match others
-                .open
-                .iter_mut()
-                .find(|it| it.incident.id == theirs.id)
-            {
-                Some(known) => known.incident.merge(theirs),
-                None => others.open.push(Tracked {
-                    incident: theirs.clone(),
-                    variant: Label::OTHER,
-                    gold: Box::default(),
-                    columns: Vec::new(),
-                }),
-            }
-        }
-        // The end that one worker has published holds for all.
-        let ended = &others.ended;
-        let (open, over): (Vec<Tracked>, Vec<Tracked>) = std::mem::take(&mut others.open)
-            .into_iter()
-            .partition(|it| !ended.iter().any(|ended| ended.id == it.incident.id));
-        others.open = open;
-        for it in over {
-            others.keep(it.incident);
-        }
-        self.merge(&others);
     }
 
     /// Means of the queries before the open incidents, by variant and column. `is_reset` is true for
@@ -733,43 +518,6 @@ impl Incidents {
         }
     }
 
-    /// Adds the shares of another worker. An incident that one of them has ended is ended.
-    pub(super) fn merge(&mut self, other: &Self) {
-        for theirs in &other.open {
-            let id = theirs.incident.id;
-            if let Some(ended) = self.ended.iter_mut().find(|it| it.id == id) {
-                ended.merge(&theirs.incident);
-            } else if let Some(mine) = self.open.iter_mut().find(|it| it.incident.id == id) {
-                mine.merge(theirs);
-            } else {
-                self.open.push(theirs.clone());
-            }
-        }
-        for theirs in &other.ended {
-            let open = self.open.iter().position(|it| it.incident.id == theirs.id);
-            let mut ended = theirs.clone();
-            if let Some(place) = open {
-                ended.merge(&self.open.remove(place).incident);
-            }
-            self.keep(ended);
-        }
-        self.open
-            .sort_by_key(|it| (it.incident.started.at, it.incident.id));
-        let ended = self.ended.make_contiguous();
-        ended.sort_by_key(|it| (it.ended.as_ref().map(|it| it.at), it.id));
-        for (variant, theirs) in &other.ended_total {
-            let mine = self.ended_total.entry(variant.clone()).or_default();
-            for (mine, theirs) in mine.iter_mut().zip(theirs) {
-                *mine = (*mine).max(*theirs);
-            }
-        }
-        for (variant, theirs) in &other.deployments {
-            for it in theirs {
-                self.deployed(variant, it.clone());
-            }
-        }
-    }
-
     /// Returns saved incidents with the numbers of this process. Measures and slices that no longer
     /// exist are not compared any more.
     pub(super) fn remap(&self, ids: &IdRemap<'_>) -> Self {
@@ -808,14 +556,6 @@ impl Incidents {
     }
 }
 
-/// Returns true if two records are of one incident. Two workers can estimate different beginnings of one
-/// drop.
-fn is_same(mine: &Incident, theirs: &Incident) -> bool {
-    let is_near = || is_near(&mine.started, &theirs.started);
-    let has_same = || theirs.measures.iter().any(|it| mine.has(it.name()));
-    mine.id == theirs.id || mine.variant == theirs.variant && (is_near() || has_same())
-}
-
 /// Returns true if two drops can have begun within [`SAME_INCIDENT`].
 fn is_near(one: &Beginning, other: &Beginning) -> bool {
     let earliest = |it: &Beginning| it.lower.min(it.at);
@@ -826,116 +566,11 @@ fn is_near(one: &Beginning, other: &Beginning) -> bool {
     between <= SAME_INCIDENT.0
 }
 
-impl TrackedMeasure {
-    /// Approximate bytes held.
-    fn bytes(&self) -> usize {
-        let seasons = self.series.iter().filter_map(|it| it.season.as_ref());
-        self.queries.bytes() + seasons.map(|it| it.bytes()).sum::<usize>()
-    }
-}
-
-impl Tracked {
-    /// Adds a measure and slice. `begin` is the minute of the beginning of its drop, `season` that of the series
-    /// now.
-    fn add(
-        &mut self,
-        member: IncidentMeasure,
-        (series, column): (Series, usize),
-        (begin, season): (i64, Option<&Season>),
-        references: impl FnOnce(i64) -> QueryReferences,
-    ) {
-        let place = self.incident.measures.len();
-        if place >= MAX_MEASURES {
-            return;
-        }
-        self.incident.measures.push(member);
-        let of_series = TrackedSeries {
-            series,
-            place,
-            season: season.map(|it| Box::new(it.before(begin))),
-        };
-        match self.columns.iter_mut().find(|it| it.column == column) {
-            Some(known) => known.series.push(of_series),
-            None => self.columns.push(TrackedMeasure {
-                column,
-                series: vec![of_series],
-                queries: references(begin),
-            }),
-        }
-    }
-
-    /// Incident with the queries that lost most now in its primary measure.
-    fn summed(&self) -> Incident {
-        self.with_queries(None)
-    }
-
-    /// Ended incident with the queries that lost most at its end.
-    fn ended(&self, ending: Ending) -> Incident {
-        let is_recovered = ending.by == EndReason::Recovered;
-        let since = self.incident.recovering_since();
-        let mut incident = self.with_queries(since.filter(|_| is_recovered));
-        incident.end(ending);
-        incident
-    }
-
-    fn with_queries(&self, recovered_since: Option<i64>) -> Incident {
-        let mut incident = self.incident.clone();
-        let of_primary = |it: &&TrackedMeasure| it.series.iter().any(|it| it.place == 0);
-        if let Some(primary) = self.columns.iter().find(of_primary) {
-            incident.queries = primary.queries.largest_losses(recovered_since);
-        }
-        incident
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.incident.merge(&other.incident);
-        // Other workers would refuse a record with more measures, and `Places` has no bits for them.
-        self.incident.measures.truncate(MAX_MEASURES);
-        if self.gold.is_empty() {
-            self.gold.clone_from(&other.gold);
-        }
-        // The merged record has every measure of both, the own ones first.
-        let places: Vec<usize> = (other.incident.measures.iter())
-            .map(|it| self.incident.place_of(it.name()))
-            .collect();
-        let moved = |of: &TrackedSeries| {
-            Some(TrackedSeries {
-                place: *places.get(of.place)?,
-                ..of.clone()
-            })
-        };
-        for theirs in &other.columns {
-            let queries = theirs.queries.with_places(&places);
-            let Some(mine) = self
-                .columns
-                .iter_mut()
-                .find(|it| it.column == theirs.column)
-            else {
-                let series = theirs.series.iter().filter_map(moved);
-                self.columns.push(TrackedMeasure {
-                    series: series.collect(),
-                    column: theirs.column,
-                    queries,
-                });
-                continue;
-            };
-            for of in &theirs.series {
-                match mine.series.iter_mut().find(|it| it.series == of.series) {
-                    Some(known) if known.season.is_none() => known.season.clone_from(&of.season),
-                    Some(_) => {}
-                    None => mine.series.extend(moved(of)),
-                }
-            }
-            mine.queries.merge(&queries);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::record::tests::incident_of;
     use super::*;
-    use crate::detection::{DropSeries, SeriesRules};
+    use crate::detection::{DropSeries, Season, SeriesRules};
 
     /// Season of sessions without a gold query, one of which had this score. Those since the beginning, in the
     /// same hour, had none.
@@ -1001,36 +636,5 @@ mod tests {
         };
         assert_eq!(losses_after(&[all]), [None, Some(0.0)]);
         assert_eq!(losses_after(&[all, topic]), [Some(-0.5), Some(0.0)]);
-    }
-
-    #[test]
-    fn an_incident_of_clicks_and_rankings_has_the_gold_set_of_the_rankings() {
-        let theirs = incident_of("CTR", true, (Part::All, DropClass::Worse));
-        let follow = |members: &[(usize, &str, &str)]| {
-            let mut incidents = Incidents::default();
-            for (column, measure, gold) in members {
-                let member = IncidentMeasure {
-                    measure: (*measure).into(),
-                    ..IncidentMeasure::default()
-                };
-                incidents.follow(
-                    &theirs,
-                    (&member, Series::at(0)),
-                    (Label::EMPTY, *column, *gold),
-                    (0.03, Losses::default(), None),
-                    |_| QueryReferences::default(),
-                );
-            }
-            incidents
-        };
-        let (clicks, ranking) = ((0, "CTR", ""), (1, "P@1", "one"));
-        let mut merged = follow(&[clicks]);
-        merged.merge(&follow(&[ranking]));
-        for mut incidents in [follow(&[clicks, ranking]), merged] {
-            incidents.end_of_gold_sets(|gold| gold == "one", EventTime(1));
-            let ended = incidents.iter().filter_map(|it| it.ended.as_ref());
-            let reasons: Vec<EndReason> = ended.map(|it| it.by).collect();
-            assert_eq!(reasons, [EndReason::Reset]);
-        }
     }
 }

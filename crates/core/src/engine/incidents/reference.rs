@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::record::{IncidentQuery, MAX_QUERIES, SearchLoss, merged};
+use super::measure::merged;
+use super::query::{IncidentQuery, MAX_QUERIES};
+use super::search_loss::SearchLoss;
 use crate::detection::{Baseline, Losses, minute_of, serialize_sorted};
 use crate::engine::series::{Label, Series};
 use crate::engine::settings::MonitoredMeasure;
