@@ -82,13 +82,7 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
         let share = Share::of(limits.records, count);
         match sample::read(&reader, kind, share, since) {
             Ok(sample) => {
-                if sample.is_cut {
-                    findings.push(Finding::warning(
-                        "records",
-                        format!("the sample of {topic} has only {}", sample.records.len()),
-                        "allow more time with --timeout, or sample less with --sample",
-                    ));
-                }
+                findings.extend(cut(&format!("the sample of {topic}"), &sample));
                 if kind == Kind::Search {
                     // Feedback follows its search: it is sampled from the same time on.
                     let records = sample.records.iter();
@@ -110,11 +104,15 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
         let share = Share::of(limits.records, count);
         let time_of = |record: &SampledRecord| records::time_of(config, Kind::Feedback, record);
         match sample::read_since_event_time(&reader, Kind::Feedback, share, since, time_of) {
-            Ok(later) if !later.records.is_empty() => {
-                by_kind[Kind::Feedback.index()] = Some(later);
-                sample = Sample::decode(config, gold, &by_kind, wall);
+            Ok(later) => {
+                let topic = kafka.topic(Kind::Feedback);
+                let name = format!("the sample of {topic} from the first sampled search on");
+                findings.extend(cut(&name, &later));
+                if !later.records.is_empty() {
+                    by_kind[Kind::Feedback.index()] = Some(later);
+                    sample = Sample::decode(config, gold, &by_kind, wall);
+                }
             }
-            Ok(_) => {}
             Err(error) => findings.push(failed("permissions", &error)),
         }
     }
@@ -127,6 +125,18 @@ pub fn run(config: &Config, gold: Option<&GoldSet>, limits: Limits) -> Vec<Findi
     findings.extend(coverage::check(config, gold, &sample));
     findings.extend(load::check(config, gold, &sample));
     findings
+}
+
+/// Finding about a sample that a limit ended early.
+fn cut(name: &str, sample: &TopicSample) -> Option<Finding> {
+    let records = sample.records.len();
+    sample.is_cut.then(|| {
+        Finding::warning(
+            "records",
+            format!("{name} is incomplete (records read: {records})"),
+            "allow more time with --timeout, or sample less with --sample",
+        )
+    })
 }
 
 /// Requests the schemas of the sampled records.

@@ -100,12 +100,14 @@ pub(super) fn read_since_event_time(
             break;
         }
         let probed = read_ranges(reader, kind, middles.clone())?;
+        if probed.is_cut {
+            return Ok(TopicSample {
+                is_cut: true,
+                ..TopicSample::default()
+            });
+        }
         let times = probed.records.iter().map(|it| (it.partition, time_of(it)));
         let times: BTreeMap<i32, Option<EventTime>> = times.collect();
-        // A place that was not reached in time decides nothing.
-        if probed.is_cut {
-            break;
-        }
         for (partition, middle) in middles {
             let Some(range) = sought.get_mut(&partition) else {
                 continue;
@@ -131,23 +133,7 @@ pub(super) fn read_since_event_time(
     read_ranges(reader, kind, ranges.collect())
 }
 
-/// Reads the ranges. One without a record is read again: the end of a partition can be reported for an earlier range of
-/// the same client, and a place without a record would be taken for a gap.
 fn read_ranges(reader: &Reader<'_>, kind: Kind, ranges: Ranges) -> Result<TopicSample, Error> {
-    let mut missing = ranges.clone();
-    let mut sample = read_once(reader, kind, ranges)?;
-    missing.retain(|partition, range| {
-        !range.is_empty() && sample.records.iter().all(|it| it.partition != *partition)
-    });
-    if !missing.is_empty() && !sample.is_cut {
-        let again = read_once(reader, kind, missing)?;
-        sample.records.extend(again.records);
-        sample.is_cut = again.is_cut;
-    }
-    Ok(sample)
-}
-
-fn read_once(reader: &Reader<'_>, kind: Kind, ranges: Ranges) -> Result<TopicSample, Error> {
     let (mut records, mut bytes) = (Vec::new(), 0);
     let is_complete = reader.read(kind, ranges, &mut |record| {
         let content = Encoded {

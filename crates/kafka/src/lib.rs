@@ -20,6 +20,7 @@
     reason = "clients of Kafka wait for brokers by the clock"
 )]
 
+mod assignment;
 pub mod batches;
 pub mod commit_metadata;
 pub mod connection;

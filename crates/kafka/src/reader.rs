@@ -19,6 +19,7 @@ use rankgauge_core::decode::Envelope;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
+use crate::assignment::assign_resumed;
 use crate::batches::Fetched;
 use crate::envelope::MessageEnvelope;
 use crate::members::{GroupMember, members};
@@ -356,11 +357,10 @@ impl<'a> Reader<'a> {
 
     /// Assigns partitions, instead of those of an earlier read.
     fn assign(&self, name: &str, starts: &TopicPartitionList) -> Result<(), Error> {
-        // librdkafka may keep a partition paused across assignments, hence the resume.
-        self.consumer
-            .assign(starts)
-            .and_then(|()| self.consumer.resume(starts))
-            .map_err(|error| self.failed(name, &error))
+        assign_resumed(&self.consumer, starts, |starts| {
+            self.consumer.assign(starts)
+        })
+        .map_err(|error| self.failed(name, &error))
     }
 
     fn poll(&self, name: &str) -> Result<Polled<'_>, Error> {

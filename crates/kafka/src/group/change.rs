@@ -22,6 +22,7 @@ use rankgauge_core::event::Kind;
 
 use super::start::Starts;
 use super::{BROKER_REQUEST_TIMEOUT, Loss, Member, Membership, TOPIC_CHECK_INTERVAL};
+use crate::assignment::assign_resumed;
 
 impl<M: Member> Membership<M> {
     fn assign(&self, consumer: &BaseConsumer<Self>, assigned: &TopicPartitionList) {
@@ -115,8 +116,7 @@ impl<M: Member> Membership<M> {
         // The start positions are durable: they come from a checkpoint or from Kafka.
         state.member.assign(resumes, &lost);
         drop(state);
-        // librdkafka may keep a partition paused across assignments, hence the resume.
-        let assigned = add(consumer, &starts).and_then(|()| consumer.resume(&starts));
+        let assigned = assign_resumed(consumer, &starts, |starts| add(consumer, starts));
         if let Err(problem) = assigned {
             error!(
                 worker = self.worker,
