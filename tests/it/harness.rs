@@ -95,8 +95,7 @@ pub(crate) fn scratch_folder(prefix: &str) -> TempDir {
         .unwrap_or_else(|error| panic!("no scratch folder for {prefix}: {error}"))
 }
 
-/// Sends an HTTP GET. Returns the status and the body, or an error after ten seconds without a
-/// response.
+/// Sends an HTTP GET. Returns the status and the body, or an error after a minute without a response.
 pub(crate) fn http_get(url: &str) -> Result<(u16, String), ureq::Error> {
     let mut response = http().get(url).call()?;
     // A scrape may be larger than the default limit of the client.
@@ -113,7 +112,7 @@ fn http() -> ureq::Agent {
     ureq::Agent::config_builder()
         .http_status_as_error(false)
         .proxy(None)
-        .timeout_global(Some(Duration::from_secs(10)))
+        .timeout_global(Some(Duration::from_mins(1)))
         .build()
         .new_agent()
 }

@@ -29,7 +29,10 @@ fn hangup_signal_reloads_the_gold_set_and_keeps_the_process() {
         gold.display()
     );
     let mut sidecar = Sidecar::start(&settings, &[]);
-    assert_eq!(gold_queries(&sidecar), Some(1.0));
+    // The listener answers before the gold set is loaded.
+    wait_until(SOON, "the gold set is loaded", || {
+        (gold_queries(&sidecar) == Some(1.0)).then_some(())
+    });
 
     fs::write(&gold, "q1 0 d1 1\nq2 0 d1 1\n").expect("a file");
     sidecar.hang_up();

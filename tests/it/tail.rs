@@ -227,7 +227,7 @@ fn an_interrupt_without_a_broker_ends_it_at_once() {
     assert!(status.success(), "{status}");
     // Without the interrupt, it waits for the broker for ten seconds.
     let ended = interrupted.elapsed();
-    assert!(ended < Duration::from_secs(3), "{ended:?}");
+    assert!(ended < Duration::from_secs(8), "{ended:?}");
 }
 
 #[test]

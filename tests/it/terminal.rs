@@ -75,7 +75,7 @@ fn screen_fits_three_sizes_and_the_terminal_is_left_clean() {
     thread::scope(|scope| {
         for (size, colour) in runs {
             scope.spawn(move || {
-                let mut terminal = start(&["--for", "3s"], size, colour);
+                let mut terminal = start(&[], size, colour);
                 let text = results(&mut terminal);
                 assert!(text.contains("V5 gets worse in "), "{text}");
                 assert!(text.contains("stop      Ctrl-C"), "{text}");
@@ -89,6 +89,7 @@ fn screen_fits_three_sizes_and_the_terminal_is_left_clean() {
                     .expect("an address");
                 let (status, _) = http_get(page).expect("the admin listener answers");
                 assert_eq!(status, 200, "{page}");
+                terminal.type_in(b"\x03");
                 assert!(terminal.wait_for_end(LIMIT).success());
                 assert_clean(&mut terminal);
             });
@@ -135,6 +136,9 @@ fn output_in_a_pipe_is_plain_lines() {
         "{text}"
     );
     assert!(text.lines().any(|line| line.starts_with("V5 ")), "{text}");
+    // The summary comes last, without the line about Ctrl-C.
+    assert!(text.contains(" received:"), "{text}");
+    assert!(text.ends_with("see README.md\n"), "{text}");
 }
 
 #[test]

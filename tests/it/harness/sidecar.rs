@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 use super::{Program, http_get, scratch_folder, wait_until};
 
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Running `rankgauge run`; dropping it kills the process.
 pub(crate) struct Sidecar {

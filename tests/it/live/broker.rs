@@ -94,7 +94,7 @@ fn missing_topic_is_requested_with_backoff_and_logged_once() {
     let stopping = Instant::now();
     let status = sidecar.terminate(SHUTDOWN);
     assert!(status.success(), "{status}");
-    assert!(stopping.elapsed() < Duration::from_secs(5));
+    assert!(stopping.elapsed() < Duration::from_secs(20));
 }
 
 #[test]

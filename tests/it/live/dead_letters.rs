@@ -8,7 +8,7 @@ use rankgauge_core::time::Millis;
 use serde_json::{Value, json};
 
 use super::stream::Stream;
-use super::{SOON, counted, scrape_when_received, settings, start};
+use super::{SHUTDOWN, SOON, counted, scrape_when_received, settings, start};
 use crate::harness::gate::Gate;
 use crate::harness::kafka::{Broker, broker, unique_name};
 use crate::harness::sidecar::Sidecar;
@@ -219,12 +219,13 @@ fn killed_before_the_delivery(slow: &SlowBroker) {
 }
 
 fn stopped_before_and_during_the_delivery(slow: &SlowBroker) {
-    let mut rejected = slow.reject(5);
-    rejected.settings["shutdown_timeout"] = json!("6s");
+    let rejected = slow.reject(5);
+    let mut impatient = rejected.settings.clone();
+    impatient["shutdown_timeout"] = json!("6s");
     slow.gate.hold(PRODUCER);
-    let mut sidecar = start(&rejected.settings);
+    let mut sidecar = start(&impatient);
     scrape_when_received(&sidecar, rejected.all);
-    let status = sidecar.terminate(Duration::from_secs(12));
+    let status = sidecar.terminate(SHUTDOWN);
     assert!(status.success(), "{status}");
     let log = sidecar.log();
     assert!(
@@ -237,7 +238,7 @@ fn stopped_before_and_during_the_delivery(slow: &SlowBroker) {
     let mut sidecar = start(&rejected.settings);
     scrape_when_received(&sidecar, rejected.all);
     slow.gate.release();
-    let status = sidecar.terminate(Duration::from_secs(12));
+    let status = sidecar.terminate(SHUTDOWN);
     assert!(status.success(), "{status}");
     assert_eq!(slow.letters(&rejected).len(), 10);
     let committed = counted(&slow.broker, &rejected.settings, &rejected.stream);

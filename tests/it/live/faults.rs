@@ -6,12 +6,12 @@ use std::time::Duration;
 use rankgauge::checkpoint::folder::look;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::Millis;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::recovery::{assert_not_less, durable};
 use super::stream::Stream;
 use super::{
-    CONSUMED, Counters, SOON, assert_same, count, counted, counters, received, replayed,
+    CONSUMED, Counters, SHUTDOWN, SOON, assert_same, count, counted, counters, received, replayed,
     scrape_when_received, settings, start, wait_until_counted, yaml,
 };
 use crate::harness::faults::Faults;
@@ -271,8 +271,7 @@ fn read_only_checkpoint_folder_is_used_once_it_becomes_writable() {
 
 #[test]
 fn slow_disk_delays_exposed_values_but_not_counting_or_shutdown() {
-    let (mut stream, mut settings) = stage();
-    settings["shutdown_timeout"] = json!("15s");
+    let (mut stream, settings) = stage();
     let faults = Faults::below(folder(&settings));
     let mut sidecar = faults.start(&yaml(&settings));
     stream.produce(broker(), 500);
@@ -294,7 +293,7 @@ fn slow_disk_delays_exposed_values_but_not_counting_or_shutdown() {
     assert!(took >= Some(4.0), "{took:?}");
 
     stream.produce(broker(), 500);
-    let status = sidecar.terminate(Duration::from_secs(20));
+    let status = sidecar.terminate(SHUTDOWN + Duration::from_secs(10));
     assert!(status.success(), "{status}: {}", sidecar.log());
     drop(sidecar);
     assert_ends_as_replay(&stream, &settings, &counters(&exposition));

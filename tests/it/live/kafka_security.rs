@@ -98,7 +98,7 @@ fn records_over_tls_and_scram_are_counted_while_certificates_change() {
     let found = thread::scope(|scope| {
         let checks = faults
             .each_ref()
-            .map(|(faulty, _)| scope.spawn(move || check(faulty, &["--timeout", "20s"])));
+            .map(|(faulty, _)| scope.spawn(move || check(faulty, &[])));
         checks.map(|it| it.join().expect("a check"))
     });
     for ((_, expected), (text, code)) in faults.into_iter().zip(found) {

