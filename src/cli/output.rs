@@ -124,9 +124,12 @@ pub(super) fn note(text: &str) {
     drop(std::io::stderr().write_all(escape_lines(text).as_bytes()));
 }
 
-/// Returns true for `-`, which is standard output, as it is standard input for input files.
+/// Returns true for standard output: `-`, as for standard input, or its device. If that is redirected to a file, it must
+/// be written as it is open: the file may have content before.
 pub(super) fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"]
+        .map(Path::new)
+        .contains(&path)
 }
 
 /// Rejects a path that cannot be written, before the command does any work.
@@ -138,7 +141,7 @@ pub(super) fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
         "is a folder; name a file in it".to_owned()
     } else if !folder_of(path).is_dir() {
         "its folder does not exist; make it first".to_owned()
-    } else if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+    } else if is_device(path) {
         // A pipe or a device fails on the write itself.
         return Ok(());
     } else {
@@ -162,8 +165,13 @@ pub(super) fn warn(warning: &str) {
 }
 
 /// Returns the file to write: the target of a symbolic link, or the path itself.
-fn target(path: &Path) -> PathBuf {
+pub(super) fn target(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns true for a pipe or a device: a rename would replace it with a file.
+pub(super) fn is_device(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
 /// Creates a temporary file in the folder of `path`. It is removed unless it is persisted.
@@ -190,8 +198,7 @@ pub(super) fn print_or_write(text: &str, is_data: bool, file: Option<&Path>) -> 
 /// readers see the old or the new content, and a failure leaves no file behind.
 fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     let path = target(path);
-    // A pipe or a device is written directly: a rename would replace it with a file.
-    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+    if is_device(&path) {
         return Ok(fs::write(&path, content)?);
     }
     let mut file = temporary_beside(&path)?;

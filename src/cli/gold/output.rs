@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use tempfile::NamedTempFile;
 
-use super::super::output::{check_writable, is_stdout, temporary_beside};
+use super::super::output::{check_writable, is_device, is_stdout, target, temporary_beside};
 use crate::cli::failure::Failure;
 
 /// File to write.
@@ -30,14 +30,14 @@ pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failu
         }
     }
     let prepared: Result<Vec<_>, _> = outputs.iter().map(prepare).collect();
-    let mut placed: Vec<&Path> = Vec::new();
+    let mut placed: Vec<PathBuf> = Vec::new();
     for (output, file) in outputs.iter().zip(prepared.map_err(Failure::Running)?) {
-        let path = output.path.as_path();
+        let path = target(&output.path);
         let done = if force {
-            file.persist(path)
+            file.persist(&path)
         } else {
             // Another process may have created the file since the check.
-            file.persist_noclobber(path)
+            file.persist_noclobber(&path)
         };
         if let Err(error) = done {
             for path in placed {
@@ -45,7 +45,8 @@ pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failu
                 drop(fs::remove_file(path));
             }
             return Err(Failure::Running(
-                anyhow!(error.error).context(format!("{}: cannot be written", path.display())),
+                anyhow!(error.error)
+                    .context(format!("{}: cannot be written", output.path.display())),
             ));
         }
         placed.push(path);
@@ -62,20 +63,21 @@ pub(in crate::cli) fn write_one(path: &Path, content: String, force: bool) -> Re
 /// Replaces a file at once: its content is the old or the new one at any time.
 pub(in crate::cli) fn replace(output: &Output) -> anyhow::Result<()> {
     let file = prepare(output)?;
-    file.persist(&output.path)
+    file.persist(target(&output.path))
         .with_context(|| format!("{}: cannot be written", output.path.display()))?;
     Ok(())
 }
 
-/// Rejects `-`: the commands that write these files report on standard output.
+/// Rejects standard output, which has the reports of these commands, and what cannot be replaced at once.
 fn check_name(path: &Path) -> Result<(), Failure> {
-    if is_stdout(path) {
-        return Err(Failure::Usage(anyhow!(
-            "`-` is not a file: standard output has the report of this command; name a file, or write ./- for a file \
-             of this name"
-        )));
-    }
-    Ok(())
+    let problem = if is_stdout(path) {
+        "standard output has the report of this command; name a file, or write ./- for a file of the name `-`"
+    } else if is_device(path) {
+        "is a pipe or a device, not a file; name a file"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(anyhow!("{}: {problem}", path.display())))
 }
 
 fn exists(path: &Path) -> anyhow::Error {
@@ -88,7 +90,7 @@ fn exists(path: &Path) -> anyhow::Error {
 /// Writes the content to a temporary file beside its destination.
 fn prepare(output: &Output) -> anyhow::Result<NamedTempFile> {
     let cannot = || format!("{}: cannot be written", output.path.display());
-    let mut file = temporary_beside(&output.path).with_context(cannot)?;
+    let mut file = temporary_beside(&target(&output.path)).with_context(cannot)?;
     file.write_all(output.content.as_bytes())
         .with_context(cannot)?;
     file.as_file().sync_all().with_context(cannot)?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::process::Command;
 
 use serde_json::Value;
 
@@ -186,6 +187,23 @@ fn a_dash_is_standard_output() {
 
 #[test]
 fn a_device_is_written_to_and_not_replaced() {
-    let output = four(&["--format", "csv", "--output", "/dev/stdout"]);
-    assert!(printed(&output).starts_with("table,a,b,measure"));
+    let to_device = ["--format", "csv", "--output", "/dev/stdout"];
+    let written = printed(&four(&to_device));
+    assert!(written.starts_with("table,a,b,measure"));
+    // If it is redirected to a file, the device is that file, with what it had before.
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("log");
+    fs::write(&log, "before\n").expect("a file");
+    let appended = fs::OpenOptions::new().append(true).open(&log);
+    let status = Command::new(env!("CARGO_BIN_EXE_rankgauge"))
+        .args(["compare", "--scores"])
+        .arg(data("V1.eval"))
+        .arg("--scores")
+        .arg(data("V4.eval"))
+        .args(to_device)
+        .stdout(appended.expect("the file"))
+        .status();
+    assert!(status.expect("the binary runs").success());
+    let text = fs::read_to_string(&log).expect("the file");
+    assert!(text.starts_with("before\ntable,a,b,measure"), "{text}");
 }

@@ -4,8 +4,9 @@
 
 use std::fs::{self, DirEntry};
 use std::io;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
 use super::data;
 use crate::harness::command::{
@@ -215,4 +216,33 @@ fn an_endless_file_is_rejected_at_the_size_limit() {
     );
     let output = run(&["stats", "/dev/zero"]);
     assert_reports(&output, 2, "zero:1: the file is larger than 256 MiB");
+}
+
+#[test]
+fn a_link_is_followed_and_a_pipe_is_not_replaced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("gold.qrels"), "old").expect("a file");
+    symlink("gold.qrels", at("link")).expect("a link");
+    let made = Command::new("mkfifo").arg(at("pipe")).status();
+    assert!(made.expect("mkfifo starts").success());
+    let convert = |name: &str| {
+        let output = at(name).display().to_string();
+        run(&[
+            "convert", "v1.json", "--to", "qrels", "--force", "--output", &output,
+        ])
+    };
+    assert_exit(&convert("link"), 0);
+    assert!(at("link").is_symlink());
+    let text = fs::read_to_string(at("gold.qrels")).expect("the judgements");
+    assert!(text.contains(" 0 "), "{text}");
+    assert_reports(
+        &convert("pipe"),
+        2,
+        "pipe: is a pipe or a device, not a file",
+    );
+    let kind = fs::metadata(at("pipe")).expect("the pipe").file_type();
+    assert!(kind.is_fifo());
+    let printed = printed(&run("convert v1.json --to ranx --output /dev/stdout"));
+    assert!(printed.starts_with('{'), "{printed}");
 }
