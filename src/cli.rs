@@ -25,6 +25,7 @@ mod layout;
 mod logging;
 mod man;
 mod output;
+mod output_files;
 mod probe;
 #[cfg(feature = "demo")]
 mod produce;

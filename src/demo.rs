@@ -23,6 +23,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
+use tempfile::TempDir;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
@@ -139,13 +140,14 @@ impl DemoOptions {
 /// # Errors
 /// If the broker or the sidecar cannot be started, or if the gold set cannot be written.
 pub fn run(options: &DemoOptions) -> anyhow::Result<()> {
-    let folder = Folder::new()?;
+    let folder = tempfile::Builder::new().prefix("rankgauge-demo-").tempdir();
+    let folder = folder.context("cannot create a temporary folder")?;
     let start = pane_start(wall_now().as_event_time()).minus(HISTORY);
     let (traffic, gold, deployments) = played(options, start);
-    let gold = folder.write("gold.json", &gold)?;
+    let gold = write(&folder, "gold.json", &gold)?;
     let profile = files(options.library)
         .iter()
-        .map(|(name, text)| folder.write(name, text));
+        .map(|(name, text)| write(&folder, name, text));
     let profile: Vec<PathBuf> = profile.collect::<anyhow::Result<_>>()?;
     let broker = EmbeddedBroker::start()?;
     let config = configuration(
@@ -489,28 +491,9 @@ fn start_log(messages: Messages) -> std::io::Result<Log> {
     })
 }
 
-/// Temporary folder of this run, removed with its content when the demo ends.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("rankgauge-demo-{}", std::process::id()));
-        std::fs::create_dir_all(&path)
-            .with_context(|| format!("cannot create {}", path.display()))?;
-        Ok(Self(path))
-    }
-
-    fn write(&self, name: &str, text: &str) -> anyhow::Result<PathBuf> {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(path = %self.0.display(), %error, "temporary folder cannot be removed");
-        }
-    }
+/// Writes a file of this run.
+fn write(folder: &TempDir, name: &str, text: &str) -> anyhow::Result<PathBuf> {
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(path)
 }

@@ -9,7 +9,6 @@ mod expand;
 mod from_clicks;
 mod input;
 mod kappa;
-pub(super) mod output;
 mod propose;
 mod sample;
 mod stats;

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::failure::Failure;
 use super::output::{print, warn};
+use super::output_files::{self, Output};
 use super::settings::SettingsArguments;
 use crate::ingest::source::{self, RawRecord, SourceError, Until};
 use crate::init::{self, MISSING, Proposal, SampleRecord};
@@ -62,7 +63,7 @@ pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
         }
     }
     let proposal = proposal(arguments)?;
-    write(&proposal, &settings, &gold).map_err(Failure::Running)?;
+    write(&proposal, &settings, &gold)?;
     let [settings, gold] = [settings, gold].map(|path| path.display().to_string());
     let mut lines = proposal.findings.clone();
     if let Some(own) = &proposal.own {
@@ -90,20 +91,20 @@ pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
     print(&format!("{}\n", lines.join("\n"))).map_err(Failure::Running)
 }
 
-fn write(proposal: &Proposal, settings: &Path, gold: &Path) -> anyhow::Result<()> {
+/// Writes both files or none. A file that appeared since the check is not overwritten.
+fn write(proposal: &Proposal, settings: &Path, gold: &Path) -> Result<(), Failure> {
     let folder = settings.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)
-        .with_context(|| format!("{} cannot be created", folder.display()))?;
+        .with_context(|| format!("{} cannot be created", folder.display()))
+        .map_err(Failure::Running)?;
     // Both files can move together.
     let configuration = init::configuration(proposal, GOLD);
-    for (path, text) in [(gold, init::gold(proposal)), (settings, configuration)] {
-        // A file that appeared since the check is not overwritten.
-        let file = fs::File::create_new(path);
-        let written =
-            file.and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
-        written.with_context(|| format!("{} cannot be written", path.display()))?;
-    }
-    Ok(())
+    let outputs = [(gold, init::gold(proposal)), (settings, configuration)];
+    let outputs = outputs.map(|(path, content)| Output {
+        path: path.to_owned(),
+        content,
+    });
+    output_files::write(&outputs, false)
 }
 
 /// The proposal for the sample; the usual one without a sample.

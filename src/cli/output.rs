@@ -18,6 +18,9 @@ use rankgauge_eval::text_layout::escape_lines;
 /// Mode of new files before the umask, as for other commands.
 const MODE: u32 = 0o666;
 
+/// Maximum number of symbolic links that are followed, as in Linux.
+const MAX_LINKS: usize = 40;
+
 /// Output format of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Format {
@@ -154,7 +157,7 @@ pub(super) fn check_writable(path: Option<&Path>) -> Result<(), Failure> {
         }
     };
     Err(Failure::Usage(anyhow::anyhow!(
-        "--output {}: {problem}",
+        "{}: {problem}",
         path.display()
     )))
 }
@@ -164,18 +167,43 @@ pub(super) fn warn(warning: &str) {
     note(&format!("rankgauge: warning: {warning}\n"));
 }
 
-/// Returns the file to write: the target of a symbolic link, or the path itself.
+/// Returns the file to write: the target of symbolic links, which need not exist, or the path itself.
 pub(super) fn target(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    let mut place = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let Ok(next) = fs::read_link(&place) else {
+            break;
+        };
+        place = folder_of(&place).join(next);
+    }
+    place
 }
 
-/// Returns true for a pipe or a device: a rename would replace it with a file.
+/// Returns true for a pipe or a device, which a rename would replace with a file, and for what the process has open: a
+/// redirection to a file may have content before.
 pub(super) fn is_device(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+    let is_open = path == Path::new("/dev/stderr")
+        || ["/dev/fd", "/proc/self/fd"]
+            .map(Path::new)
+            .map(Some)
+            .contains(&path.parent());
+    is_open || fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+}
+
+/// Writes the content to a temporary file beside its place, with the mode of the file that it replaces. It is removed
+/// unless it is persisted.
+pub(super) fn draft(place: &Path, content: &[u8]) -> std::io::Result<NamedTempFile> {
+    let mut file = temporary_beside(place)?;
+    if let Ok(found) = fs::metadata(place) {
+        file.as_file().set_permissions(found.permissions())?;
+    }
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    Ok(file)
 }
 
 /// Creates a temporary file in the folder of `path`. It is removed unless it is persisted.
-pub(super) fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
+fn temporary_beside(path: &Path) -> std::io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".rankgauge-")
         .permissions(fs::Permissions::from_mode(MODE))
@@ -197,14 +225,12 @@ pub(super) fn print_or_write(text: &str, is_data: bool, file: Option<&Path>) -> 
 /// Replaces a file. The content is written to a temporary file beside it, which is then renamed:
 /// readers see the old or the new content, and a failure leaves no file behind.
 fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    let path = target(path);
-    if is_device(&path) {
-        return Ok(fs::write(&path, content)?);
+    if is_device(path) {
+        let mut device = fs::OpenOptions::new().append(true).open(path)?;
+        return Ok(device.write_all(content)?);
     }
-    let mut file = temporary_beside(&path)?;
-    file.write_all(content)?;
-    file.as_file().sync_all()?;
-    file.persist(&path)?;
+    let place = target(path);
+    draft(&place, content)?.persist(&place)?;
     Ok(())
 }
 

@@ -14,7 +14,7 @@ pub(crate) fn assign_resumed<C: ConsumerContext>(
     starts: &TopicPartitionList,
     assign: impl FnOnce(&TopicPartitionList) -> KafkaResult<()>,
 ) -> KafkaResult<()> {
-    // It notes the partitions that it does not know as errors in its list.
+    // It marks the partitions that it does not know in its list, hence the copy.
     consumer.resume(&starts.clone())?;
     assign(starts)
 }

@@ -101,9 +101,10 @@ impl StateTopic {
         for partition in numbers.clone() {
             starts
                 .add_partition_offset(name, partition, Offset::Beginning)
-                .and_then(|()| consumer.assign(&starts))
                 .map_err(|error| failed(Error::of_topic(name, &error, settings)))?;
         }
+        (consumer.assign(&starts))
+            .map_err(|error| failed(Error::of_topic(name, &error, settings)))?;
         Ok(Self {
             settings: settings.clone(),
             name: name.to_owned(),

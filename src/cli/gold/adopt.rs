@@ -6,11 +6,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::input::Input;
-use super::output;
 use crate::cli::failure::Failure;
 use crate::cli::input;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
+use crate::cli::output_files;
 use rankgauge_core::gold::adoption::{Adoption, FilledRow, GradeSource};
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::gold::write;
@@ -91,7 +91,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<FilledRow>, Failure> {
 /// Writes a set in the native format.
 pub(super) fn write_set(set: &GoldSet, path: &Path, force: bool) -> Result<(), Failure> {
     let written = write::write(set, Format::Native, "").map_err(Failure::usage)?;
-    output::write_one(path, written.judgements, force)
+    output_files::write_one(path, written.judgements, force)
 }
 
 fn text(report: &Report<'_>) -> String {

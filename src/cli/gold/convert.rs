@@ -7,10 +7,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::input::{Source, format};
-use super::output::{self, Output};
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::{OutputFormat, is_stdout, note, print_data};
+use crate::cli::output_files::{self, Output};
 use rankgauge_core::gold::{Format, GoldSet};
 use rankgauge_eval::gold::write::{self, Written};
 use rankgauge_eval::text_layout::count_of;
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Convert) -> Result<(), Failure> {
             content,
         });
     }
-    output::write(&outputs, arguments.force)?;
+    output_files::write(&outputs, arguments.force)?;
     report_losses(arguments.to, &losses);
     let path = |output: &Output| output.path.display().to_string();
     let report = Report {

@@ -6,11 +6,11 @@ use anyhow::anyhow;
 use clap::{Args, ValueEnum};
 
 use super::input::number;
-use super::output;
 use crate::cli::failure::Failure;
 use crate::cli::layout::{Page, shown_variant};
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
+use crate::cli::output_files;
 use crate::cli::recorded::RecordedEvents;
 use crate::cli::settings::SettingsArguments;
 use crate::config::Config;
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &FromClicks) -> Result<(), Failure> {
     {
         let set = analysis.gold_set();
         let content = set.map_err(Failure::running)?;
-        output::write_one(path, content, arguments.force)?;
+        output_files::write_one(path, content, arguments.force)?;
         written = Some(path.display().to_string());
     }
     arguments

@@ -10,10 +10,10 @@ use serde::Serialize;
 
 use super::adopt::{name_of, read};
 use super::input::{Source, failed, number};
-use super::output;
 use crate::cli::failure::Failure;
 use crate::cli::layout::Page;
 use crate::cli::output::OutputFormat;
+use crate::cli::output_files;
 use rankgauge_eval::gold::sample::{self, ErrorRate, Sampled, Size};
 use rankgauge_eval::gold::write::sheet;
 use rankgauge_eval::text_layout::count_of;
@@ -98,7 +98,7 @@ pub(super) fn run(arguments: &Sample) -> Result<(), Failure> {
     let drawn = sample::sample(&set, size, arguments.by.as_deref(), arguments.seed);
     if let Some(path) = &arguments.sheet {
         let content = sheet(&sample::rows(&drawn)).map_err(Failure::usage)?;
-        output::write_one(path, content, arguments.force)?;
+        output_files::write_one(path, content, arguments.force)?;
     }
     let report = Drawn {
         judgements: set.judgement_count(),

@@ -9,10 +9,10 @@ use serde::Serialize;
 
 use super::files::{read, wrong};
 use crate::cli::failure::Failure;
-use crate::cli::gold::output::{self, Output};
 use crate::cli::layout::Page;
 use crate::cli::logging;
 use crate::cli::output::OutputFormat;
+use crate::cli::output_files::{self, Output};
 use crate::cli::recorded::read_events;
 use crate::cli::settings::SettingsArguments;
 use crate::config::{Config, parse_duration};
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &DrawArguments) -> Result<(), Failure> {
         path: path.clone(),
         content,
     });
-    output::write(&files, arguments.force)?;
+    output_files::write(&files, arguments.force)?;
     let report = Report {
         measure: &drawn.measure,
         variants: &drawn.variants,

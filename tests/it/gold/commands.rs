@@ -4,7 +4,7 @@
 
 use std::fs::{self, DirEntry};
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -245,4 +245,16 @@ fn a_link_is_followed_and_a_pipe_is_not_replaced() {
     assert!(kind.is_fifo());
     let printed = printed(&run("convert v1.json --to ranx --output /dev/stdout"));
     assert!(printed.starts_with('{'), "{printed}");
+
+    // A link to a file that does not exist yet, and the mode of one that does.
+    symlink("later.qrels", at("early")).expect("a link");
+    let mode = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(at("gold.qrels"), mode).expect("a mode");
+    assert_exit(&convert("early"), 0);
+    assert!(at("early").is_symlink() && at("later.qrels").is_file());
+    assert_exit(&convert("link"), 0);
+    let mode = fs::metadata(at("gold.qrels"))
+        .expect("a file")
+        .permissions();
+    assert_eq!(mode.mode() & 0o777, 0o600);
 }

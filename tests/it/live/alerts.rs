@@ -348,6 +348,7 @@ fn injected_drop_is_notified_as_one_alert_with_variant_and_measure() {
         "{told:?}"
     );
     if !has_every_scrape(&prometheus) {
+        eprintln!("a scrape was lost: the number of notifications is not checked");
         return;
     }
     let lasts = alerts.iter().find(|it| it.labels == alert.labels);

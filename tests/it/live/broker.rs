@@ -94,7 +94,8 @@ fn missing_topic_is_requested_with_backoff_and_logged_once() {
     let stopping = Instant::now();
     let status = sidecar.terminate(SHUTDOWN);
     assert!(status.success(), "{status}");
-    assert!(stopping.elapsed() < Duration::from_secs(20));
+    // The next request would be due after 8 to 16 seconds.
+    assert!(stopping.elapsed() < Duration::from_secs(7));
 }
 
 #[test]

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use crate::cli::failure::Failure;
 use crate::cli::gold::input::Input;
-use crate::cli::gold::output;
 use crate::cli::output::OutputFormat;
+use crate::cli::output_files;
 use crate::cli::recorded::RecordedEvents;
 use crate::cli::settings::SettingsArguments;
 use rankgauge_core::gold::adoption::SheetRow;
@@ -83,7 +83,7 @@ pub(super) fn write_sheet(
         return Ok(None);
     };
     let content = write::sheet(rows).map_err(Failure::usage)?;
-    output::write_one(path, content, arguments.force)?;
+    output_files::write_one(path, content, arguments.force)?;
     Ok(Some(Written {
         path: path.display().to_string(),
         count: rows.len(),

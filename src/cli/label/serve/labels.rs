@@ -6,8 +6,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use anyhow::anyhow;
 
 use crate::cli::failure::Failure;
-use crate::cli::gold::output::{Output, replace};
 use crate::cli::label::files::{read, wrong};
+use crate::cli::output_files::{Output, replace};
 use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_eval::labelling::draw::Draw;
 use rankgauge_eval::labelling::sheet::{Agreement, Label, Sheet};

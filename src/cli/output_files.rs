@@ -3,15 +3,15 @@
 //! Each file is written beside its destination under a temporary name and renamed when all are
 //! complete.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use tempfile::NamedTempFile;
 
-use super::super::output::{check_writable, is_device, is_stdout, target, temporary_beside};
-use crate::cli::failure::Failure;
+use super::failure::Failure;
+use super::output::{check_writable, draft, is_device, is_stdout, target};
 
 /// File to write.
 #[derive(Debug)]
@@ -20,10 +20,18 @@ pub(in crate::cli) struct Output {
     pub(in crate::cli) content: String,
 }
 
-/// Writes all `outputs` or none. Overwrites existing files only with `force`.
+/// Writes all `outputs` or none. Overwrites existing files only with `force`; if one of them cannot be replaced, those
+/// before it keep their new content.
 pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
+    let mut places = BTreeSet::new();
     for output in outputs {
         check_name(&output.path)?;
+        if !places.insert(target(&output.path)) {
+            return Err(Failure::Usage(anyhow!(
+                "{}: another output of this command is this file; name another",
+                output.path.display()
+            )));
+        }
         check_writable(Some(&output.path))?;
         if !force && output.path.symlink_metadata().is_ok() {
             return Err(Failure::Usage(exists(&output.path)));
@@ -40,7 +48,7 @@ pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failu
             file.persist_noclobber(&path)
         };
         if let Err(error) = done {
-            for path in placed {
+            for path in placed.into_iter().filter(|_| !force) {
                 // A failed removal is ignored: the error below reports the failed write.
                 drop(fs::remove_file(path));
             }
@@ -89,10 +97,6 @@ fn exists(path: &Path) -> anyhow::Error {
 
 /// Writes the content to a temporary file beside its destination.
 fn prepare(output: &Output) -> anyhow::Result<NamedTempFile> {
-    let cannot = || format!("{}: cannot be written", output.path.display());
-    let mut file = temporary_beside(&target(&output.path)).with_context(cannot)?;
-    file.write_all(output.content.as_bytes())
-        .with_context(cannot)?;
-    file.as_file().sync_all().with_context(cannot)?;
-    Ok(file)
+    draft(&target(&output.path), output.content.as_bytes())
+        .with_context(|| format!("{}: cannot be written", output.path.display()))
 }
