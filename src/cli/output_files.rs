@@ -23,10 +23,10 @@ pub(in crate::cli) struct Output {
 /// Writes all `outputs` or none. Overwrites existing files only with `force`; if one of them cannot be replaced, those
 /// before it keep their new content.
 pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
-    let mut places = BTreeSet::new();
+    let mut targets = BTreeSet::new();
     for output in outputs {
         check_name(&output.path)?;
-        if !places.insert(target(&output.path)) {
+        if !targets.insert(target(&output.path)) {
             return Err(Failure::Usage(anyhow!(
                 "{}: another output of this command is this file; name another",
                 output.path.display()

@@ -248,13 +248,13 @@ fn a_link_is_followed_and_a_pipe_is_not_replaced() {
 
     // A link to a file that does not exist yet, and the mode of one that does.
     symlink("later.qrels", at("early")).expect("a link");
-    let mode = fs::Permissions::from_mode(0o600);
-    fs::set_permissions(at("gold.qrels"), mode).expect("a mode");
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(at("gold.qrels"), private).expect("a mode");
     assert_exit(&convert("early"), 0);
     assert!(at("early").is_symlink() && at("later.qrels").is_file());
     assert_exit(&convert("link"), 0);
-    let mode = fs::metadata(at("gold.qrels"))
+    let kept = fs::metadata(at("gold.qrels"))
         .expect("a file")
         .permissions();
-    assert_eq!(mode.mode() & 0o777, 0o600);
+    assert_eq!(kept.mode() & 0o777, 0o600);
 }
