@@ -1,8 +1,21 @@
-//! Assignment of partitions that an earlier assignment may have left paused.
+//! Partitions with their offsets, and their assignment if an earlier one may have left them paused.
 
 use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::KafkaResult;
+use rdkafka::topic_partition_list::Offset;
+
+/// Offsets of partitions of a topic.
+pub(crate) fn list(
+    topic: &str,
+    offsets: impl IntoIterator<Item = (i32, Offset)>,
+) -> KafkaResult<TopicPartitionList> {
+    let mut list = TopicPartitionList::new();
+    for (partition, offset) in offsets {
+        list.add_partition_offset(topic, partition, offset)?;
+    }
+    Ok(list)
+}
 
 /// Calls `assign` with the partitions and their start offsets, none of which is paused afterwards.
 ///

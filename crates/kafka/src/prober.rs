@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message as _};
-use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::topic_partition_list::Offset;
 
+use crate::assignment::list;
 use crate::standalone::StandaloneContext;
 use crate::{Error, Settings};
 
@@ -147,9 +148,8 @@ impl<'a> Prober<'a> {
     }
 
     fn assign(&self, offset: i64) -> Result<(), KafkaError> {
-        let mut start = TopicPartitionList::new();
-        start.add_partition_offset(self.topic, self.partition, Offset::Offset(offset))?;
-        self.consumer.assign(&start)
+        let start = [(self.partition, Offset::Offset(offset))];
+        self.consumer.assign(&list(self.topic, start)?)
     }
 }
 

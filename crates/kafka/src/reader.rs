@@ -19,7 +19,7 @@ use rankgauge_core::decode::Envelope;
 use rankgauge_core::event::Kind;
 use rankgauge_core::time::EventTime;
 
-use crate::assignment::assign_resumed;
+use crate::assignment::{assign_resumed, list};
 use crate::batches::Fetched;
 use crate::envelope::MessageEnvelope;
 use crate::members::{GroupMember, members};
@@ -224,7 +224,8 @@ impl<'a> Reader<'a> {
             return Ok(ranges);
         };
         // In this request, the offset field holds a timestamp. Negative ones are special values.
-        let times = ranges.keys().map(|partition| (*partition, time.max(0)));
+        let since = Offset::Offset(time.max(0));
+        let times = ranges.keys().map(|partition| (*partition, since));
         let starts = list(name, times)
             .and_then(|times| self.consumer.offsets_for_times(times, self.wait()))
             .map_err(failed)?;
@@ -253,7 +254,7 @@ impl<'a> Reader<'a> {
         info!(topic = name, records = records(&left), "reading topic");
         let starts = left
             .iter()
-            .map(|(partition, range)| (*partition, range.start));
+            .map(|(partition, range)| (*partition, Offset::Offset(range.start)));
         self.assign(
             name,
             &list(name, starts).map_err(|error| self.failed(name, &error))?,
@@ -288,7 +289,7 @@ impl<'a> Reader<'a> {
             {
                 last_progress = Instant::now();
                 // Newer records are not fetched.
-                list(name, [(partition, 0)])
+                list(name, [(partition, Offset::Invalid)])
                     .and_then(|done| self.consumer.pause(&done))
                     .map_err(|error| self.failed(name, &error))?;
             }
@@ -416,16 +417,4 @@ fn record<'a>(
         payload: message.payload().unwrap_or_default(),
         envelope,
     }
-}
-
-/// Offsets of partitions of a topic.
-fn list(
-    name: &str,
-    offsets: impl IntoIterator<Item = (i32, i64)>,
-) -> Result<TopicPartitionList, KafkaError> {
-    let mut list = TopicPartitionList::new();
-    for (partition, offset) in offsets {
-        list.add_partition_offset(name, partition, Offset::Offset(offset))?;
-    }
-    Ok(list)
 }

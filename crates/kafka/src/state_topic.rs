@@ -14,6 +14,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::topic_partition_list::Offset;
 use tracing::{debug, info, warn};
 
+use crate::assignment::list;
 use crate::producer::Producer;
 use crate::standalone::{CONNECT_TIMEOUT, StandaloneContext, connect};
 use crate::topic::{self, block_on};
@@ -97,13 +98,8 @@ impl StateTopic {
         let partitions = ensure(&consumer, settings, name).map_err(failed)?;
         let (producer, _) = Producer::connect(settings, &PRODUCER, [name]).map_err(failed)?;
         let numbers = (0..).take(partitions);
-        let mut starts = TopicPartitionList::new();
-        for partition in numbers.clone() {
-            starts
-                .add_partition_offset(name, partition, Offset::Beginning)
-                .map_err(|error| failed(Error::of_topic(name, &error, settings)))?;
-        }
-        (consumer.assign(&starts))
+        list(name, numbers.clone().map(|it| (it, Offset::Beginning)))
+            .and_then(|starts| consumer.assign(&starts))
             .map_err(|error| failed(Error::of_topic(name, &error, settings)))?;
         Ok(Self {
             settings: settings.clone(),
@@ -255,10 +251,8 @@ pub(crate) fn inspect(
     let partitions = topic::partitions(consumer.client(), settings, name, wait)?;
     let policy = policy(settings, name, wait)?;
     let failed = |error: KafkaError| Error::of_topic(name, &error, settings);
-    let mut start = TopicPartitionList::new();
-    start
-        .add_partition_offset(name, 0, Offset::Beginning)
-        .and_then(|()| consumer.assign(&start))
+    list(name, [(0, Offset::Beginning)])
+        .and_then(|start| consumer.assign(&start))
         .map_err(failed)?;
     let end = Instant::now() + wait.min(READ_TIMEOUT);
     let read = loop {
