@@ -55,7 +55,7 @@ pub(super) fn run(arguments: &Init) -> Result<(), Failure> {
     let settings = folder.join("rankgauge.yaml");
     let gold = folder.join(GOLD);
     for path in [&settings, &gold] {
-        if path.exists() {
+        if path.symlink_metadata().is_ok() {
             return Err(Failure::Usage(anyhow::anyhow!(
                 "{} exists; move it, or name another folder",
                 path.display()

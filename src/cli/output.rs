@@ -224,7 +224,7 @@ pub(super) fn print_or_write(text: &str, is_data: bool, file: Option<&Path>) -> 
 
 /// Replaces a file. The content is written to a temporary file beside it, which is then renamed:
 /// readers see the old or the new content, and a failure leaves no file behind.
-fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
+pub(super) fn replace(path: &Path, content: &[u8]) -> anyhow::Result<()> {
     if is_device(path) {
         let mut device = fs::OpenOptions::new().append(true).open(path)?;
         return Ok(device.write_all(content)?);

@@ -3,11 +3,11 @@
 //! Each file is written beside its destination under a temporary name and renamed when all are
 //! complete.
 
-use std::collections::BTreeSet;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, anyhow};
+use anyhow::anyhow;
 use tempfile::NamedTempFile;
 
 use super::failure::Failure;
@@ -23,41 +23,44 @@ pub(in crate::cli) struct Output {
 /// Writes all `outputs` or none. Overwrites existing files only with `force`; if one of them cannot be replaced, those
 /// before it keep their new content.
 pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failure> {
-    let mut targets = BTreeSet::new();
+    let mut places: Vec<PathBuf> = Vec::with_capacity(outputs.len());
     for output in outputs {
         check_name(&output.path)?;
-        if !targets.insert(target(&output.path)) {
+        let place = target(&output.path);
+        if places.contains(&place) {
             return Err(Failure::Usage(anyhow!(
                 "{}: another output of this command is this file; name another",
                 output.path.display()
             )));
         }
+        places.push(place);
         check_writable(Some(&output.path))?;
         if !force && output.path.symlink_metadata().is_ok() {
             return Err(Failure::Usage(exists(&output.path)));
         }
     }
-    let prepared: Result<Vec<_>, _> = outputs.iter().map(prepare).collect();
-    let mut placed: Vec<PathBuf> = Vec::new();
-    for (output, file) in outputs.iter().zip(prepared.map_err(Failure::Running)?) {
-        let path = target(&output.path);
+    let failed = |output: &Output, problem: io::Error| {
+        let problem = anyhow!(problem);
+        Failure::Running(problem.context(format!("{}: cannot be written", output.path.display())))
+    };
+    let drafts = outputs.iter().zip(&places).map(|(output, place)| {
+        draft(place, output.content.as_bytes()).map_err(|problem| failed(output, problem))
+    });
+    let drafts: Vec<NamedTempFile> = drafts.collect::<Result<_, _>>()?;
+    for (at, (output, file)) in outputs.iter().zip(drafts).enumerate() {
         let done = if force {
-            file.persist(&path)
+            file.persist(&places[at])
         } else {
             // Another process may have created the file since the check.
-            file.persist_noclobber(&path)
+            file.persist_noclobber(&places[at])
         };
-        if let Err(error) = done {
-            for path in placed.into_iter().filter(|_| !force) {
+        if let Err(problem) = done {
+            for place in places[..at].iter().filter(|_| !force) {
                 // A failed removal is ignored: the error below reports the failed write.
-                drop(fs::remove_file(path));
+                drop(fs::remove_file(place));
             }
-            return Err(Failure::Running(
-                anyhow!(error.error)
-                    .context(format!("{}: cannot be written", output.path.display())),
-            ));
+            return Err(failed(output, problem.error));
         }
-        placed.push(path);
     }
     Ok(())
 }
@@ -66,14 +69,6 @@ pub(in crate::cli) fn write(outputs: &[Output], force: bool) -> Result<(), Failu
 pub(in crate::cli) fn write_one(path: &Path, content: String, force: bool) -> Result<(), Failure> {
     let path = path.to_owned();
     write(&[Output { path, content }], force)
-}
-
-/// Replaces a file at once: its content is the old or the new one at any time.
-pub(in crate::cli) fn replace(output: &Output) -> anyhow::Result<()> {
-    let file = prepare(output)?;
-    file.persist(target(&output.path))
-        .with_context(|| format!("{}: cannot be written", output.path.display()))?;
-    Ok(())
 }
 
 /// Rejects standard output, which has the reports of these commands, and what cannot be replaced at once.
@@ -93,10 +88,4 @@ fn exists(path: &Path) -> anyhow::Error {
         "{}: the file exists already; name another, or overwrite it with --force",
         path.display()
     )
-}
-
-/// Writes the content to a temporary file beside its destination.
-fn prepare(output: &Output) -> anyhow::Result<NamedTempFile> {
-    draft(&target(&output.path), output.content.as_bytes())
-        .with_context(|| format!("{}: cannot be written", output.path.display()))
 }

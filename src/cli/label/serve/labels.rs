@@ -7,7 +7,7 @@ use anyhow::anyhow;
 
 use crate::cli::failure::Failure;
 use crate::cli::label::files::{read, wrong};
-use crate::cli::output_files::{Output, replace};
+use crate::cli::output::replace;
 use rankgauge_core::labelling::LabelMeasure;
 use rankgauge_eval::labelling::draw::Draw;
 use rankgauge_eval::labelling::sheet::{Agreement, Label, Sheet};
@@ -132,12 +132,8 @@ impl Labels {
         if found.map_err(|error| failed(error.to_string()))? != before {
             return Err(LabelProblem::Changed { sheet: name() });
         }
-        let output = Output {
-            path: self.path.clone(),
-            content,
-        };
-        replace(&output).map_err(|error| failed(format!("{error:#}")))?;
-        Ok(output.content)
+        replace(&self.path, content.as_bytes()).map_err(|error| failed(format!("{error:#}")))?;
+        Ok(content)
     }
 
     pub(super) fn agreement(&self, sheet: &Sheet) -> Option<Agreement> {
